@@ -99,12 +99,12 @@ export interface Wake {
 /** Callers that wait for their platform operations. */
 export interface Waiting {
   /** How this attempt, or a later one of the same key, settled; undefined once the time is up. */
-  settled(attempt: Queued, ms: number): Promise<Settled | undefined>
+  settled(attempt: QueuedAttempt, ms: number): Promise<LedgerOperation | undefined>
   close(): void
 }
 
 /** A queued operation, and how often it had been queued by then. */
-export interface Queued {
+export interface QueuedAttempt {
   readonly id: string
   readonly queued_no: number
 }
@@ -125,7 +125,7 @@ export interface Sources {
 }
 
 /** A row of the ledger as its caller sees it, in any state; `Waiting.settled` returns only rows that have ended. */
-export interface Settled extends Queued {
+export interface LedgerOperation extends QueuedAttempt {
   readonly kind: string
   readonly account_id: string
   readonly state: State

@@ -114,7 +114,9 @@ describe('the configuration', () => {
       '10.1/16',
     ]) {
       expect(faults({ PARLEY_TRUSTED_PROXIES: `127.0.0.1,${text}` }), text).toEqual([
-        expect.stringContaining('PARLEY_TRUSTED_PROXIES must be addresses or networks'),
+        expect.stringContaining(
+          'PARLEY_TRUSTED_PROXIES must be a comma-separated list of proxy addresses or networks',
+        ),
       ])
     }
   })
@@ -184,7 +186,7 @@ describe('the configuration', () => {
     'parley.example',
   ])('refuses the address %s, without repeating it', (address) => {
     expect(faults({ PARLEY_BASE_URL: address })).toEqual([
-      'PARLEY_BASE_URL must be an address that starts with http:// or https://, with at most a path: no user name, no ? and no #.',
+      'PARLEY_BASE_URL must be an address that starts with http:// or https://, without a user name, ? or #.',
     ])
   })
 

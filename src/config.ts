@@ -86,7 +86,7 @@ const optOutWords = [
 
 const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
 
-const issuerRule = 'must be an address that starts with https:// (http:// on loopback only), without ? and #'
+const issuerRule = 'must be an address that starts with https:// (http:// on loopback only), without ? or #'
 
 /** What `.env.example` documents. An unknown variable that starts with PARLEY_ stops the service. */
 const variables = {
@@ -98,7 +98,7 @@ const variables = {
   PARLEY_WEBHOOK_ALLOW: z
     .string()
     .refine((text) => hostsOf(text).every(isHost), {
-      message: 'must be host names or addresses with commas between them, without scheme and port',
+      message: 'must be comma-separated host names or addresses, without scheme or port',
     })
     .default(''),
   PARLEY_HOST: z.string().default('127.0.0.1'),
@@ -126,7 +126,7 @@ const variables = {
   PARLEY_OPT_OUT_WORDS: z
     .string()
     .max(20_000, 'must have at most 20000 characters')
-    .refine(namesWords, { message: 'must be words with commas between them, or none' })
+    .refine(namesWords, { message: 'must be comma-separated words, or none' })
     .optional(),
   PARLEY_OIDC_ISSUER: z.string().refine(isIssuer, { message: issuerRule }).optional(),
   PARLEY_OIDC_CLIENT_ID: z.string().max(500, 'must have at most 500 characters').optional(),
@@ -164,7 +164,7 @@ export function readConfig(
   for (const name of Object.keys(env)) {
     const known = name in variables || name in platformVariables || elsewhere.has(name)
     if (name.startsWith('PARLEY_') && !known) {
-      faults.push(`${name} is not a variable Parley knows; .env.example lists them.`)
+      faults.push(`${name} is not a variable of Parley; .env.example lists them.`)
     }
   }
   const given = pick(env, Object.keys(variables))
@@ -184,7 +184,7 @@ export function readConfig(
   }
   if (given.PARLEY_SANDBOX_CONTROL === 'on' && !isLoopback(given.PARLEY_ADMIN_HOST ?? 'localhost')) {
     faults.push(
-      'PARLEY_SANDBOX_CONTROL=on needs an admin port on loopback: leave PARLEY_ADMIN_HOST out, or the control off.',
+      'PARLEY_SANDBOX_CONTROL=on needs an admin port on loopback: unset one of PARLEY_ADMIN_HOST and PARLEY_SANDBOX_CONTROL.',
     )
   }
   faults.push(...findOidcFaults(given))
@@ -238,7 +238,7 @@ function findOidcFaults(given: Readonly<Record<string, string>>): string[] {
   const faults: string[] = []
   if (!given.PARLEY_OIDC_CLIENT_ID) faults.push('PARLEY_OIDC_ISSUER needs PARLEY_OIDC_CLIENT_ID.')
   if (!given.PARLEY_BASE_URL) {
-    faults.push('PARLEY_OIDC_ISSUER needs PARLEY_BASE_URL: the provider sends people back to that address.')
+    faults.push('PARLEY_OIDC_ISSUER needs PARLEY_BASE_URL: the provider redirects people to that address.')
   }
   return faults
 }

@@ -120,7 +120,7 @@ test('the port after --port is the admin port of parley start, and it is said wh
   const exit = await run(['start', '--port', String(port)]).exit()
   expect(exit).toMatchObject({
     code: 1,
-    stderr: `Port ${port + 1} is taken, perhaps by another Parley. Choose another with --admin-port, or stop what has it.\n`,
+    stderr: `Port ${port + 1} is in use, perhaps by another Parley. Choose another port with --admin-port, or stop the process that uses it.\n`,
   })
   await close(next)
   const start = run(['start', '--port', String(port)])
@@ -215,7 +215,7 @@ describe('the control of the sandbox in the demo', () => {
   test('is refused with a sentence next to a platform of real people', async () => {
     const service = await openDemo('asked', { PARLEY_SANDBOX_CONTROL: 'on' }, [sandboxModule, nobody])
     try {
-      await expect(service.begin()).rejects.toThrow('it is refused next to theirs')
+      await expect(service.begin()).rejects.toThrow('cannot be combined with theirs')
     } finally {
       await service.stop()
     }

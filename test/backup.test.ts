@@ -139,7 +139,7 @@ describe('parley backup and restore', () => {
     madeAt = new Date()
     await json('backup', file('stopped'), '--data-dir', source)
     const again = await runVerb(['backup', file('stopped'), '--data-dir', source])
-    expect([again.code, again.stderr]).toEqual([1, expect.stringContaining('overwrites nothing')])
+    expect([again.code, again.stderr]).toEqual([1, expect.stringContaining('never overwrites')])
     expect((await readdir(home)).sort()).toEqual(['running', 'source', 'stopped'])
     expect(await serversOf(source)).toEqual([])
   })
@@ -149,7 +149,7 @@ describe('parley backup and restore', () => {
     bytes.writeUInt8(bytes.readUInt8(bytes.length >> 1) ^ 4, bytes.length >> 1)
     await writeFile(file('altered'), bytes)
     const { code, stderr } = await runVerb(['restore', file('altered'), '--data-dir', target])
-    expect([code, stderr]).toEqual([1, expect.stringContaining('cut off or altered')])
+    expect([code, stderr]).toEqual([1, expect.stringContaining('truncated or changed')])
     expect(await readdir(home)).not.toContain('target')
   })
 
@@ -281,10 +281,10 @@ describe('parley restore --mark', () => {
       return [code, stderr.split('\n')[0]]
     }
     const missing =
-      'error: the file is missing: name a backup, or say --mark after a restore with other tools'
+      'error: the file is missing: name a backup, or use --mark after a restore with other tools'
     expect(await refusal()).toEqual([2, missing])
     expect(await refusal(file('stopped'), '--mark')).toEqual([2, 'error: --mark takes no file'])
-    expect(await refusal(file('nowhere'))).toEqual([1, `There is no file ${file('nowhere')}.`])
+    expect(await refusal(file('nowhere'))).toEqual([1, `The file ${file('nowhere')} does not exist.`])
     expect(await refusal('--mark')).toEqual([1, expect.stringContaining(`There is no Parley in ${target}.`)])
   })
 })

@@ -84,12 +84,12 @@ describe('parley campaign', () => {
       recipients: 2,
       warnings: [],
       skipped: [
-        { line: 4, reason: 'It has no identifier, no username, no phone, no platform_id.' },
+        { line: 4, reason: 'The row has no identifier, no username, no phone, no platform_id.' },
         { line: 5, reason: expect.stringContaining('"no" is not a username') },
-        { line: 6, reason: 'It is on line 2 already.' },
+        { line: 6, reason: 'Duplicate of line 2.' },
         { line: 7, reason: 'Recipients who are on the suppression list.' },
         { line: 8, reason: expect.stringContaining('has more than 200 characters') },
-        { line: 9, reason: expect.stringContaining('one that no text can have') },
+        { line: 9, reason: expect.stringContaining('a character that is not allowed') },
       ],
     })
     expect(await audited()).toEqual(['campaign.created'])
@@ -140,7 +140,9 @@ describe('parley campaign', () => {
       'campaign.cancelled',
     ])
     expect(await refused('campaign', 'resume', id)).toContain('not paused')
-    expect(await refused('campaign', 'show', 'nothing')).toContain('`parley campaign list` names them.')
+    expect(await refused('campaign', 'show', 'nothing')).toContain(
+      '`parley campaign list` lists the campaigns.',
+    )
   })
 
   test('workspace update --window and account set --cold-per-day', patient, async () => {

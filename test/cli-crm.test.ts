@@ -46,10 +46,10 @@ describe('parley stage', () => {
       'cannot be deleted',
     )
     expect(await refused('stage', 'list', '--workspace', 'nope')).toBe(
-      'There is no workspace "nope". `parley workspace list` names them.\n',
+      'There is no workspace "nope". `parley workspace list` lists the workspaces.\n',
     )
     expect(await refused('stage', 'delete', 'zzz', '--workspace', own.workspace_id)).toBe(
-      'There is no stage "zzz". `parley stage list --workspace ID` names them.\n',
+      'There is no stage "zzz". `parley stage list --workspace ID` lists the stages.\n',
     )
   })
 })

@@ -82,7 +82,7 @@ describe('parley user', () => {
     expect((await browser.get('/session')).body.user).toMatchObject({ operator: false, name: 'Bo' })
     expect(await runRefused(service, ['user', 'update', id, '--role', 'admin'])).toContain('--workspace')
     const taken = ['user', 'update', id, '--email', `${workspace_id}@ACME.example`]
-    expect(await runRefused(service, taken)).toContain('Another user has the address')
+    expect(await runRefused(service, taken)).toContain('Another user already has the address')
 
     await runJson(service, ['user', 'disable', id])
     expect((await browser.get('/session')).status).toBe(401)

@@ -75,13 +75,12 @@ describe('parley webhook', () => {
     'create and rotate say that the secret is shown once; what is delivered then has both signatures',
     patient,
     async () => {
-      const note =
-        'The secret is shown this once: keep it where secrets are kept. `webhook rotate` makes another.'
+      const note = 'The secret is shown only now. Keep it like a password; `webhook rotate` creates another.'
       const made = await runVerb(['webhook', 'create', receiver.url], env())
       expect([made.code, made.stdout.trimEnd().split('\n').slice(-2)]).toEqual([0, ['', note]])
       const field = (name: string) => new RegExp(`^${name} +(\\S+)$`, 'm').exec(made.stdout)?.[1] ?? ''
       const rotated = await runVerb(['webhook', 'rotate', field('id')], env())
-      const later = 'For 24 hours deliveries are signed with the secret before, too.'
+      const later = 'For 24 hours Parley also signs deliveries with the previous secret.'
       expect([rotated.code, rotated.stdout.trimEnd().split('\n').slice(-2)]).toEqual([0, [note, later]])
       const secret = /whsec_\S+/.exec(rotated.stdout)?.[0] ?? ''
       expect(secret).not.toBe(field('secret'))
@@ -137,13 +136,13 @@ describe('parley webhook', () => {
     }
     const nowhere = { PARLEY_API_KEY: own.key, PARLEY_BASE_URL: 'http://127.0.0.1:9' }
     expect(await refused(['webhook', 'list'], {})).toContain('Set PARLEY_API_KEY')
-    expect(await refused(['webhook', 'list'], nowhere)).toContain('does not answer')
+    expect(await refused(['webhook', 'list'], nowhere)).toContain('does not respond')
     expect(await refused(['webhook', 'delete', '../me'], env())).toContain('not available in this workspace')
     expect(await refused(['events', '--forward-to', 'ftp://x'], env())).toContain(
-      '--forward-to takes an address',
+      '--forward-to must be an address',
     )
     expect(await refused(['events', '--forward-to', 'http://localhost', '--secret', 'x'], env())).toContain(
-      '--secret takes',
+      '--secret must be',
     )
   })
 })
@@ -171,7 +170,7 @@ describe('parley events', () => {
       const forward = ['--forward-to', receiver.url, '--secret', `whsec_${'A'.repeat(43)}=`]
       const some = await runParley(['events', ...forward], env())
       expect([some.code, receiver.received.length]).toEqual([1, 3])
-      expect(some.stderr).toMatch(/^evt_\w+ was not taken: 500\n1 event was not taken\.\n$/)
+      expect(some.stderr).toMatch(/^The receiver refused evt_\w+: 500\nThe receiver refused 1 event\.\n$/)
       const none = await runVerb(['events', '--after', '2', ...forward], env())
       expect([none.code, none.stderr]).toEqual([0, ''])
       const follower = spawnParley(['events', '--follow', ...forward], env())
@@ -179,7 +178,10 @@ describe('parley events', () => {
       await until('it has said what was not taken', 180_000, () => follower.stderr().includes(': 500\n'))
       follower.signal('SIGINT')
       const ended = await follower.exit()
-      expect([ended.code, ended.stderr]).toEqual([1, expect.stringMatching(/\n1 event was not taken\.\n$/)])
+      expect([ended.code, ended.stderr]).toEqual([
+        1,
+        expect.stringMatching(/\nThe receiver refused 1 event\.\n$/),
+      ])
       receiver.answer = (response) => void response.end()
     },
   )
@@ -211,11 +213,11 @@ describe('parley events', () => {
   test('says once that nobody answers, and goes on asking', patient, async () => {
     const nowhere = { PARLEY_API_KEY: own.key, PARLEY_BASE_URL: 'http://127.0.0.1:9' }
     const follower = spawnParley(['events', '--follow'], nowhere)
-    await until('it says so', 180_000, () => follower.stderr().endsWith('asked again until it does.\n'))
+    await until('it says so', 180_000, () => follower.stderr().endsWith(' Retrying.\n'))
     follower.signal('SIGTERM')
     const { stderr } = await follower.exit()
     expect(stderr.trim().split('\n')).toEqual([
-      expect.stringContaining('http://127.0.0.1:9 does not answer.'),
+      expect.stringContaining('http://127.0.0.1:9 does not respond.'),
     ])
   })
 

@@ -106,7 +106,7 @@ describe('the life of an embedded database', () => {
     )
     expect((await verb('user', 'list')).stdout).toMatch(/ workspace_id=[0-9a-f-]{36} role=owner$/m)
     expect((await verb('key', 'revoke', 'nope')).stderr).toBe(
-      'There is no key "nope". `parley key list --workspace ID` names them.\n',
+      'There is no key "nope". `parley key list --workspace ID` lists the keys.\n',
     )
     expect(await json('gate', 'disable', 'rest')).toMatchObject([
       { name: 'rest', enabled: false, changed: true },
@@ -242,7 +242,7 @@ describe('what an operator gets wrong', () => {
     })
     expect([code, stdout]).toEqual([1, ''])
     const lines = stderr.trim().split('\n')
-    expect(lines[0]).toBe('Parley does not start with this configuration:')
+    expect(lines[0]).toBe('Parley cannot start with this configuration:')
     for (const name of [
       'DATABASE_URL',
       'PARLEY_RATE_LIMIT',
@@ -268,7 +268,7 @@ describe('what an operator gets wrong', () => {
     taken.close()
     expect([code, stderr]).toEqual([
       1,
-      `Port ${port} is taken, perhaps by another Parley. Choose another with --port, or stop what has it.\n`,
+      `Port ${port} is in use, perhaps by another Parley. Choose another port with --port, or stop the process that uses it.\n`,
     ])
     expect(await serversOf(data_dir)).toEqual([])
   })

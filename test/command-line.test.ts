@@ -102,7 +102,7 @@ test('a command without the PARLEY_SECRET of the service refuses, and makes no o
     const { code, stderr } = await runVerb([...words.split(' '), ...here])
     expect([code, stderr]).toEqual([
       1,
-      expect.stringContaining(`There is no ${join(home, 'secret')}. Set PARLEY_SECRET`),
+      expect.stringContaining(`The file ${join(home, 'secret')} is missing. Set PARLEY_SECRET`),
     ])
   }
   expect(existsSync(join(home, 'secret'))).toBe(false)

@@ -331,7 +331,7 @@ describe('V8: what a refusal says', () => {
     const answer = await read(key)
     refused(answer, 400, 'invalid_request')
     expect(answer.body.error).toContain(
-      `Idempotency-Key ${said.startsWith('not') ? 'has a character that is ' : ''}${said}`,
+      `Idempotency-Key ${said.startsWith('not') ? 'contains a character that is ' : ''}${said}`,
     )
   })
 

@@ -66,11 +66,11 @@ describe('parley start at a terminal', () => {
       '  This is a demo workspace: two sandbox accounts and forty people who exist nowhere else.',
       '  Every gate was opened for it. Start with --no-demo for an empty instance with every gate closed.',
       '',
-      '  Its API key has all scopes. It is shown this once:',
+      '  Its API key has all scopes. It is shown only now:',
       '',
       `    ${key}`,
       '',
-      '  Sign in to the dashboard: behind this link you choose a password. It works once, within 7 days:',
+      '  To sign in to the dashboard, open this link and choose a password. It works once, within 7 days:',
       '',
       `    ${link}`,
       '',
@@ -96,11 +96,11 @@ describe('parley start at a terminal', () => {
     expect(await first.exit()).toMatchObject({ code: 0, stderr: '' })
 
     const second = start(data_dir, terminal)
-    await until('the welcome is there', 60_000, () => second.stdout().includes('has the lines'))
+    await until('the welcome is there', 60_000, () => second.stdout().includes('shows the commands'))
     const again = [
       ...head,
-      `  A lost key is replaced by \`npx parley key create\`, a lost password by \`npx parley user link\`, each with --data-dir ${data_dir};`,
-      '  docs/quickstart.md, "A lost key", has the lines.',
+      `  To replace a lost key, run \`npx parley key create\`; for a lost password, \`npx parley user link\`, each with --data-dir ${data_dir}.`,
+      '  docs/quickstart.md, "A lost key", shows the commands.',
       '',
       '',
     ]
@@ -125,7 +125,7 @@ test('an empty instance says how to go on, and what it says works as printed', a
   const data_dir = join(home, 'empty')
   const args = ['start', '--no-demo', '--port', '0', '--admin-port', '0', '--data-dir', data_dir]
   const service = spawnParley(args, terminal)
-  await until('the welcome is there', 60_000, () => service.stdout().includes('names every verb'))
+  await until('the welcome is there', 60_000, () => service.stdout().includes('lists all verbs'))
   const lines = service.stdout().match(/(?<=^ {4}npx parley ).*$/gm) ?? []
   expect(lines).toHaveLength(5)
   const ids = new Map<string, string>()
@@ -227,7 +227,7 @@ test('a data directory that is deleted under a service ends it with a sentence, 
   // The server may make a file while the others are removed.
   await rm(data_dir, { recursive: true, force: true, maxRetries: 10 })
   const { code, stderr } = await service.exit()
-  const sentence = 'was deleted or moved under the service. Stop it before you do that.'
+  const sentence = 'was deleted or moved while the service was running. Stop the service first.'
   expect([code, stderr]).toEqual([1, `${join(data_dir, 'postgres')} ${sentence}\n`])
   expect(await serversOf(data_dir)).toEqual([])
 })
@@ -246,14 +246,14 @@ describe('what a start refuses with a sentence', () => {
     const { port } = taken.address() as { port: number }
     const data_dir = join(home, 'never')
     expect(await refused(data_dir, '--port', String(port))).toBe(
-      `Port ${port} is taken, perhaps by another Parley. Choose another with --port, or stop what has it.\n`,
+      `Port ${port} is in use, perhaps by another Parley. Choose another port with --port, or stop the process that uses it.\n`,
     )
     expect(await refused(data_dir, '--port', '0', '--admin-port', String(port))).toBe(
-      `Port ${port} is taken, perhaps by another Parley. Choose another with --admin-port, or stop what has it.\n`,
+      `Port ${port} is in use, perhaps by another Parley. Choose another port with --admin-port, or stop the process that uses it.\n`,
     )
     const free = String(await freePort())
     expect(await refused(data_dir, '--port', free, '--admin-port', free)).toBe(
-      `Port ${free} is taken, perhaps by another Parley. Choose another with --admin-port, or stop what has it.\n`,
+      `Port ${free} is in use, perhaps by another Parley. Choose another port with --admin-port, or stop the process that uses it.\n`,
     )
     taken.close()
     expect(await readdir(home)).not.toContain('never')
@@ -263,17 +263,17 @@ describe('what a start refuses with a sentence', () => {
     const file = join(home, 'file')
     await writeFile(file, 'not a directory')
     expect(await refused(file, '--port', '0')).toBe(
-      `The data directory ${file} is a file. Move it away, or name another with --data-dir.\n`,
+      `The data directory ${file} is a file. Move it away, or choose another with --data-dir.\n`,
     )
     expect(await refused(join(file, 'below'), '--port', '0')).toBe(
-      `The data directory ${join(file, 'below')} lies below a file. Move it away, or name another with --data-dir.\n`,
+      `The data directory ${join(file, 'below')} is below a file. Move it away, or choose another with --data-dir.\n`,
     )
   })
 
   // Nobody may make a folder there, not even root.
   test.runIf(process.platform === 'linux')('a directory that cannot be written', async () => {
     expect(await refused('/sys/parley', '--port', '0')).toMatch(
-      /^The data directory \/sys\/parley cannot be written by this user \((EACCES|EPERM|EROFS)\)\. Make it writable, or name another with --data-dir\.\n$/,
+      /^This user cannot write to the data directory \/sys\/parley \((EACCES|EPERM|EROFS)\)\. Make it writable, or choose another with --data-dir\.\n$/,
     )
   })
 
@@ -282,8 +282,8 @@ describe('what a start refuses with a sentence', () => {
     for (const name of ['secret', 'postgres.password']) {
       await chmod(join(data_dir, name), 0o644)
       expect(await refused(data_dir, '--port', '0')).toBe(
-        `Other users of this machine may read or change ${join(data_dir, name)}. ` +
-          `Take that away with \`chmod o= ${join(data_dir, name)}\`; if others have seen it, it is no secret any more.\n`,
+        `Other users of this machine can read or change ${join(data_dir, name)}. ` +
+          `Run \`chmod o= ${join(data_dir, name)}\`; if others have read it, it is no longer secret.\n`,
       )
       await chmod(join(data_dir, name), 0o640)
     }
@@ -318,7 +318,7 @@ describe('small verbs', () => {
     const { code, stdout } = await parley(...make)
     expect([code, stdout.trimEnd().split('\n').slice(-2)]).toEqual([
       0,
-      ['', 'The key is shown this once: only its hash is stored. Keep it where secrets are kept.'],
+      ['', 'The key is shown only now: Parley stores only its hash. Keep it like a password.'],
     ])
     expect(keyIn(stdout)).toBeDefined()
     expect(JSON.parse((await parley(...make, '--json')).stdout)).toMatchObject({

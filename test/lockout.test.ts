@@ -12,7 +12,7 @@ import { openService, type Service } from './harness/service.ts'
 import { testSecret } from './harness/worker.ts'
 
 const password = 'correct horse battery'
-const crowded = 'Too many people are signing in just now.'
+const crowded = 'Too many people are signing in right now.'
 
 let service: Service
 let proxy: Proxy

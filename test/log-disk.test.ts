@@ -122,7 +122,7 @@ test('on a pipe that nobody reads it answers, says later how many lines were dro
   let text = ''
   await until('the dropped lines are told', 30_000, () => {
     text += readWhatIsThere(pipe)
-    return text.includes('log lines were dropped')
+    return text.includes('Parley dropped log lines')
   })
   // Nobody reads again.
   await ask(service, 600)
@@ -180,7 +180,7 @@ test.skipIf(!disk)(
     await ask(service, 300)
     await disk?.empty()
     await until('the dropped lines are told', 30_000, () =>
-      readFileSync(path, 'utf8').includes('log lines were dropped'),
+      readFileSync(path, 'utf8').includes('Parley dropped log lines'),
     )
     await ask(service, 20)
     expect(await ended(service)).toBe(0)

@@ -139,14 +139,14 @@ describe('parley mcp', () => {
     const client = await startLegacy({ PARLEY_BASE_URL: 'http://127.0.0.1:9' })
     const { error } = await client.ask('tools/list')
     expect(error?.message).toBe(
-      'The service at http://127.0.0.1:9 does not answer. PARLEY_BASE_URL says where it is.',
+      'The service at http://127.0.0.1:9 does not respond. Set PARLEY_BASE_URL to its address.',
     )
     await client.end()
     const server = createServer((_, response) => response.end('<html>'))
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
     const PARLEY_BASE_URL = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
     const lost = await startLegacy({ PARLEY_BASE_URL })
-    expect((await lost.ask('tools/list')).error?.message).toContain('is not this service')
+    expect((await lost.ask('tools/list')).error?.message).toContain('is not Parley')
     await lost.end()
     server.closeAllConnections()
     server.close()

@@ -216,10 +216,10 @@ describe.each(cases)('%s', (title, code, act) => {
 
   test('has its hint on the terminal only where something was named that is not there', async () => {
     const error = (await act().catch((thrown: unknown) => thrown)) as ApiError
-    const unnamed = error.message.startsWith('Name exactly one')
+    const unnamed = error.message.startsWith('Give exactly one')
     const hint =
       error.status === 404
-        ? /^ `parley ((workspace|user|operation) list|(key|account|stage|column) list --workspace ID)` names them\.$/
+        ? /^ `parley ((workspace|user|operation) list|(key|account|stage|column) list --workspace ID)` lists the (workspaces|users|operations|keys|accounts|stages|columns and options)\.$/
         : unnamed
           ? /^ The options are --platform-id, --username and --phone\.$/
           : /^$/

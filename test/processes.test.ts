@@ -202,7 +202,7 @@ describe('a process that starts', () => {
     [
       'a newer database',
       `insert into schema_migrations (version, name, checksum) values (9999, '9999_later.sql', '')`,
-      'The database is newer than this code: it has the migration 9999_later.sql. Run the newer Parley.',
+      'The database is newer than this Parley: it has the migration 9999_later.sql. Run the newer version.',
     ],
     [
       'a manual clock that nobody configured',
@@ -225,7 +225,7 @@ describe('a process that starts', () => {
   test('refuses a database that does not answer, without its password', async () => {
     const { code, stderr } = await serve('postgres://parley:hunter2@127.0.0.1:9/parley').exit()
     expect(code).toBe(1)
-    expect(stderr).toMatch(/^The database of DATABASE_URL does not answer: .+\.\n$/)
+    expect(stderr).toMatch(/^The database of DATABASE_URL does not respond: .+\.\n$/)
     expect(stderr).not.toContain('hunter2')
   })
 })

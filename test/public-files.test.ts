@@ -203,7 +203,9 @@ test('nothing is done for whoever left before the key was looked up', async () =
     })
     socket.destroy()
     await until('the service has heard it', 20_000, () =>
-      service.log.some((line) => line.includes('the client left before') && line.includes('probe_count')),
+      service.log.some(
+        (line) => line.includes('the client disconnected before') && line.includes('probe_count'),
+      ),
     )
     await lock.query('rollback')
     await until('it was dropped', 20_000, async () =>

@@ -155,7 +155,7 @@ describe('a process', () => {
       const parley = run('serve', more)
       await parley.ready()
       parley.signal('SIGINT')
-      return (await parley.exit()).stdout.includes('PARLEY_SECRET is not the one')
+      return (await parley.exit()).stdout.includes('PARLEY_SECRET is not the secret')
     }
     expect([await warned({}), await warned(other)]).toEqual([false, true])
     // A missing table switches off its own feature only.
@@ -166,7 +166,7 @@ describe('a process', () => {
     await db.close()
     const { code, stderr } = await runVerb(['audit', 'verify'], { ...env(), ...other })
     const sentence =
-      'The audit log does not fit at row 1: row 1 was changed, or PARLEY_SECRET is not the one it was made with.\n'
+      'The audit log is invalid at row 1: row 1 was changed, or PARLEY_SECRET is not the secret that created it.\n'
     expect([code, stderr]).toEqual([1, sentence])
   })
 })

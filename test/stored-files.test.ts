@@ -214,7 +214,7 @@ describe('what a workspace has stored is bounded', () => {
     const answer = await upload({ bytes })
     expect(answer).toMatchObject({
       status: 429,
-      body: { code: 'rate_limited', error: expect.stringContaining('files of this workspace') },
+      body: { code: 'rate_limited', error: expect.stringContaining('files that this workspace') },
     })
     expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(0)
     expect((await left()).stored).toBe(0)

@@ -68,7 +68,7 @@ describe('GET /pipeline without limit', () => {
   })
 
   test('a reader that leaves is told of in the log', async () => {
-    const lines = () => service.log.filter((line) => line.includes('before it had the whole answer'))
+    const lines = () => service.log.filter((line) => line.includes('before it had the whole response'))
     const before = lines().length
     const leave = new AbortController()
     const response = await fetch(`${service.url}/api/v1/pipeline`, {
@@ -115,7 +115,7 @@ describe('GET /pipeline without limit', () => {
         }
       }
       await expect(rest()).rejects.toThrow()
-      const told = service.log.find((line) => line.includes('an answer broke off')) ?? '{}'
+      const told = service.log.find((line) => line.includes('a response was cut off')) ?? '{}'
       expect(JSON.parse(told)).toMatchObject({ level: 'warn', operation: 'get_pipeline' })
       expect(told).toContain('schema_unavailable')
       expect(await open()).toMatchObject({ status: 503 })

@@ -83,6 +83,10 @@ test('it sends nobody to the terminal, and speaks of no Idempotency-Key', () => 
   expect([...texts].filter(([, text]) => commands.test(text)).map(([file]) => file)).toEqual([])
 })
 
+test('its menu links to the reference, as the reference links back', () => {
+  expect(texts.get('shell.tsx')).toMatch(/<a\s+href="\/docs\/"/)
+})
+
 test('it asks no other server for anything', () => {
   const addresses = /https?:\/\/(?!www\.w3\.org)[\w.-]+/
   expect([...texts].filter(([, text]) => addresses.test(text)).map(([file]) => file)).toEqual([])

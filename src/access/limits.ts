@@ -198,7 +198,7 @@ export async function redisLimits(url: string): Promise<Limits> {
       return windowOf(rule, allowed === 1, used, Number(oldest) / 1000, Number(at) / 1000)
     } catch (cause) {
       throw new ApiError('store_unavailable', {
-        detail: 'The rate limiter does not answer. Ask again.',
+        detail: 'The rate limiter does not respond. Retry the request.',
         cause,
       })
     }

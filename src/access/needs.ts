@@ -67,7 +67,7 @@ function unmetScope(caller: AnyCaller, scopes: readonly Scope[]): UnmetNeed | un
     code: 'missing_scope',
     sentence:
       scopes.length === 0
-        ? 'No key may do this: sign in at the dashboard.'
+        ? 'API keys cannot do this. Sign in to the dashboard.'
         : `This operation needs a key with the scope ${scopes.join(' or ')}.`,
   }
 }

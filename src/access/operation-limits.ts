@@ -18,7 +18,7 @@ export async function requireAccountLimits(
     )
     if (!allowed) {
       throw new ApiError('rate_limited', {
-        detail: `This account has done this ${rule.limit} times in the last ${rule.seconds} seconds. Wait as long as Retry-After says.`,
+        detail: `This account reached its limit of ${rule.limit} such operations in ${rule.seconds} seconds. Retry after the seconds in Retry-After.`,
         retry_after,
       })
     }
@@ -38,7 +38,7 @@ export async function requireWorkspaceLimit(
   const { allowed, retry_after } = await app.limits.take(`${route.name}:${caller.workspace_id}`, rule)
   if (!allowed) {
     throw new ApiError('rate_limited', {
-      detail: `This workspace has done this ${rule.limit} times in the last ${rule.seconds} seconds. Wait as long as Retry-After says.`,
+      detail: `This workspace reached its limit of ${rule.limit} such operations in ${rule.seconds} seconds. Retry after the seconds in Retry-After.`,
       retry_after,
     })
   }

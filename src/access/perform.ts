@@ -21,7 +21,7 @@ import { requireSession, type SignedInUser } from './sessions.ts'
 export interface Incoming {
   readonly params: Readonly<Record<string, unknown>>
   readonly query: Readonly<Record<string, unknown>>
-  readonly body: (wanted: Wanted) => Promise<unknown>
+  readonly body: (wanted: BodyNeeds) => Promise<unknown>
   readonly idempotency_keys: readonly string[]
   readonly channel: Channel
   /** Gates that this channel needs besides the route's own. */
@@ -45,7 +45,7 @@ interface Approval {
 export type Channel = 'rest' | 'mcp' | 'dashboard'
 
 /** How to read a body. */
-export interface Wanted {
+export interface BodyNeeds {
   readonly route: Route
   /** Why the form's file must not be stored, judging by the fields before it. */
   readonly refuse: (fields: Readonly<Record<string, string>>) => Promise<ApiError | undefined>
@@ -171,7 +171,7 @@ async function receive(
   const refuse = (fields: object) =>
     refuseEarly(app, route, caller, { params, query, fields, idempotency_keys })
   const received = await incoming.body({ route, refuse })
-  const again = approval?.again ?? (channel === 'dashboard' ? 'it can be sent again' : undefined)
+  const again = approval?.again ?? (channel === 'dashboard' ? 'you can send it again' : undefined)
   return { settings, params, query, received, idempotency_keys, approval, again, left }
 }
 

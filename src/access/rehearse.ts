@@ -8,7 +8,7 @@ import type { AnyCall, Reply, Route } from '../route.ts'
 import { type Incoming, inspect } from './perform.ts'
 
 /** The input as parsed, and what it would apply to. */
-interface Rehearsed {
+interface Rehearsal {
   readonly body: Readonly<Record<string, unknown>>
   readonly account_id: string
   readonly chat_id: ChatNumber
@@ -21,7 +21,7 @@ export async function rehearse(
   route: Route,
   caller: Caller,
   incoming: Incoming,
-): Promise<Rehearsed> {
+): Promise<Rehearsal> {
   const checked = await inspect(app, route, caller, incoming)
   const call = checked.call(undefined)
   const { body } = checked

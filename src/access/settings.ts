@@ -65,7 +65,9 @@ async function readState(db: Database): Promise<State> {
   })
   // Settings that cannot be read are never guessed: the request is refused.
   if (!state || !/^\d+$/.test(state.version)) {
-    throw new ApiError('schema_unavailable', { detail: 'The settings of this instance cannot be read.' })
+    throw new ApiError('schema_unavailable', {
+      detail: 'The settings of this instance cannot be read. Retry the request.',
+    })
   }
   return state
 }

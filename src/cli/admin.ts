@@ -47,30 +47,30 @@ export function addAdminVerbs(program: Command): void {
   addAudit(commandOf(program, 'audit'))
 }
 
-const zoneHelp = "whose midnight ends the workspace's day; a name such as Europe/Berlin"
+const zoneHelp = 'time zone in which the day of the workspace ends at midnight, such as Europe/Berlin'
 
 function addWorkspaces(workspace: Command): void {
   verb<WorkspaceFields>(
     workspace,
     'create <name>',
-    'make a workspace',
+    'create a workspace',
     (app, actor, { timezone }, name) => createWorkspace(app, actor, { name, timezone }),
     { makes_instance: true },
   ).option('--timezone <zone>', zoneHelp, 'UTC')
   verb<WorkspaceFields>(
     workspace,
     'update <id>',
-    'rename it, move its midnight, or say when campaigns may write',
+    'change the name, time zone or sending window of a workspace',
     (app, actor, { name, timezone, window }, id = '') =>
       updateWorkspace(app, actor, { id, name, timezone, window }),
   )
-    .option('--name <name>', 'what people call it from now on')
+    .option('--name <name>', 'new name')
     .option('--timezone <zone>', zoneHelp)
     .option(
       '--window <window>',
-      'when campaigns and broadcasts may write, such as "mon-fri 09:00-18:00", or none',
+      'when campaigns and broadcasts can send, such as "mon-fri 09:00-18:00", or none',
     )
-  verb(workspace, 'list', 'every workspace', (app) => listWorkspaces(app.db))
+  verb(workspace, 'list', 'list all workspaces', (app) => listWorkspaces(app.db))
 }
 
 function addKeys(key: Command): void {
@@ -82,7 +82,7 @@ function addKeys(key: Command): void {
     expires?: Date
     mcpOnly?: true
   }
-  verb<Options>(key, 'create', 'make a key; it is shown once', async (app, actor, options) => {
+  verb<Options>(key, 'create', 'create a key; prints it once', async (app, actor, options) => {
     const { workspace, user, expires, mcpOnly, ...rest } = options
     const wanted: NewKey = {
       workspace_id: workspace,
@@ -97,24 +97,21 @@ function addKeys(key: Command): void {
     .requiredOption('--workspace <id>', workspaceHelp)
     .requiredOption(
       '--user <id>',
-      'whose key it is (a UUID of `parley user list`); campaign allowlists go by that user',
+      'id of the owner (a UUID), as `parley user list` lists it; campaign allowlists check this user',
     )
-    .requiredOption('--name <name>', 'what people call it, such as "crm sync"')
-    .requiredOption('--scopes <scopes>', `separated by commas: any of ${scopes.join(',')}`, list)
+    .requiredOption('--name <name>', 'name of the key, such as "crm sync"')
+    .requiredOption('--scopes <scopes>', `comma-separated list of ${scopes.join(',')}`, list)
     .option(
       '--expires <date>',
-      'when it stops working: 2027-01-31, or an RFC 3339 time; without it, never',
+      'when the key expires: 2027-01-31, or an RFC 3339 time; never by default',
       date,
     )
-    .option('--mcp-only', 'refused by the REST API')
-  verb<{ workspace?: string }>(key, 'list', 'the keys there are', (app, _, { workspace }) =>
+    .option('--mcp-only', 'works for MCP only; the REST API refuses it')
+  verb<{ workspace?: string }>(key, 'list', 'list keys', (app, _, { workspace }) =>
     inWorkspaces(app, workspace, (id) => listKeys(app.db, id)),
-  ).option('--workspace <id>', `${workspaceHelp}; without it, of all`)
-  verb(
-    key,
-    'revoke <id>',
-    'refuse it from now on, on every process within a second',
-    (app, actor, _, id = '') => revokeKey(app, actor, id),
+  ).option('--workspace <id>', `${workspaceHelp}; all by default`)
+  verb(key, 'revoke <id>', 'revoke a key, on every process within a second', (app, actor, _, id = '') =>
+    revokeKey(app, actor, id),
   )
 }
 
@@ -132,33 +129,35 @@ function addAccounts(account: Command): void {
   verb<{ workspace: string; platform: string; name: string }>(
     account,
     'create',
-    'make an account; a worker connects it',
+    'create an account; a worker connects it',
     (app, actor, { workspace, platform, name }) =>
       createAccount(app, actor, { workspace_id: workspace, platform, name }),
   )
     .requiredOption('--workspace <id>', workspaceHelp)
     .addOption(
-      new Option('--platform <platform>', 'where it writes').choices(platformNames).default(platformDefault),
+      new Option('--platform <platform>', 'platform of the account')
+        .choices(platformNames)
+        .default(platformDefault),
     )
-    .requiredOption('--name <name>', 'what people call it, such as "Sales"')
-  verb<{ workspace?: string }>(account, 'list', 'the accounts there are', (app, _, { workspace }) =>
+    .requiredOption('--name <name>', 'name of the account, such as "Sales"')
+  verb<{ workspace?: string }>(account, 'list', 'list accounts', (app, _, { workspace }) =>
     inWorkspaces(app, workspace, (id) => listAccounts(app.db, id)),
-  ).option('--workspace <id>', `${workspaceHelp}; without it, of all`)
+  ).option('--workspace <id>', `${workspaceHelp}; all by default`)
   verb<{ coldPerDay: number | 'none' }>(
     account,
     'set <id>',
-    'what campaigns may do with it in a day',
+    'set the daily campaign limits of an account',
     (app, actor, { coldPerDay }, id = '') =>
       setColdPerDay(app, actor, { id, cold_per_day: coldPerDay === 'none' ? null : coldPerDay }),
   ).requiredOption(
     '--cold-per-day <n>',
-    'first messages to people who never wrote to it; or none',
+    'first messages per day to people who never wrote to it, or none',
     wholeOrNone,
   )
-  verb(account, 'disable <id>', 'take it out of every path at once', (app, actor, _, id = '') =>
+  verb(account, 'disable <id>', 'disable an account immediately', (app, actor, _, id = '') =>
     setAccountEnabled(app, actor, { id, enabled: false }),
   )
-  verb(account, 'enable <id>', 'let a worker connect it again', (app, actor, _, id = '') =>
+  verb(account, 'enable <id>', 'enable an account; a worker connects it again', (app, actor, _, id = '') =>
     setAccountEnabled(app, actor, { id, enabled: true }),
   )
   addLoginVerbs(account)
@@ -168,38 +167,38 @@ function addOperations(operation: Command): void {
   verb<{ workspace?: string; ambiguous?: true }>(
     operation,
     'list',
-    'the newest operations, or those whose outcome nobody knows',
+    'list the newest operations, or those with an unknown outcome',
     (app, _, { workspace, ambiguous }) =>
       listLedger(app.db, { workspace_id: workspace, ambiguous: ambiguous ?? false }),
   )
-    .option('--workspace <id>', `${workspaceHelp}; without it, of all`)
-    .option('--ambiguous', 'only those that need a look')
+    .option('--workspace <id>', `${workspaceHelp}; all by default`)
+    .option('--ambiguous', 'only operations with an unknown outcome')
   verb<{ as: ClosedAs }>(
     operation,
     'close <id>',
-    'note what became of an ambiguous one; it is never sent again',
+    'record the outcome of an ambiguous operation; it is never sent again',
     (app, actor, { as }, id = '') => closeOperation(app, actor, { id, closed_as: as }),
     { operations: async () => (await import('../lists/operations.ts')).operations },
   ).addOption(
-    new Option('--as <outcome>', 'what a person has found out')
+    new Option('--as <outcome>', 'the outcome that a person found out')
       .choices(['sent', 'not_sent'])
       .makeOptionMandatory(),
   )
 }
 
 function addGates(gate: Command): void {
-  verb(gate, 'list', 'every gate and its state', (app) => listGates(app.db))
+  verb(gate, 'list', 'list the gates and their states', (app) => listGates(app.db))
   verb(
     gate,
     'enable <names...>',
-    'open gates; "all" is every gate but extended; prints what changed',
+    'open gates and print what changed; "all" is every gate except extended',
     (app, actor, _, ...names) => setGates(app, actor, { names, enabled: true }),
     { makes_instance: true },
   )
   verb(
     gate,
     'disable <names...>',
-    'close gates; prints what changed',
+    'close gates and print what changed',
     (app, actor, _, ...names) => setGates(app, actor, { names, enabled: false }),
     { makes_instance: true },
   )
@@ -210,27 +209,29 @@ function addAllowlists(allow: Command): void {
     ['user', 'campaign_user'],
     ['workspace', 'campaign_workspace'],
   ] as const) {
-    const entry = allow.command(name).description(`the ${name}s that may use campaigns`)
+    const entry = allow.command(name).description(`list the ${name}s that can use campaigns`)
     verb(entry, 'add <id>', `allow a ${name}`, (app, actor, _, id = '') =>
       setAllowed(app, actor, { list: kind, id, allowed: true }),
     )
-    verb(entry, 'remove <id>', `no longer allow a ${name}`, (app, actor, _, id = '') =>
+    verb(entry, 'remove <id>', `remove a ${name} from the allowlist`, (app, actor, _, id = '') =>
       setAllowed(app, actor, { list: kind, id, allowed: false }),
     )
   }
-  verb(allow, 'list', 'both allowlists', (app) => listAllowed(app.db))
+  verb(allow, 'list', 'list both allowlists', (app) => listAllowed(app.db))
 }
 
 function addDispatch(dispatch: Command): void {
-  verb<{ without?: string }>(dispatch, 'on', 'let messages go out again', async (app, actor, { without }) => {
+  verb<{ without?: string }>(dispatch, 'on', 'resume sending', async (app, actor, { without }) => {
     if (without !== undefined) await dispatchWithout(app, actor, without)
     return setDispatch(app, actor, true)
-  }).option('--without <worker>', 'do not wait for what the journals of this worker would put back')
-  verb(dispatch, 'status', 'whether messages go out, and what keeps them', (app) => readDispatch(app.db))
+  }).option('--without <worker>', 'do not wait for the journals of this worker to be replayed')
+  verb(dispatch, 'status', 'show whether Parley sends messages and what stops it', (app) =>
+    readDispatch(app.db),
+  )
   verb(
     dispatch,
     'off',
-    'stop all sending, everywhere, within a second',
+    'stop all sending on every process within a second',
     (app, actor) => setDispatch(app, actor, false),
     { makes_instance: true },
   )
@@ -242,22 +243,21 @@ function addAudit(audit: Command): void {
   verb<{ workspace?: string; limit: number }>(
     audit,
     'list',
-    'the newest changes: who changed what, and when',
+    'list the newest changes: who changed what, and when',
     async (app, _, { workspace, limit }) => {
       if (workspace !== undefined) await requireWorkspace(app.db, workspace)
       return listAudit(app.db, { workspace_id: workspace, limit })
     },
   )
-    .option('--workspace <id>', `${workspaceHelp}; without it, of all and of the instance`)
+    .option('--workspace <id>', `${workspaceHelp}; all and the instance by default`)
     .addOption(
-      new Option('--limit <n>', `how many, 1 to ${auditRows.max}`)
+      new Option('--limit <n>', `number of rows, 1 to ${auditRows.max}`)
         .default(auditRows.standard)
         .argParser((value) => within(value, auditRows.max)),
     )
-  verb(audit, 'verify', 'check the chain; names the first row that does not fit', async (app) => {
+  verb(audit, 'verify', 'verify the hash chain; names the first invalid row', async (app) => {
     const verdict = await verifyAudit(app)
-    if (!verdict.ok)
-      throw new Refusal(`The audit log does not fit at row ${verdict.seq}: ${verdict.problem}.`)
+    if (!verdict.ok) throw new Refusal(`The audit log is invalid at row ${verdict.seq}: ${verdict.problem}.`)
     return verdict
   })
 }

@@ -16,7 +16,7 @@ interface ApiAnswer {
 export function readConnection(env: NodeJS.ProcessEnv): Connection {
   const { api_key, base_url } = readConfig(env, platformVariables)
   if (api_key === undefined) {
-    throw new Refusal('Set PARLEY_API_KEY to a key of the workspace. `parley key create` makes one.')
+    throw new Refusal('Set PARLEY_API_KEY to a key of the workspace. `parley key create` creates one.')
   }
   return { key: api_key, address: base_url ?? addressDefault }
 }
@@ -41,7 +41,9 @@ export class ApiClient {
     const headers = { authorization: `Bearer ${this.#key}`, 'content-type': 'application/json' }
     const sent = body && { body: JSON.stringify(body) }
     const response = await fetch(this.#address + apiPrefix + path, { method, headers, ...sent }).catch(() => {
-      throw new Refusal(`The service at ${this.#address} does not answer. PARLEY_BASE_URL says where it is.`)
+      throw new Refusal(
+        `The service at ${this.#address} does not respond. Set PARLEY_BASE_URL to its address.`,
+      )
     })
     const retry = response.headers.get('retry-after')
     return {
@@ -63,6 +65,6 @@ export function sentenceOf(text: string): string {
   try {
     return String(JSON.parse(text).error)
   } catch {
-    return 'The service answered with something that is not its API. PARLEY_BASE_URL says where it is.'
+    return 'The response is not from Parley. Set PARLEY_BASE_URL to the address of the service.'
   }
 }

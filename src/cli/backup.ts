@@ -43,7 +43,7 @@ export const addBackupVerbs = (parts: Parts) => (program: Command) => {
   describeArguments(commandOf(program, 'restore [file]'))
     .option(
       '--mark',
-      'the database was restored with other tools: switch sending off and tell its workers',
+      'mark a database that was restored with other tools: switches sending off and informs its workers',
       false,
     )
     .option('--json', 'print one JSON document', false)
@@ -52,7 +52,7 @@ export const addBackupVerbs = (parts: Parts) => (program: Command) => {
       const options = command.optsWithGlobals<Shared & { mark: boolean }>()
       if (file === undefined && !options.mark) {
         command.error(
-          'error: the file is missing: name a backup, or say --mark after a restore with other tools',
+          'error: the file is missing: name a backup, or use --mark after a restore with other tools',
         )
       }
       if (file !== undefined && options.mark) command.error('error: --mark takes no file')
@@ -65,13 +65,13 @@ export const addBackupVerbs = (parts: Parts) => (program: Command) => {
 }
 
 const backupHelp = `
-The service may run meanwhile: the file holds what was there at one moment. It is readable by its owner only, because the
-secret of the instance is in it, unless PARLEY_SECRET keeps that elsewhere. The journals in ledger/ are not: they stay
-with their worker. With DATABASE_URL use the tools of that database.`
+The service may keep running: the file is a snapshot of one moment. Only its owner can read it, because it contains the
+secret of the instance, unless PARLEY_SECRET is set. It does not contain the journals in ledger/: they stay
+with their worker. For DATABASE_URL use the tools of that database.`
 
 const restoreHelp = `
-Into a data directory that has no workspace yet, with no service running on it. Journals in its ledger/ stay where they
-are. After a restore sending is off: what was sent since the backup was made is known to the journals only.`
+The data directory must have no workspace yet and no running service. Journals in its ledger/ stay where they
+are. After a restore sending is off: only the journals know what was sent after the backup.`
 
 async function backUp(app: App, actor: Actor, { data_dir, file }: { data_dir: string; file: string }) {
   requireEmbedded(app.config)
@@ -92,8 +92,8 @@ async function backUp(app: App, actor: Actor, { data_dir, file }: { data_dir: st
 function requireEmbedded({ database }: Pick<App['config'], 'database'>): void {
   if (database.kind === 'embedded') return
   throw new Refusal(
-    'The database of DATABASE_URL is backed up and restored with its own tools, such as pg_dump and pg_restore. ' +
-      'After a restore, say `parley restore --mark`.',
+    'Back up and restore the database of DATABASE_URL with its own tools, such as pg_dump and pg_restore. ' +
+      'After a restore, run `parley restore --mark`.',
   )
 }
 
@@ -153,14 +153,14 @@ async function requireSecret(
   const wanted = present ?? secret
   if (wanted === null) {
     throw new Refusal(
-      'The backup was made with PARLEY_SECRET and does not hold it. Set PARLEY_SECRET to the same value.',
+      'The backup was created with PARLEY_SECRET and does not contain it. Set PARLEY_SECRET to the same value.',
     )
   }
   if (idOf(new Secrets(wanted)) === secret_id) return wanted
   throw new Refusal(
     given === undefined
-      ? `${path} is not the secret that the backup was made with. Move it away, or name another --data-dir.`
-      : 'PARLEY_SECRET is not the secret that the backup was made with.',
+      ? `${path} is not the secret that the backup was created with. Move it away, or choose another --data-dir.`
+      : 'PARLEY_SECRET is not the secret that the backup was created with.',
   )
 }
 

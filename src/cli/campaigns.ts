@@ -24,19 +24,24 @@ export function addCampaignVerbs(program: Command): void {
 }
 
 function addReads(campaign: Command): void {
-  verb<{ workspace?: string }>(campaign, 'list', 'the newest campaigns', (app, _, { workspace }) =>
+  verb<{ workspace?: string }>(campaign, 'list', 'list the newest campaigns', (app, _, { workspace }) =>
     listAllCampaigns(app.db, workspace),
   ).option('--workspace <id>', workspaceHelp)
-  verb(campaign, 'show <id>', 'one campaign, with its first 100 recipients', async (app, _, __, id = '') => {
-    const shown = await showCampaign(app, id)
-    return new Plain(readableCampaign(shown), () => shown)
-  })
+  verb(
+    campaign,
+    'show <id>',
+    'show a campaign with its first 100 recipients',
+    async (app, _, __, id = '') => {
+      const shown = await showCampaign(app, id)
+      return new Plain(readableCampaign(shown), () => shown)
+    },
+  )
   verb(
     campaign,
     'forecast <id>',
-    'when its messages go out, as things stand',
+    'forecast when the messages of a campaign will be sent',
     async (app, _, __, id = '') => {
-      const foretold = await withProgress('Playing the campaign through', foretellCampaign(app, id))
+      const foretold = await withProgress('Forecasting the campaign', foretellCampaign(app, id))
       return new Plain(readableForecast(foretold), () => foretold)
     },
   )
@@ -44,9 +49,9 @@ function addReads(campaign: Command): void {
 
 function addControls(campaign: Command): void {
   const controls = {
-    pause: 'hold what has not gone out; only campaigns with steps',
-    resume: 'let a paused campaign go on',
-    cancel: 'stop it for good',
+    pause: 'pause a campaign; only campaigns with steps',
+    resume: 'resume a paused campaign',
+    cancel: 'cancel a campaign permanently',
   } as const
   for (const control of ['pause', 'resume', 'cancel'] as const) {
     verb(campaign, `${control} <id>`, controls[control], (app, actor, _, id = '') =>
@@ -69,7 +74,7 @@ function addCreate(campaign: Command): void {
   verb<CreateOptions>(
     campaign,
     'create',
-    'queue a message to the contacts of a CSV file; says which rows were skipped and why',
+    'queue a message to the contacts of a CSV file; prints which rows were skipped and why',
     async (app, actor, options) => {
       const { workspace, user, account, text, contacts, name, dailyQuota } = options
       const wanted = {
@@ -86,22 +91,22 @@ function addCreate(campaign: Command): void {
     },
   )
     .requiredOption('--workspace <id>', workspaceHelp)
-    .requiredOption('--user <id>', 'id of the user (a UUID) whose campaign it is; allowlists go by that user')
-    .requiredOption('--account <ids...>', 'the accounts that share the contacts')
-    .requiredOption('--text <text>', 'the message; may have {{name}} or {{name|there}}')
+    .requiredOption('--user <id>', 'id of the owner (a UUID); campaign allowlists check this user')
+    .requiredOption('--account <ids...>', 'ids of the accounts that share the contacts')
+    .requiredOption('--text <text>', 'the message; placeholders are {{name}} and {{name|there}}')
     .requiredOption('--contacts <file>', 'a CSV file with the columns identifier and name')
-    .option('--name <name>', 'what people call it')
-    .option('--daily-quota <n>', 'campaign messages a day from one account', whole)
+    .option('--name <name>', 'name of the campaign')
+    .option('--daily-quota <n>', 'campaign messages per account and day', whole)
 }
 
 function addVerify(verify: Command): void {
   verb<{ platform?: boolean }>(
     verify,
     'campaign <id>',
-    'counts, messages and quota against the ledger',
+    'compare counts, messages and quotas with the ledger',
     async (app, _, { platform = false }, id = '') => {
       const verified = verifyAnyCampaign(app, { id, platform })
-      const { ok, checks } = await withProgress('Holding the books against each other', verified)
+      const { ok, checks } = await withProgress('Verifying the campaign', verified)
       const lines = checks.map((check) => {
         const verdict = check.ok ? 'ok' : 'FAILED'
         return `${verdict.padEnd(8)}${check.name.padEnd(25)}${check.detail}\n`
@@ -154,7 +159,7 @@ function* readableForecast(foretold: Record<string, unknown>): Generator<string>
   for (const { account_id, day, messages, total } of load) {
     yield `${day}  ${account_id}  ${messages} of this campaign, ${total} in all\n`
   }
-  if (end !== null) yield `The last message goes out at ${show(new Date(end))}.\n`
-  else if (load.length === 0) yield 'Nothing goes out as things stand.\n'
-  else yield 'More goes out than a forecast plays through, so its end is not known.\n'
+  if (end !== null) yield `The last message is sent at ${show(new Date(end))}.\n`
+  else if (load.length === 0) yield 'No message is scheduled.\n'
+  else yield 'The campaign is longer than a forecast covers, so its end is unknown.\n'
 }

@@ -73,30 +73,30 @@ function addStages(stage: Command): void {
     (app, actor, { workspace_id, options: { key, label, terminal = false, hidden = false } }) =>
       createStage(app, actor, { workspace_id, key, label, terminal, hidden }),
   )
-    .requiredOption('--key <key>', 'what the API calls it, such as follow_up; it never changes')
-    .requiredOption('--label <label>', 'what people call it')
-    .option('--terminal', 'nothing comes after it')
-    .option('--hidden', 'no chat can be moved to it')
+    .requiredOption('--key <key>', 'key for the API, such as follow_up; it never changes')
+    .requiredOption('--label <label>', 'name shown to people')
+    .option('--terminal', 'mark it as a final stage')
+    .option('--hidden', 'hide it: no chat can be moved to it')
   workspaceVerb<Partial<StageOptions>>(
     stage,
     'update <key>',
-    'rename it, hide or show it, put it elsewhere',
+    'rename, hide, show or move a stage',
     (app, actor, { workspace_id, options: { label, terminal, hidden, place } }, key = '') =>
       updateStage(app, actor, { workspace_id, key, label, terminal, hidden, place }),
   )
-    .option('--label <label>', 'what people call it from now on')
-    .option('--terminal', 'nothing comes after it')
-    .option('--no-terminal', 'something may come after it')
-    .option('--hidden', 'no chat can be moved to it')
-    .option('--no-hidden', 'chats can be moved to it again')
-    .option('--place <n>', 'its place among the stages, from 1 on', place)
-  workspaceVerb(stage, 'list', 'the stages in order', (app, _, { workspace_id }) =>
+    .option('--label <label>', 'new name')
+    .option('--terminal', 'mark it as a final stage')
+    .option('--no-terminal', 'mark it as not final')
+    .option('--hidden', 'hide it: no chat can be moved to it')
+    .option('--no-hidden', 'show it: chats can be moved to it again')
+    .option('--place <n>', 'position among the stages, from 1', place)
+  workspaceVerb(stage, 'list', 'list the stages in order', (app, _, { workspace_id }) =>
     listStages(app.db, workspace_id),
   )
   workspaceVerb(
     stage,
     'delete <key>',
-    'its chats go back to new, each with its event',
+    'delete a stage; its chats return to new, each with an event',
     (app, actor, { workspace_id }, key = '') => deleteStage(app, actor, { workspace_id, key }),
   )
 }
@@ -116,23 +116,26 @@ function addColumns(column: Command): void {
     (app, actor, { workspace_id, options: { name, type, options = [] } }) =>
       createColumn(app, actor, { workspace_id, name, type, options: options.map((value) => ({ value })) }),
   )
-    .requiredOption('--name <name>', 'what people call it')
-    .addOption(new Option('--type <type>', 'what its values are').choices(columnTypes).makeOptionMandatory())
-    .option('--options <values>', 'what can be chosen, separated by commas', list)
+    .requiredOption('--name <name>', 'name shown to people')
+    .addOption(new Option('--type <type>', 'type of its values').choices(columnTypes).makeOptionMandatory())
+    .option('--options <values>', 'comma-separated options', list)
   workspaceVerb<Partial<ColumnOptions>>(
     column,
     'update <id>',
-    'rename it, put it elsewhere; its type stays',
+    'rename or move a column; its type stays',
     (app, actor, { workspace_id, options: { name, place } }, id = '') =>
       updateColumn(app, actor, { workspace_id, id, name, place }),
   )
-    .option('--name <name>', 'what people call it from now on')
-    .option('--place <n>', 'its place among the columns, from 1 on', place)
-  workspaceVerb(column, 'list', 'the columns in order, with their options', (app, _, { workspace_id }) =>
+    .option('--name <name>', 'new name')
+    .option('--place <n>', 'position among the columns, from 1', place)
+  workspaceVerb(column, 'list', 'list the columns in order with their options', (app, _, { workspace_id }) =>
     listColumns(app.db, workspace_id),
   )
-  workspaceVerb(column, 'delete <id>', 'with every value in it', (app, actor, { workspace_id }, id = '') =>
-    deleteColumn(app, actor, { workspace_id, id }),
+  workspaceVerb(
+    column,
+    'delete <id>',
+    'delete a column with all its values',
+    (app, actor, { workspace_id }, id = '') => deleteColumn(app, actor, { workspace_id, id }),
   )
 }
 
@@ -146,24 +149,24 @@ function addOptions(option: Command): void {
   workspaceVerb<OptionOptions>(
     option,
     'add <column> <value>',
-    'at the end; one that was deleted comes back',
+    'add an option at the end, or restore a deleted one',
     (app, actor, { workspace_id, options: { color } }, column_id = '', value = '') =>
       addOption(app, actor, { workspace_id, column_id, value, color }),
   ).option('--color <color>', 'a name such as blue, or #3366ff')
   workspaceVerb<OptionOptions>(
     option,
     'update <column> <value>',
-    'rename it together with the values that have it, recolour it, put it elsewhere',
+    'rename an option and the values that use it, recolour or move it',
     (app, actor, { workspace_id, options: { name, color, place } }, column_id = '', value = '') =>
       updateOption(app, actor, { workspace_id, column_id, value, name, color, place }),
   )
-    .option('--name <value>', 'its new name')
+    .option('--name <value>', 'new name')
     .option('--color <color>', 'a name such as blue, or #3366ff')
-    .option('--place <n>', 'its place among the options, from 1 on', place)
+    .option('--place <n>', 'position among the options, from 1', place)
   workspaceVerb(
     option,
     'delete <column> <value>',
-    'values that have it stay readable; it can no longer be set',
+    'delete an option; values that use it stay readable, but it can no longer be set',
     (app, actor, { workspace_id }, column_id = '', value = '') =>
       deleteOption(app, actor, { workspace_id, column_id, value }),
   )
@@ -179,8 +182,8 @@ const importBytesMax = 64 * 1_048_576
 
 function addSuppressions(suppress: Command): void {
   for (const [name, description, act] of [
-    ['add', 'never write to this person first', addSuppression],
-    ['remove', 'take this person off the list', removeSuppression],
+    ['add', 'add a person: Parley never writes to them first', addSuppression],
+    ['remove', 'remove a person from the list', removeSuppression],
   ] as const) {
     workspaceVerb<IdentityOptions>(
       suppress,
@@ -189,28 +192,33 @@ function addSuppressions(suppress: Command): void {
       (app, actor, { workspace_id, options: { username, phone, platformId: platform_id } }) =>
         act(app, actor, { workspace_id, username, phone, platform_id }),
     )
-      .option('--username <name>', 'the name on the platform, with or without @')
-      .option('--phone <number>', "with the country's code, such as +4930123456")
-      .option('--platform-id <id>', "the person's number on the platform, such as 1001")
+      .option('--username <name>', 'username on the platform, with or without @')
+      .option('--phone <number>', 'phone number with the country code, such as +4930123456')
+      .option('--platform-id <id>', 'id of the person on the platform, such as 1001')
   }
-  workspaceVerb(suppress, 'list', 'the whole list', (app, _, { workspace_id }) =>
+  workspaceVerb(suppress, 'list', 'show the whole list', (app, _, { workspace_id }) =>
     listSuppressions(app.db, workspace_id),
   )
   workspaceVerb(
     suppress,
     'import <file>',
-    'add the rows of a CSV file; says which were skipped and why',
+    'add the rows of a CSV file; prints which were skipped and why',
     async (app, actor, { workspace_id }, file = '') => {
       const text = readText(file)
       const report = await importSuppressions(app, actor, { workspace_id, file: basename(file), text })
       return new Plain(readable(report), () => ({ ...report }))
     },
   )
-  workspaceVerb(suppress, 'export [file]', 'the list as CSV', async (app, _, { workspace_id }, file) => {
-    const text = exportSuppressions(app.db, workspace_id)
-    if (!file) return new Plain(text, async () => ({ csv: await joined(text) }))
-    return { file, bytes: await writeText(file, text) }
-  })
+  workspaceVerb(
+    suppress,
+    'export [file]',
+    'write the list as CSV',
+    async (app, _, { workspace_id }, file) => {
+      const text = exportSuppressions(app.db, workspace_id)
+      if (!file) return new Plain(text, async () => ({ csv: await joined(text) }))
+      return { file, bytes: await writeText(file, text) }
+    },
+  )
 }
 
 async function joined(text: AsyncIterable<string>): Promise<string> {

@@ -20,7 +20,7 @@ export const addDemoVerb =
         const options = command.optsWithGlobals<Shared>()
         const config = readConfig(process.env, platformVariables)
         if (config.database.kind !== 'embedded') {
-          throw new Refusal('A demo is made in an embedded data directory only, not in DATABASE_URL.')
+          throw new Refusal('A demo needs an embedded data directory. Unset DATABASE_URL and try again.')
         }
         const log = makeLogger('silent')
         const data_dir = options.dataDir
@@ -40,13 +40,11 @@ async function makeAsked(app: App, modules: Parts['platforms'], directory: strin
   try {
     const stage = [...open.values()].find((each) => each.demo)
     if (!stage?.demo) {
-      throw new Refusal('The demo lives in a sandbox of its own: unset PARLEY_SANDBOX_URL and try again.')
+      throw new Refusal('The demo uses its own sandbox. Unset PARLEY_SANDBOX_URL and try again.')
     }
     const made = await makeDemo(app, { platform: stage.platform.name, demo: stage.demo, asked: true })
     if (made) return made
-    throw new Refusal(
-      'There are workspaces in this data directory already. Name an empty one with --data-dir.',
-    )
+    throw new Refusal('This data directory already has workspaces. Choose an empty one with --data-dir.')
   } finally {
     await closePlatforms(open)
   }

@@ -37,7 +37,7 @@ export async function followEvents(
   let told: string | undefined
   // Prints a sentence once, not every two seconds.
   const tell = (sentence: string) => {
-    if (sentence !== told) process.stderr.write(`${sentence} It is asked again until it does.\n`)
+    if (sentence !== told) process.stderr.write(`${sentence} Retrying.\n`)
     told = sentence
   }
   for (let place = after; ; ) {
@@ -55,7 +55,7 @@ export async function followEvents(
 }
 
 function sayRefused(count: number): string {
-  return count === 1 ? '1 event was not taken.' : `${count} events were not taken.`
+  return count === 1 ? 'The receiver refused 1 event.' : `The receiver refused ${count} events.`
 }
 
 /** The text of a page; undefined if the caller has to ask the service again. */
@@ -101,10 +101,10 @@ export function splitItems(text: string): string[] {
 /** Posts a signed body and returns whether the receiver accepted it. Reports a failure on standard error. */
 function forwarding(url: string, given: string | undefined): (body: string) => Promise<boolean> {
   if (!/^https?:$/.test(URL.parse(url)?.protocol ?? '')) {
-    throw new Refusal('--forward-to takes an address such as http://localhost:3000/hook.')
+    throw new Refusal('--forward-to must be an address such as http://localhost:3000/hook.')
   }
   if (given !== undefined && !/^whsec_[A-Za-z0-9+/]{32,}={0,2}$/.test(given)) {
-    throw new Refusal('--secret takes a secret such as webhooks have: whsec_ and base64.')
+    throw new Refusal('--secret must be a webhook secret: whsec_ and base64.')
   }
   const secret = given ?? newSecret()
   if (given === undefined) process.stderr.write(`Signed with ${secret}\n`)
@@ -122,7 +122,7 @@ function forwarding(url: string, given: string | undefined): (body: string) => P
       () => undefined,
     )
     const taken = status !== undefined && status >= 200 && status <= 299
-    if (!taken) process.stderr.write(`${id} was not taken: ${status ?? 'no answer'}\n`)
+    if (!taken) process.stderr.write(`The receiver refused ${id}: ${status ?? 'no answer'}\n`)
     return taken
   }
 }

@@ -22,7 +22,7 @@ const root = join(import.meta.dirname, '..', '..')
 /** `everyVerb` returns the command line with all its verbs loaded. */
 export const addGenerateVerb = (everyVerb: () => Promise<Command>) => (program: Command) => {
   commandOf(program, 'generate')
-    .option('--check', 'refuse if what is committed differs', false)
+    .option('--check', 'fail if the committed files differ', false)
     .action(async ({ check }: { check: boolean }) => {
       const files = {
         'openapi.json': `${JSON.stringify(makeOpenApi(routes), null, 2)}\n`,
@@ -41,7 +41,7 @@ export const addGenerateVerb = (everyVerb: () => Promise<Command>) => (program: 
         const path = join(root, name)
         const committed = await readFile(path, 'utf8').catch(() => '')
         if (committed === text) continue
-        if (check) throw new Refusal(`${name} is not what the code makes. Run \`npm run generated\`.`)
+        if (check) throw new Refusal(`${name} is out of date. Run \`npm run generated\`.`)
         await writeFile(path, text)
         write(`wrote ${name}`)
       }

@@ -7,12 +7,12 @@ const listed = (what: string, verb: string) => `${what}, as \`parley ${verb}\` l
 export const workspaceHelp = listed('id of the workspace (a UUID)', 'workspace list')
 
 export const platformHelp =
-  "ask the accounts' sessions what the platform has; an account that cannot be asked is named"
+  "also compare with the platform through the accounts' sessions; names accounts that could not be read"
 
 /** Keyed by noun and argument, or by the argument alone. */
 const argumentHelp: Readonly<Record<string, string>> = {
   'workspace id': workspaceHelp,
-  'workspace name': 'what people call it, such as "Acme"',
+  'workspace name': 'name of the workspace, such as "Acme"',
   'user id': listed('id of the user (a UUID)', 'user list'),
   'key id': listed('id of the key (a UUID), not the key itself', 'key list'),
   'account id': listed('id of the account (acc_…)', 'account list'),
@@ -26,11 +26,11 @@ const argumentHelp: Readonly<Record<string, string>> = {
   'option column': listed('id of the column (a UUID)', 'column list'),
   'option value': 'the option as people see it',
   'import file': 'a CSV file with a heading line: username, phone, platform_id',
-  'export file': 'where it is written; without it, to the terminal',
-  'backup file': 'a new file; one that is there is never overwritten',
-  'restore file': 'what `parley backup` has written',
+  'export file': 'the file to write; prints to the terminal by default',
+  'backup file': 'a new file; an existing file is never overwritten',
+  'restore file': 'a file written by `parley backup`',
   email: 'the address that the user signs in with',
-  names: `one or several of ${gates.join(', ')}; all`,
+  names: `one or more of ${gates.join(', ')}; or all`,
 }
 
 /** Gives every argument of a verb its description. */

@@ -3,16 +3,16 @@ import { ApiError } from '../lib/errors.ts'
 
 /** Keyed by the kind of thing that was not found. */
 const hints: Readonly<Record<string, string>> = {
-  workspace: '`parley workspace list` names them.',
-  user: '`parley user list` names them.',
-  member: '`parley user list` tells who belongs where.',
-  key: '`parley key list --workspace ID` names them.',
-  account: '`parley account list --workspace ID` names them.',
-  campaign: '`parley campaign list` names them.',
-  operation: '`parley operation list` names them.',
-  stage: '`parley stage list --workspace ID` names them.',
-  column: '`parley column list --workspace ID` names them.',
-  option: '`parley column list --workspace ID` names them.',
+  workspace: '`parley workspace list` lists the workspaces.',
+  user: '`parley user list` lists the users.',
+  member: '`parley user list` lists the users and their workspaces.',
+  key: '`parley key list --workspace ID` lists the keys.',
+  account: '`parley account list --workspace ID` lists the accounts.',
+  campaign: '`parley campaign list` lists the campaigns.',
+  operation: '`parley operation list` lists the operations.',
+  stage: '`parley stage list --workspace ID` lists the stages.',
+  column: '`parley column list --workspace ID` lists the columns and options.',
+  option: '`parley column list --workspace ID` lists the columns and options.',
   identity: 'The options are --platform-id, --username and --phone.',
 }
 

@@ -75,7 +75,7 @@ test.each(['nobody writes', 'others are written'])(
       text += drain(log, read)
     } else {
       text += drain(log, read)
-      expect(parse(text).at(-1)?.msg).toBe('log lines were dropped')
+      expect(parse(text).at(-1)?.msg).toBe('Parley dropped log lines')
       writeMany(log, 20_000, 20_010)
     }
     log.close()
@@ -84,7 +84,7 @@ test.each(['nobody writes', 'others are written'])(
     const lines = parse(text)
     const at = lines.findIndex(({ dropped }) => dropped !== undefined)
     const { dropped = 0, msg } = lines[at] ?? {}
-    expect(msg).toBe('log lines were dropped')
+    expect(msg).toBe('Parley dropped log lines')
     // Some thousands are held.
     expect(at).toBeGreaterThan(2_000)
     const expected = [...Array(at).keys(), undefined, ...Array.from({ length: 10 }, (_, n) => 20_000 + n)]

@@ -38,7 +38,7 @@ export function writeLines(fd: number): LogLines {
 
   function tellDropped(): void {
     if (dropped === 0) return
-    const told = { level: 'warn', time: new Date().toISOString(), dropped, msg: 'log lines were dropped' }
+    const told = { level: 'warn', time: new Date().toISOString(), dropped, msg: 'Parley dropped log lines' }
     dropped = 0
     hold(`${JSON.stringify(told)}\n`)
   }

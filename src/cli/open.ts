@@ -139,12 +139,12 @@ async function open(options: OpenOptions): Promise<OpenApp> {
     }
     if ((error as { code?: string }).code === '42501') {
       throw new Refusal(
-        'The role of DATABASE_URL may not make the tables: it needs CREATE on the database (for the extension ' +
+        'The role of DATABASE_URL cannot create the tables: it needs CREATE on the database (for the extension ' +
           'btree_gin) and on the schema public.',
       )
     }
     if (error instanceof ApiError && error.code === 'store_unavailable') {
-      throw new Refusal(`The database of DATABASE_URL does not answer: ${reasonOf(error)}.`)
+      throw new Refusal(`The database of DATABASE_URL does not respond: ${reasonOf(error)}.`)
     }
     throw error
   }
@@ -167,7 +167,7 @@ async function openSecret(
 
 function missingSecret(file: string): Refusal {
   return new Refusal(
-    `There is no ${file}. Set PARLEY_SECRET to the value that the service runs with, or restore the file from a backup.`,
+    `The file ${file} is missing. Set PARLEY_SECRET to the value that the service uses, or restore the file from a backup.`,
   )
 }
 
@@ -198,12 +198,12 @@ async function prepare(db: Database, options: OpenOptions): Promise<readonly str
 /** Explains the most common mistakes to the person who sets up the database. */
 const reasons: Readonly<Record<string, string>> = {
   '28P01': 'the password is wrong',
-  '28000': 'the role may not log in',
-  '3D000': 'there is no such database',
+  '28000': 'the role is not allowed to log in',
+  '3D000': 'the database does not exist',
   ECONNREFUSED: 'nothing listens at that address',
   ENOTFOUND: 'the host name is unknown',
-  ENOENT: 'the socket is not there',
-  ETIMEDOUT: 'it took too long',
+  ENOENT: 'the socket does not exist',
+  ETIMEDOUT: 'the connection timed out',
 }
 
 function reasonOf(error: ApiError): string {

@@ -38,13 +38,13 @@ export class Failed {
 }
 
 /** Printed below every new key. */
-export const keyNote = 'The key is shown this once: only its hash is stored. Keep it where secrets are kept.'
+export const keyNote = 'The key is shown only now: Parley stores only its hash. Keep it like a password.'
 
 /** Printed below a link: without PARLEY_BASE_URL a verb does not know where the service listens. */
 export function noteLink(note: string, { base_url }: Pick<Config, 'base_url'>): string {
   if (base_url !== undefined) return note
-  const sentence = `The link leads to ${addressDefault}, because PARLEY_BASE_URL is not set`
-  return `${note}\n${sentence}: if the service is elsewhere, change that part.`
+  const sentence = `The link uses ${addressDefault}, because PARLEY_BASE_URL is not set`
+  return `${note}\n${sentence}. If the service has another address, change that part.`
 }
 
 export type Result = Row | readonly Row[] | Plain | Noted | Failed

@@ -28,10 +28,10 @@ export async function makeProgram(
   args: readonly string[],
 ): Promise<Command> {
   const program = new Command('parley')
-    .description('Outreach for messaging accounts: one HTTP API, messages that are never sent twice.')
-    .version(version, '-V, --version', 'print which Parley this is')
-    .helpOption('-h, --help', 'explain a verb and its options')
-    .option('--data-dir <dir>', 'where the embedded database and the journals live', readDataDirDefault())
+    .description('Outreach for messaging accounts: one HTTP API, and no message is sent twice.')
+    .version(version, '-V, --version', 'print the version')
+    .helpOption('-h, --help', 'show help for a verb and its options')
+    .option('--data-dir <dir>', 'directory of the embedded database and the journals', readDataDirDefault())
     .configureHelp(helpStyle)
     .helpCommand(false)
     .exitOverride()
@@ -75,7 +75,7 @@ database of --data-dir, whether the service is running or not.
 
 First steps:
   parley start                                  run everything; the first start prints an API key
-  parley workspace create "Acme"                make a tenant
+  parley workspace create "Acme"                create a tenant
   parley user create ana@acme.example --workspace ID
   parley key create --workspace ID --user ID --name app --scopes read,write,send
   parley gate enable rest                       open the API`
@@ -85,7 +85,7 @@ function explain(error: unknown): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2
   if (error instanceof ConfigError) {
     const faults = error.faults.map((fault) => `  - ${fault}`).join('\n')
-    process.stderr.write(`Parley does not start with this configuration:\n${faults}\n`)
+    process.stderr.write(`Parley cannot start with this configuration:\n${faults}\n`)
   } else if (error instanceof Refusal || error instanceof ApiError) {
     process.stderr.write(`${sentenceOf(error)}\n`)
   } else {

@@ -22,18 +22,18 @@ export const addRunVerbs = (parts: Parts) => (program: Command) => {
   for (const role of ['start', 'serve', 'work'] as const) {
     const command = commandOf(program, role)
       .addOption(
-        new Option('--port <port>', 'where it listens, 0 to 65535; 0 picks a free one')
+        new Option('--port <port>', 'port to listen on, 0 to 65535; 0 picks a free one')
           .default(8080)
           .argParser(port),
       )
       .addOption(new Option('--admin-port <port>', adminHelp(role)).argParser(port))
       .action((_, given: Command) => run(role, parts, given.optsWithGlobals<RunOptions>()))
-    if (role === 'start') command.option('--no-demo', 'start empty, with every gate off')
+    if (role === 'start') command.option('--no-demo', 'start empty, with every gate closed')
   }
 }
 
 function adminHelp(role: Role): string {
-  const without = role === 'start' ? 'the port after --port unless named' : 'none unless named'
+  const without = role === 'start' ? 'the port after --port by default' : 'none by default'
   const sandbox = role === 'start' ? ', and in the demo the sandbox' : ''
   return `metrics and health${sandbox}, for this machine only; 0 to 65535; ${without}`
 }
@@ -42,7 +42,7 @@ function adminHelp(role: Role): string {
 function adminPortOf(role: Role, { port, adminPort }: RunOptions, config: Config): number | undefined {
   const named = adminPort ?? config.admin_port
   if (named !== undefined || role !== 'start') return named
-  if (port === 65_535) throw new Refusal('There is no port after 65535: name another with --admin-port.')
+  if (port === 65_535) throw new Refusal('There is no port after 65535. Choose one with --admin-port.')
   return port === 0 ? 0 : port + 1
 }
 
@@ -108,7 +108,7 @@ function stopOnSignal(service: Service): Promise<Error | undefined> {
     process.on('SIGINT', onSignal)
     process.on('SIGTERM', onSignal)
     const onFailure = (error: Error) => {
-      service.app.log.fatal({ err: error }, 'the service cannot go on')
+      service.app.log.fatal({ err: error }, 'the service stops because of an error')
       void end(error)
     }
     process.on('uncaughtException', onFailure)
@@ -120,7 +120,7 @@ function stopOnSignal(service: Service): Promise<Error | undefined> {
 async function stop(service: Service): Promise<void> {
   const { log } = service.app
   const cut = setTimeout(() => {
-    log.error('stopping took too long; what was left is cut off')
+    log.error('shutdown took too long; the remaining work was cut off')
     process.exit(1)
   }, stopMsMax)
   await service.stop()

@@ -27,30 +27,30 @@ const ownDirectory = '.parley-sandbox'
 export function addSandboxVerb(program: Command): void {
   commandOf(program, 'sandbox')
     .addOption(
-      new Option('--port <port>', 'where it listens, 0 to 65535; 0 picks a free one')
+      new Option('--port <port>', 'port to listen on, 0 to 65535; 0 picks a free one')
         .default(8090)
         .argParser(port),
     )
     .addOption(
       new Option(
         '--seed <number>',
-        'what chance is drawn from: a whole number; the same one gives the same people',
+        'seed for random choices, a whole number; the same seed gives the same people',
       ).argParser(whole),
     )
     .addOption(
       new Option(
         '--mtproto-port <port>',
-        'also serve its accounts as a Telegram data centre, on this port and the one after it; 0 picks free ones',
+        'also serve its accounts as a Telegram data centre, on this port and the next; 0 picks free ones',
       ).argParser(port),
     )
     .addOption(
       new Option(
         '--keep-updates <number>',
-        'a Telegram client that was away for more updates than this cannot catch up; all are kept unless named',
+        'updates kept for Telegram clients; a client that missed more cannot catch up; all by default',
       ).argParser(whole),
     )
     .addOption(
-      new Option('--dedupe <switch>', 'accept a random id of an account once')
+      new Option('--dedupe <switch>', 'accept each random id of an account only once')
         .choices(['on', 'off'])
         .default('off'),
     )

@@ -161,7 +161,7 @@ export class Service {
     // If this cannot be read now, the code that needs it reports the error.
     if (await beginsUnderSecret(this.app).catch(() => true)) return
     this.app.log.warn(
-      'PARLEY_SECRET is not the one this database was set up with: sign-ins, cursors and what is sealed, such as the secrets of webhooks, do not work under it, and a repeated send may not be known as one after a restore',
+      'PARLEY_SECRET is not the secret that this database was set up with: sessions, cursors and encrypted values, such as webhook secrets, do not work, and after a restore Parley may not recognise a repeated send',
     )
   }
 
@@ -195,7 +195,7 @@ export class Service {
     const { sandbox_control, admin_host } = this.app.config
     const real = [...this.#platforms].find(([, platform]) => platform.real)?.[0]
     if (real && sandbox_control) {
-      throw new Refusal(`PARLEY_SANDBOX_CONTROL=on is for tests: it is refused next to ${real}.`)
+      throw new Refusal(`PARLEY_SANDBOX_CONTROL=on is for tests and cannot be combined with ${real}.`)
     }
     if (real || !isLoopback(admin_host)) return false
     return sandbox_control || (this.#wantsDemo() && (await isDemo(this.app)))

@@ -18,30 +18,36 @@ import { Noted, noteLink } from './output.ts'
 import { type Shared, verb } from './verbs.ts'
 
 const linkNote =
-  'Whoever opens the link chooses how this user signs in. It is shown this once and works once, within 7 days.'
+  'Anyone who opens the link can choose how this user signs in. It is shown only now and works once, within 7 days.'
 
 export function addUsers(user: Command): void {
   addCreate(user)
-  verb(user, 'list', 'every user', (app) => listUsers(app.db))
+  verb(user, 'list', 'list all users', (app) => listUsers(app.db))
   verb(
     user,
     'link <id>',
-    'make a link behind which the user chooses a password',
+    'create a link with which the user sets a password',
     async (app, actor, _, id = '') => {
       return new Noted(await makeSetupLink(app, actor, id), noteLink(linkNote, app.config))
     },
   )
   addUpdate(user)
-  verb(user, 'disable <id>', 'sign them out everywhere; their keys stop working', (app, actor, _, id = '') =>
-    setUserEnabled(app, actor, { id, enabled: false }),
+  verb(
+    user,
+    'disable <id>',
+    'disable a user: ends their sessions, and their keys stop working',
+    (app, actor, _, id = '') => setUserEnabled(app, actor, { id, enabled: false }),
   )
-  verb(user, 'enable <id>', 'let them sign in again; their keys work again', (app, actor, _, id = '') =>
-    setUserEnabled(app, actor, { id, enabled: true }),
+  verb(
+    user,
+    'enable <id>',
+    'enable a user: they can sign in, and their keys work again',
+    (app, actor, _, id = '') => setUserEnabled(app, actor, { id, enabled: true }),
   )
   verb<{ workspace: string }>(
     user,
     'remove <id>',
-    'take them out of a workspace; their keys there are revoked',
+    'remove a user from a workspace and revoke their keys there',
     async (app, actor, { workspace }, id = '') => {
       await endMembership(app, actor, { workspace_id: workspace, user_id: id })
       return { user_id: id, workspace_id: workspace, removed: true }
@@ -53,7 +59,7 @@ function addCreate(user: Command): void {
   verb<Shared & { workspace: string; role: Role; operator?: true; passwordStdin?: true }>(
     user,
     'create <email>',
-    'make a user, or add one to a further workspace',
+    'create a user, or add one to another workspace',
     async (app, actor, { workspace, role, operator, passwordStdin, dataDir }, email = '') => {
       const password_hash =
         passwordStdin &&
@@ -66,12 +72,12 @@ function addCreate(user: Command): void {
         password_hash,
       })
       const link = `npx parley user link ${made.id}${dataDirOption(dataDir)}`
-      return made.has_password ? made : new Noted(made, `\`${link}\` makes a link to sign in with.`)
+      return made.has_password ? made : new Noted(made, `\`${link}\` creates a link to sign in with.`)
     },
   )
     .requiredOption('--workspace <id>', workspaceHelp)
-    .addOption(new Option('--role <role>', 'what the user may do there').choices(roles).default('owner'))
-    .option('--operator', 'may change what holds for the whole instance')
+    .addOption(new Option('--role <role>', 'role in the workspace').choices(roles).default('owner'))
+    .option('--operator', 'make the user an operator of the instance')
     .option('--password-stdin', 'read a password of 12 to 256 characters from standard input')
 }
 
@@ -88,10 +94,10 @@ function addUpdate(user: Command): void {
   verb<Changes>(
     user,
     'update <id>',
-    'change what they are called, how they sign in, or what they may do',
+    'change the name, address, time zone or role of a user',
     async (app, actor, { name, email, timeZone, operator, role, workspace }, id = '') => {
       if ((role === undefined) !== (workspace === undefined)) {
-        throw new Refusal('A role is one in a workspace: --role and --workspace go together.')
+        throw new Refusal('A role belongs to a workspace: give --role and --workspace together.')
       }
       const time_zone = timeZone === 'none' ? null : timeZone
       const updated = await updateUser(app, actor, { id, name, email, time_zone, operator })
@@ -99,12 +105,12 @@ function addUpdate(user: Command): void {
       return setRole(app, actor, { workspace_id: workspace, user_id: id, role })
     },
   )
-    .option('--name <name>', 'what others call them')
-    .option('--email <address>', 'the address they sign in with from now on')
-    .option('--time-zone <zone>', "such as Europe/Berlin; none for the browser's")
-    .option('--operator', 'may change what holds for the whole instance')
-    .option('--no-operator', 'may no longer')
-    .addOption(new Option('--role <role>', 'what the user may do in --workspace').choices(roles))
+    .option('--name <name>', 'name of the user')
+    .option('--email <address>', 'new e-mail address for signing in')
+    .option('--time-zone <zone>', 'time zone such as Europe/Berlin; none for that of the browser')
+    .option('--operator', 'make the user an operator of the instance')
+    .option('--no-operator', 'no longer an operator of the instance')
+    .addOption(new Option('--role <role>', 'role in --workspace').choices(roles))
     .option('--workspace <id>', workspaceHelp)
 }
 
@@ -115,13 +121,13 @@ const inputBytesMax = 4_096
 async function readInput(): Promise<string> {
   if (process.stdin.isTTY) {
     throw new Refusal(
-      'Hand the password in, so that it is not seen: parley user create … --password-stdin < FILE',
+      'Pass the password on standard input, so that it stays hidden: parley user create … --password-stdin < FILE',
     )
   }
   const chunks: Buffer[] = []
   for await (const chunk of process.stdin) {
     chunks.push(chunk)
-    if (Buffer.concat(chunks).length > inputBytesMax) throw new Refusal('That is too long for a password.')
+    if (Buffer.concat(chunks).length > inputBytesMax) throw new Refusal('The password is too long.')
   }
   return Buffer.concat(chunks)
     .toString('utf8')

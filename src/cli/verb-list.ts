@@ -5,9 +5,9 @@ import { makeProgram, type VerbModule } from './program.ts'
 export const verbs: readonly VerbModule[] = [
   {
     words: {
-      start: 'everything in one process: HTTP, background work, and the sandbox',
-      serve: 'HTTP only',
-      work: 'background work only; the port answers /healthz and /readyz',
+      start: 'run everything in one process: HTTP, background work and the sandbox',
+      serve: 'run HTTP only',
+      work: 'run background work only; the port serves /healthz and /readyz',
     },
     load: async (parts) => {
       const { addRunVerbs } = await import('./run.ts')
@@ -16,7 +16,7 @@ export const verbs: readonly VerbModule[] = [
   },
   {
     words: {
-      demo: 'make the demo workspace in an empty data directory; opens every gate; the key is shown once',
+      demo: 'create the demo workspace in an empty data directory; opens every gate and prints the key once',
     },
     load: async (parts) => {
       const { addDemoVerb } = await import('./demo-verb.ts')
@@ -25,18 +25,19 @@ export const verbs: readonly VerbModule[] = [
   },
   {
     words: {
-      sandbox: 'the sandbox platform alone, in --data-dir or .parley-sandbox; name it in PARLEY_SANDBOX_URL',
+      sandbox:
+        'run only the sandbox platform, in --data-dir or .parley-sandbox; set PARLEY_SANDBOX_URL to its address',
     },
     load: async () => (await import('./sandbox.ts')).addSandboxVerb,
   },
   {
-    words: { migrate: 'bring the database up to this version; forward only' },
+    words: { migrate: 'migrate the database to this version; forward only' },
     load: async () => (await import('./migrate.ts')).addMigrateVerb,
   },
   {
     words: {
-      backup: 'write the embedded database and its secret into a new file',
-      restore: 'make an empty embedded database out of a backup; sending stays off',
+      backup: 'write the embedded database and its secret to a new file',
+      restore: 'restore a backup into an empty embedded database; sending stays off',
     },
     load: async (parts) => {
       const { addBackupVerbs } = await import('./backup.ts')
@@ -45,39 +46,42 @@ export const verbs: readonly VerbModule[] = [
   },
   {
     words: {
-      workspace: 'the tenants: create, update, list',
-      user: 'the people who sign in',
-      key: 'API keys of a workspace',
-      account: 'messaging accounts of a workspace',
-      gate: `what is switched on: ${gates.join(', ')}`,
-      allow: 'who may use campaigns: users and workspaces',
-      operation: 'the ledger of what was sent, and what nobody knows',
-      dispatch: 'the switch that stops all sending',
-      audit: 'the log of every change by an operator',
+      workspace: 'manage the tenants',
+      user: 'manage the people who sign in',
+      key: 'manage the API keys of a workspace',
+      account: 'manage the messaging accounts of a workspace',
+      gate: `open and close features: ${gates.join(', ')}`,
+      allow: 'manage which users and workspaces can use campaigns',
+      operation: 'read the ledger of operations and close ambiguous ones',
+      dispatch: 'stop and resume all sending',
+      audit: 'read and verify the audit log of changes',
     },
     load: async () => (await import('./admin.ts')).addAdminVerbs,
   },
   {
     words: {
-      stage: 'the stages that chats move through',
-      column: 'the columns of a workspace',
-      suppress: 'whom a workspace never writes to first',
+      stage: 'manage the pipeline stages of a workspace',
+      column: 'manage the columns of a workspace',
+      suppress: 'manage the suppression list: people whom a workspace never writes to first',
     },
     load: async () => (await import('./crm.ts')).addCrmVerbs,
   },
   {
-    words: { campaign: 'messages to many: list, show, create, stop', verify: 'whether the books agree' },
+    words: {
+      campaign: 'manage campaigns: messages to many people',
+      verify: 'verify a campaign against the ledger',
+    },
     load: async () => (await import('./campaigns.ts')).addCampaignVerbs,
   },
   {
     words: {
-      events: 'what happened, one JSON document a line; needs PARLEY_API_KEY',
-      webhook: 'where events are delivered; needs PARLEY_API_KEY',
+      events: 'print events, one JSON document per line; needs PARLEY_API_KEY',
+      webhook: 'manage the endpoints that receive events; needs PARLEY_API_KEY',
     },
     load: async () => (await import('./webhooks.ts')).addWebhookVerbs,
   },
   {
-    words: { mcp: 'serve the tools of /api/mcp over standard input and output; needs PARLEY_API_KEY' },
+    words: { mcp: 'serve the MCP tools over standard input and output; needs PARLEY_API_KEY' },
     load: async () => (await import('./mcp.ts')).addMcpVerb,
   },
   {

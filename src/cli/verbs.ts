@@ -110,18 +110,18 @@ export function list(value: string): string[] {
 
 export function date(value: string): Date {
   const time = parseTime(value)
-  if (!time) throw new InvalidArgumentError('A date such as 2027-01-31, or an RFC 3339 time.')
+  if (!time) throw new InvalidArgumentError('Give a date such as 2027-01-31, or an RFC 3339 time.')
   return time
 }
 
 export function port(value: string): number {
   const number = Number(value)
-  if (!/^\d+$/.test(value) || number > 65_535) throw new InvalidArgumentError('A port from 0 to 65535.')
+  if (!/^\d+$/.test(value) || number > 65_535) throw new InvalidArgumentError('Give a port from 0 to 65535.')
   return number
 }
 
 export function whole(value: string): number {
-  if (!/^\d{1,9}$/.test(value)) throw new InvalidArgumentError('A whole number, at most 999999999.')
+  if (!/^\d{1,9}$/.test(value)) throw new InvalidArgumentError('Give a whole number, at most 999999999.')
   return Number(value)
 }
 
@@ -132,14 +132,14 @@ export function wholeOrNone(value: string): number | 'none' {
 
 export function within(value: string, max: number): number {
   const number = whole(value)
-  if (number < 1 || number > max) throw new InvalidArgumentError(`A whole number from 1 to ${max}.`)
+  if (number < 1 || number > max) throw new InvalidArgumentError(`Give a whole number from 1 to ${max}.`)
   return number
 }
 
 /** A position in an order, counted from 1. */
 export function place(value: string): number {
   const number = whole(value)
-  if (number === 0) throw new InvalidArgumentError('Places begin with 1.')
+  if (number === 0) throw new InvalidArgumentError('Positions begin with 1.')
   return number
 }
 

@@ -10,32 +10,42 @@ import { commandOf, list, whole } from './verbs.ts'
 
 type Row = Readonly<Record<string, unknown>>
 
-const secretNote =
-  'The secret is shown this once: keep it where secrets are kept. `webhook rotate` makes another.'
+const secretNote = 'The secret is shown only now. Keep it like a password; `webhook rotate` creates another.'
 
 export function addWebhookVerbs(program: Command): void {
   addEvents(program)
   const webhook = commandOf(program, 'webhook')
-  apiVerb(webhook, 'list', 'every endpoint', async (api) => {
+  apiVerb(webhook, 'list', 'list all endpoints', async (api) => {
     return (await api.call<{ webhooks: Row[] }>('GET', '/webhooks')).webhooks
   })
   addChanges(webhook)
   apiVerb(
     webhook,
     'test <id>',
-    'deliver a test event, also while it is inactive, and wait for what the endpoint answers',
+    'deliver a test event, even to an inactive endpoint, and wait for the response',
     async (api, _, id) => {
       const path = `/webhooks/${part(id)}`
       const { delivery } = await api.call<{ delivery: { id: string } }>('POST', `${path}/test`)
       return reportTest(await awaitTest(api, `${path}/deliveries/${delivery.id}`))
     },
   )
-  apiVerb<{ state?: string }>(webhook, 'deliveries <id>', 'the newest 100', async (api, { state }, id) => {
-    const query = new URLSearchParams({ limit: '100', ...(state && { state }) })
-    return (await api.call<{ deliveries: Row[] }>('GET', `/webhooks/${part(id)}/deliveries?${query}`))
-      .deliveries
-  }).addOption(new Option('--state <state>', 'only these').choices(['pending', 'delivered', 'failed']))
-  apiVerb(webhook, 'resend <id> <delivery>', 'deliver once more', async (api, _, id, delivery) => {
+  apiVerb<{ state?: string }>(
+    webhook,
+    'deliveries <id>',
+    'list the newest 100 deliveries',
+    async (api, { state }, id) => {
+      const query = new URLSearchParams({ limit: '100', ...(state && { state }) })
+      return (await api.call<{ deliveries: Row[] }>('GET', `/webhooks/${part(id)}/deliveries?${query}`))
+        .deliveries
+    },
+  ).addOption(
+    new Option('--state <state>', 'only deliveries in this state').choices([
+      'pending',
+      'delivered',
+      'failed',
+    ]),
+  )
+  apiVerb(webhook, 'resend <id> <delivery>', 'resend a delivery', async (api, _, id, delivery) => {
     const path = `/webhooks/${part(id)}/deliveries/${part(delivery)}/resend`
     return (await api.call<{ delivery: Row }>('POST', path)).delivery
   })
@@ -63,7 +73,7 @@ async function awaitTest(api: ApiClient, path: string): Promise<TestDelivery> {
   }
   throw new Refusal(
     `No worker made the attempt within ${testMsMax / 1_000} seconds. The test stays queued: ` +
-      '`parley webhook deliveries ID` shows what comes of it.',
+      '`parley webhook deliveries ID` shows the result.',
   )
 }
 
@@ -89,30 +99,35 @@ function addChanges(webhook: Command): void {
   apiVerb<ChangeOptions>(
     webhook,
     'create <url>',
-    'add an endpoint; prints its secret, once; `events --forward-to` tries one on this machine',
+    'add an endpoint and print its secret once; to test on this machine, use `events --forward-to`',
     async (api, { events }, url) => {
       const made = await api.call<{ webhook: Row; secret: string }>('POST', '/webhooks', { url, events })
       return new Noted({ ...made.webhook, secret: made.secret }, secretNote)
     },
-  ).option('--events <types>', 'separated by commas; all unless named', list)
+  ).option('--events <types>', 'comma-separated event types; all by default', list)
   apiVerb<ChangeOptions>(
     webhook,
     'update <id>',
-    'another address or other events, switch it on or off',
+    'change the address or events of an endpoint, activate or deactivate it',
     async (api, { url, events, active }, id) =>
       (await api.call<{ webhook: Row }>('PATCH', `/webhooks/${part(id)}`, { url, events, active })).webhook,
   )
-    .option('--url <url>', 'where events are sent to from now on, such as https://example.com/hook')
-    .option('--events <types>', 'separated by commas, or *', list)
-    .option('--active', 'deliver to it, from where it stopped')
-    .option('--no-active', 'leave it alone')
-  apiVerb(webhook, 'rotate <id>', 'give it another secret; prints it, once', async (api, _, id) => {
-    const path = `/webhooks/${part(id)}/rotate-secret`
-    const made = await api.call<{ webhook: Row; secret: string }>('POST', path)
-    const note = `${secretNote}\nFor 24 hours deliveries are signed with the secret before, too.`
-    return new Noted({ ...made.webhook, secret: made.secret }, note)
-  })
-  apiVerb(webhook, 'delete <id>', 'with what is undelivered', (api, _, id) =>
+    .option('--url <url>', 'new address, such as https://example.com/hook')
+    .option('--events <types>', 'comma-separated event types, or *', list)
+    .option('--active', 'activate it; delivery continues where it stopped')
+    .option('--no-active', 'deactivate it')
+  apiVerb(
+    webhook,
+    'rotate <id>',
+    'create a new secret for an endpoint and print it once',
+    async (api, _, id) => {
+      const path = `/webhooks/${part(id)}/rotate-secret`
+      const made = await api.call<{ webhook: Row; secret: string }>('POST', path)
+      const note = `${secretNote}\nFor 24 hours Parley also signs deliveries with the previous secret.`
+      return new Noted({ ...made.webhook, secret: made.secret }, note)
+    },
+  )
+  apiVerb(webhook, 'delete <id>', 'delete an endpoint with its undelivered events', (api, _, id) =>
     api.call<Row>('DELETE', `/webhooks/${part(id)}`),
   )
 }
@@ -126,13 +141,17 @@ interface FeedOptions {
 
 function addEvents(program: Command): void {
   commandOf(program, 'events')
-    .addOption(new Option('--after <sequence>', 'the last one you have').argParser(whole).default(0))
-    .option('--follow', 'go on with what happens from now on')
+    .addOption(
+      new Option('--after <sequence>', 'sequence of the last event that you have processed')
+        .argParser(whole)
+        .default(0),
+    )
+    .option('--follow', 'keep running and print new events')
     .option(
       '--forward-to <url>',
-      'post each to this address as a webhook would, such as http://localhost:3000/hook',
+      'post each event to this address as a webhook would, such as http://localhost:3000/hook',
     )
-    .option('--secret <secret>', 'signs what is forwarded; one is made and printed unless named')
+    .option('--secret <secret>', 'secret that signs forwarded events; created and printed by default')
     .action(async ({ after, follow = false, forwardTo, secret }: FeedOptions) => {
       await followEvents(new ApiClient(), { after, follow, forward_to: forwardTo, secret })
     })

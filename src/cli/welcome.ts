@@ -32,8 +32,8 @@ function aboutLost(data_dir: string | undefined): string[] {
   const where = here && `, each with${here}`
   return [
     '',
-    `  A lost key is replaced by \`npx parley key create\`, a lost password by \`npx parley user link\`${where};`,
-    '  docs/quickstart.md, "A lost key", has the lines.',
+    `  To replace a lost key, run \`npx parley key create\`; for a lost password, \`npx parley user link\`${where}.`,
+    '  docs/quickstart.md, "A lost key", shows the commands.',
   ]
 }
 
@@ -48,17 +48,17 @@ function aboutEmpty(address: string, data_dir: string | undefined): string[] {
     'key create --workspace WORKSPACE_ID --user USER_ID --name "my app" --scopes read,write,send',
     'account create --workspace WORKSPACE_ID --name "Sales"',
   ]
-  const instead = `  Or instead of these lines: stop it and say \`npx parley demo${here}\`, for made-up people to try everything with.`
+  const instead = `  Or stop it and run \`npx parley demo${here}\` instead, to try everything with made-up people.`
   return [
     '',
-    '  This instance is empty, and every gate is closed. Each line takes the ids that those above it have printed:',
+    '  This instance is empty, and every gate is closed. Each command needs the ids that the earlier ones print:',
     '',
     ...verbs.map((verb) => `    npx parley ${verb}${here}`),
     `    curl ${address}/api/v1/me -H "Authorization: Bearer API_KEY"`,
     '',
     ...(data_dir === undefined ? [] : [instead]),
-    '  The account is one of the sandbox: PARLEY_SANDBOX_CONTROL=on lets you make people there (docs/operating.md).',
-    '  `npx parley --help` names every verb.',
+    '  The account is in the sandbox: with PARLEY_SANDBOX_CONTROL=on you can create people there (docs/operating.md).',
+    '  `npx parley --help` lists all verbs.',
   ]
 }
 
@@ -68,11 +68,11 @@ function aboutDemo(address: string, { key, setup_link }: Demo): string[] {
     '  This is a demo workspace: two sandbox accounts and forty people who exist nowhere else.',
     '  Every gate was opened for it. Start with --no-demo for an empty instance with every gate closed.',
     '',
-    '  Its API key has all scopes. It is shown this once:',
+    '  Its API key has all scopes. It is shown only now:',
     '',
     `    ${key}`,
     '',
-    '  Sign in to the dashboard: behind this link you choose a password. It works once, within 7 days:',
+    '  To sign in to the dashboard, open this link and choose a password. It works once, within 7 days:',
     '',
     `    ${setup_link}`,
     '',

@@ -162,7 +162,7 @@ export async function openBackup(path: string): Promise<OpenBackup> {
   const file = await open(path, 'r').catch((error: NodeJS.ErrnoException) => {
     throw new Refusal(
       error.code === 'ENOENT'
-        ? `There is no file ${path}.`
+        ? `The file ${path} does not exist.`
         : `The file ${path} cannot be read (${error.code}).`,
     )
   })
@@ -180,7 +180,7 @@ export async function openBackup(path: string): Promise<OpenBackup> {
 
 function damaged(path: string): Refusal {
   return new Refusal(
-    `The backup ${path} is not whole: it was cut off or altered. Nothing was restored; use another one.`,
+    `The backup ${path} is damaged: it was truncated or changed. Nothing was restored; use another backup.`,
   )
 }
 
@@ -192,7 +192,7 @@ async function requireWhole(file: FileHandle, path: string): Promise<number> {
   const format = /^parley-backup (\d+)\n/.exec(head.toString('latin1'))
   if (!head.toString('latin1').startsWith(magic)) throw new Refusal(`${path} is not a backup of Parley.`)
   if (format && Number(format[1]) > backupFormat) {
-    throw new Refusal(`The backup ${path} was made by a newer Parley. Restore it with that one.`)
+    throw new Refusal(`The backup ${path} was created by a newer Parley. Restore it with that version.`)
   }
   const end = found.size - lastLineBytes
   if (!format || end < firstLine.length) throw damaged(path)

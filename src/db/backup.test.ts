@@ -239,7 +239,7 @@ describe('a file that is there already', () => {
       made = true
     }
     const refused = writeBackup(await database(), path(name), { header: given, made: note })
-    await expect(refused).rejects.toThrow('overwrites nothing')
+    await expect(refused).rejects.toThrow('never overwrites')
     // At once, not after everything was copied.
     expect(made).toBe(false)
     if (kind === 'file') expect(await readFile(path(name), 'utf8')).toBe('mine')
@@ -248,7 +248,7 @@ describe('a file that is there already', () => {
   test('is refused also when it comes while the backup is made, and nothing is left over', async () => {
     const made = () => writeFile(path('raced'), 'mine')
     await expect(writeBackup(await database(), path('raced'), { header: given, made })).rejects.toThrow(
-      'overwrites nothing',
+      'never overwrites',
     )
     expect(await readFile(path('raced'), 'utf8')).toBe('mine')
     expect((await readdir(directory)).filter((name) => name.includes('partial'))).toEqual([])
@@ -304,10 +304,10 @@ describe('a file that is not whole', () => {
   test('is refused wherever it was cut off', async () => {
     for (const length of [15, 16, 17, 80, 100, bytes.length >> 1, bytes.length - 72, bytes.length - 1]) {
       expect(await openWith(bytes.subarray(0, length)), String(length)).toMatch(
-        /Refusal: .*cut off or altered/,
+        /Refusal: .*truncated or changed/,
       )
     }
-    expect(await openWith(Buffer.concat([bytes, Buffer.from('\n')]))).toMatch(/cut off or altered/)
+    expect(await openWith(Buffer.concat([bytes, Buffer.from('\n')]))).toMatch(/truncated or changed/)
   })
 
   test('is refused wherever a bit is flipped', async () => {
@@ -325,7 +325,7 @@ describe('a file that is not whole', () => {
     ]) {
       const flipped = Buffer.from(bytes)
       flipped.writeUInt8(flipped.readUInt8(at) ^ 1, at)
-      expect(await openWith(flipped), String(at)).toMatch(/Refusal: .*cut off or altered/)
+      expect(await openWith(flipped), String(at)).toMatch(/Refusal: .*truncated or changed/)
     }
   })
 
@@ -334,8 +334,8 @@ describe('a file that is not whole', () => {
     expect(await openWith('hello, this is a letter and not a backup')).toMatch(/is not a backup of Parley/)
     expect(await openWith(gzipSync('rows'))).toMatch(/is not a backup of Parley/)
     const later = bytes.toString('latin1').replace('parley-backup 1', 'parley-backup 2')
-    expect(await openWith(Buffer.from(later, 'latin1'))).toMatch(/made by a newer Parley/)
-    await expect(openBackup(path('absent'))).rejects.toThrow('There is no file')
+    expect(await openWith(Buffer.from(later, 'latin1'))).toMatch(/created by a newer Parley/)
+    await expect(openBackup(path('absent'))).rejects.toThrow('does not exist')
     await expect(openBackup(directory)).rejects.toThrow(/cannot be read|not a backup/)
   })
 
@@ -348,7 +348,7 @@ describe('a file that is not whole', () => {
       const head = Buffer.concat([Buffer.from('parley-backup 1\n'), gzipSync(frames)])
       const hash = createHash('sha256').update(head).digest('hex')
       expect(await openWith(Buffer.concat([head, Buffer.from(`sha256 ${hash}\n`)]))).toMatch(
-        /Refusal: .*cut off or altered/,
+        /Refusal: .*truncated or changed/,
       )
     }
   })

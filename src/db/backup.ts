@@ -37,7 +37,7 @@ export async function writeBackup(
   await requireAbsent(path)
   const draft = `${path}.${randomBytes(4).toString('hex')}.partial`
   const file = await open(draft, 'wx', 0o600).catch((error: NodeJS.ErrnoException) => {
-    throw new Refusal(`The file ${path} cannot be made (${error.code}).`)
+    throw new Refusal(`The file ${path} cannot be created (${error.code}).`)
   })
   // Also when the process is interrupted: half a backup is useless.
   const forget = () => rmSync(draft, { force: true })
@@ -62,13 +62,13 @@ async function requireAbsent(path: string): Promise<void> {
 }
 
 function exists(path: string): Refusal {
-  return new Refusal(`${path} is there already, and a backup overwrites nothing. Give it another name.`)
+  return new Refusal(`${path} already exists, and a backup never overwrites a file. Choose another name.`)
 }
 
 /** A link does not replace an existing file, as a rename would. */
 async function publish(draft: string, path: string): Promise<void> {
   await link(draft, path).catch((error: NodeJS.ErrnoException) => {
-    throw error.code === 'EEXIST' ? exists(path) : new Refusal(`${path} cannot be made (${error.code}).`)
+    throw error.code === 'EEXIST' ? exists(path) : new Refusal(`${path} cannot be created (${error.code}).`)
   })
   const directory = await open(dirname(path), 'r')
   try {
@@ -107,7 +107,7 @@ async function fill(db: Database, file: FileHandle, header: HeaderOfCaller): Pro
 function refusalOf(error: unknown): unknown {
   const { code } = error as NodeJS.ErrnoException
   if (code === 'ENOSPC' || code === 'EDQUOT' || code === 'EFBIG' || code === 'EIO') {
-    return new Refusal(`The backup could not be written (${code}). Nothing is left of it.`)
+    return new Refusal(`The backup could not be written (${code}). The incomplete file was removed.`)
   }
   return error
 }

@@ -22,7 +22,7 @@ test.each(['777', '1777', '703'])(
   async (mode) => {
     await chmod(data_dir, Number.parseInt(mode, 8))
     await expect(layOut(data_dir)).rejects.toThrow(
-      `Every user of this machine may write to the data directory ${data_dir}. Take that away with \`chmod o-w ${data_dir}\``,
+      `Every user of this machine can write to the data directory ${data_dir}. Run \`chmod o-w ${data_dir}\``,
     )
     expect(await readdir(data_dir)).toEqual([])
   },

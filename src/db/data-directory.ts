@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { Refusal } from '../lib/errors.ts'
 import { requireOwner } from './secret-file.ts'
 
-const elsewhere = 'or name another with --data-dir.'
+const elsewhere = 'or choose another with --data-dir.'
 
 export async function openDataDirectory(data_dir: string): Promise<void> {
   try {
@@ -23,7 +23,7 @@ async function requireTrusted(data_dir: string): Promise<void> {
   // guard: a directory that everybody may write to
   if (mode & 0o002) {
     throw new Refusal(
-      `Every user of this machine may write to the data directory ${data_dir}. Take that away with \`chmod o-w ${data_dir}\`, ` +
+      `Every user of this machine can write to the data directory ${data_dir}. Run \`chmod o-w ${data_dir}\`, ` +
         elsewhere,
     )
   }
@@ -35,16 +35,16 @@ function explain(data_dir: string, code: string): Refusal | undefined {
     return new Refusal(`The data directory ${data_dir} is a file. Move it away, ${elsewhere}`)
   }
   if (code === 'ENOTDIR') {
-    return new Refusal(`The data directory ${data_dir} lies below a file. Move it away, ${elsewhere}`)
+    return new Refusal(`The data directory ${data_dir} is below a file. Move it away, ${elsewhere}`)
   }
   if (code === 'EACCES' || code === 'EPERM' || code === 'EROFS') {
     return new Refusal(
-      `The data directory ${data_dir} cannot be written by this user (${code}). Make it writable, ${elsewhere}`,
+      `This user cannot write to the data directory ${data_dir} (${code}). Make it writable, ${elsewhere}`,
     )
   }
   if (code === 'ENOENT' || code === 'ENOSPC') {
     return new Refusal(
-      `The data directory ${data_dir} cannot be made (${code}). Make room for it, ${elsewhere}`,
+      `The data directory ${data_dir} cannot be created (${code}). Free disk space, ${elsewhere}`,
     )
   }
   return undefined

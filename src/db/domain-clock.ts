@@ -21,6 +21,6 @@ export async function ensureClock(db: Db, clock: 'system' | 'manual'): Promise<v
 export async function moveClock(db: Db, to: Date): Promise<Date> {
   const row = await db.maybe<{ at: Date }>(sql`
     update manual_clock set at = greatest(at, ${to}) returning at`)
-  if (!row) throw new Refusal('There is no manual clock here: start with PARLEY_CLOCK=manual.')
+  if (!row) throw new Refusal('This instance has no manual clock. Start it with PARLEY_CLOCK=manual.')
   return row.at
 }

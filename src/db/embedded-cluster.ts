@@ -62,7 +62,7 @@ async function requireCluster(cluster: string, data_dir: string): Promise<void> 
   )
   if (!missing) return
   throw new Refusal(
-    `There is no Parley in ${data_dir}. \`parley start\` makes one; --data-dir names another directory.`,
+    `There is no Parley in ${data_dir}. Create one with \`parley start\`, or choose another directory with --data-dir.`,
   )
 }
 
@@ -85,8 +85,8 @@ function nativeDirectory(): string {
     return join(dirname(createRequire(import.meta.url).resolve(name)), '..', 'native')
   } catch {
     throw new Refusal(
-      `There is no embedded PostgreSQL for ${process.platform}-${process.arch} here. ` +
-        'Install one of your own and name it in DATABASE_URL.',
+      `Parley has no embedded PostgreSQL for ${process.platform}-${process.arch}. ` +
+        'Install PostgreSQL and set DATABASE_URL.',
     )
   }
 }

@@ -65,7 +65,11 @@ export async function openEmbedded(options: EmbeddedOptions): Promise<Embedded> 
     closing = true
     // If it has ended at this very moment, that is what we wanted.
     if (server) await killServer(place, server).catch(() => {})
-    lose(new Refusal(`${place.cluster} was deleted or moved under the service. Stop it before you do that.`))
+    lose(
+      new Refusal(
+        `${place.cluster} was deleted or moved while the service was running. Stop the service first.`,
+      ),
+    )
   }
 
   function watch(client: pg.Client): void {
@@ -159,7 +163,9 @@ async function reachServer(place: Cluster, connection: Connection): Promise<pg.C
       await client.end().catch(() => {})
       const code = (error as NodeJS.ErrnoException).code
       if (code === '28P01') {
-        throw new Refusal(`The password in ${place.data_dir}/postgres.password does not open its database.`)
+        throw new Refusal(
+          `The database of ${place.data_dir} rejects the password in ${place.data_dir}/postgres.password.`,
+        )
       }
       const nobodyThere = code === 'ENOENT' || code === 'ECONNREFUSED'
       if (nobodyThere && (!child || child.exitCode !== null) && !(await findServer(place))) {
@@ -173,5 +179,5 @@ async function reachServer(place: Cluster, connection: Connection): Promise<pg.C
     }
     await sleep(20)
   }
-  throw new Refusal(`The embedded PostgreSQL did not answer for a minute; see ${place.log_file}.`)
+  throw new Refusal(`The embedded PostgreSQL did not respond for a minute; ${place.log_file} says why.`)
 }

@@ -70,7 +70,7 @@ describe('migrations', () => {
     await db.run(
       sql`insert into schema_migrations (version, name, checksum) values (9999, '9999_later.sql', '')`,
     )
-    await expect(migrate(db)).rejects.toThrow(/newer than this code.*9999_later\.sql/)
+    await expect(migrate(db)).rejects.toThrow(/newer than this Parley.*9999_later\.sql/)
   })
 
   test('killed in the middle leave all of a step or nothing of it', async () => {

@@ -74,11 +74,11 @@ function requireKnown(migrations: readonly Migration[], applied: readonly Applie
     const known = migrations.find((migration) => migration.version === version)
     if (!known) {
       throw new Refusal(
-        `The database is newer than this code: it has the migration ${name}. Run the newer Parley.`,
+        `The database is newer than this Parley: it has the migration ${name}. Run the newer version.`,
       )
     }
     if (known.checksum !== checksum) {
-      throw new Refusal(`The migration ${name} differs from the one this database was made with.`)
+      throw new Refusal(`The migration ${name} differs from the one that created this database.`)
     }
   }
 }

@@ -26,11 +26,11 @@ export async function requireSteps({ header }: OpenBackup, directories?: readonl
     const ours = known.find((migration) => migration.name === name)
     if (!ours) {
       throw new Refusal(
-        `The backup was made by a newer Parley (${header.parley_version}): it has the migration ${name}. Restore it with that one.`,
+        `The backup was created by a newer Parley (${header.parley_version}): it has the migration ${name}. Restore it with that version.`,
       )
     }
     if (ours.checksum !== checksum) {
-      throw new Refusal(`The migration ${name} differs from the one that the backup was made with.`)
+      throw new Refusal(`The migration ${name} differs from the one that created the backup.`)
     }
   }
   const names = new Set(header.migrations.map(({ name }) => name))
@@ -79,8 +79,8 @@ async function requireEmpty(client: pg.Client): Promise<void> {
   )
   if (found[0].used) {
     throw new Refusal(
-      'The database of this data directory is not empty, and a restore overwrites nothing. Move its folder postgres away, ' +
-        'but keep ledger: it knows what was sent since the backup was made.',
+      'The database of this data directory is not empty, and a restore never overwrites data. Move its folder postgres away, ' +
+        'but keep ledger: it records what was sent after the backup.',
     )
   }
 }
@@ -104,7 +104,7 @@ async function load(client: pg.Client, backup: OpenBackup): Promise<BackupEnd> {
 
 /** If the checksum of a backup is right but its content is not, Parley did not make it. */
 function unfit(what: string): Refusal {
-  return new Refusal(`The backup does not fit its own migrations: ${what}. Nothing was restored.`)
+  return new Refusal(`The backup does not match its own migrations: ${what}. Nothing was restored.`)
 }
 
 async function loadTables(

@@ -17,12 +17,12 @@ async function readSecret(file: string): Promise<string> {
   // The group may read it: some container platforms give a volume's files to a group of their own.
   if (mode & 0o007) {
     throw new Refusal(
-      `Other users of this machine may read or change ${file}. Take that away with \`chmod o= ${file}\`; if others have seen it, ` +
-        'it is no secret any more.',
+      `Other users of this machine can read or change ${file}. Run \`chmod o= ${file}\`; if others have read it, ` +
+        'it is no longer secret.',
     )
   }
   const secret = (await readFile(file, 'utf8')).trim()
-  if (secret.length < 32) throw new Refusal(`${file} does not hold a secret. Restore it from a backup.`)
+  if (secret.length < 32) throw new Refusal(`${file} does not contain a secret. Restore it from a backup.`)
   return secret
 }
 
@@ -34,7 +34,7 @@ export async function requireOwner(file: string): Promise<void> {
     if (found && found.uid !== 0 && found.uid !== process.getuid?.()) {
       throw new Refusal(
         `${file} belongs to another user of this machine (uid ${found.uid}), who can change it. ` +
-          'Run Parley as that user, or name another directory with --data-dir.',
+          'Run Parley as that user, or choose another directory with --data-dir.',
       )
     }
   }

@@ -73,8 +73,8 @@ describe.each(['shallow', 'deep'] as const)(
         const elsewhere = await mkdtemp(join(root, 'elsewhere-'))
         await symlink(elsewhere, directory)
       },
-      'it is no folder': (directory) => writeFile(directory, ''),
-      'others may enter it': async (directory) => {
+      'it is not a folder': (directory) => writeFile(directory, ''),
+      'other users can enter it': async (directory) => {
         await mkdir(directory)
         await chmod(directory, 0o755)
       },
@@ -84,7 +84,7 @@ describe.each(['shallow', 'deep'] as const)(
       const directory = await open(data_dir)
       await rm(directory, { recursive: true })
       await make(directory)
-      await expect(open(data_dir)).rejects.toThrow(`${reason}. Find out who made it, and remove it.`)
+      await expect(open(data_dir)).rejects.toThrow(`${reason}. Find out who created it, and remove it.`)
     })
 
     // Only root can make what belongs to somebody else.
@@ -92,7 +92,7 @@ describe.each(['shallow', 'deep'] as const)(
       const data_dir = await makeDirectory(depth)
       const directory = await open(data_dir)
       await chown(directory, 65_534, 65_534)
-      await expect(open(data_dir)).rejects.toThrow('it belongs to somebody else')
+      await expect(open(data_dir)).rejects.toThrow('it belongs to another user')
     })
   },
 )

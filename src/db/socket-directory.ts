@@ -43,14 +43,14 @@ async function requireOurs(directory: string, owner: number | undefined): Promis
   const wrong = found.isSymbolicLink()
     ? 'it is a link'
     : !found.isDirectory()
-      ? 'it is no folder'
+      ? 'it is not a folder'
       : owner !== undefined && found.uid !== owner && found.uid !== process.getuid?.()
-        ? 'it belongs to somebody else'
+        ? 'it belongs to another user'
         : (found.mode & 0o777) !== 0o700
-          ? 'others may enter it'
+          ? 'other users can enter it'
           : undefined
   if (!wrong) return found
   throw new Refusal(
-    `The folder ${directory} is for the socket of the embedded PostgreSQL, and ${wrong}. Find out who made it, and remove it.`,
+    `The folder ${directory} is for the socket of the embedded PostgreSQL, but ${wrong}. Find out who created it, and remove it.`,
   )
 }

@@ -33,7 +33,7 @@ export async function buildControlServer(
   const server = makeAdmin(log)
   for (const path of ['/healthz', '/readyz']) server.get(path, async () => ({ status: 'ok' }))
   mountControl(server, control)
-  await mountDocs(server, [documentOf(control, '')])
+  await mountDocs(server, { sources: [documentOf(control, '')] })
   server.server.on('upgrade', (request, socket, head) => {
     if (!findIndirect(request) && !findForeignHost(request)) return upgrade(request, socket, head)
     socket.on('error', () => socket.destroy())

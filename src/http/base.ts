@@ -211,8 +211,8 @@ function tellCutOff(log: Logger, request: FastifyRequest, reply: FastifyReply): 
   const facts = factsOf(request, reply)
   // The client has seen no status before the first byte, so none is logged.
   const told = { ...facts, status: reply.raw.headersSent ? facts.status : undefined }
-  if (request.broken) log.warn({ ...told, err: request.broken }, 'an answer broke off')
-  else log.info(told, 'the client left before it had the whole answer')
+  if (request.broken) log.warn({ ...told, err: request.broken }, 'a response was cut off')
+  else log.info(told, 'the client disconnected before it had the whole response')
 }
 
 export function toServer(server: FastifyInstance): Server {

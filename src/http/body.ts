@@ -42,7 +42,7 @@ function requireJson(raw: IncomingMessage, { form }: BodyRules): void {
 /** Accepts no body, an empty one, or `{}`. */
 function requireNothing(bytes: Buffer): undefined {
   if (bytes.length > 0 && !/^\s*(\{\s*\}\s*)?$/.test(bytes.toString('latin1'))) {
-    throw new ApiError('invalid_request', { detail: 'This operation takes no body.' })
+    throw new ApiError('invalid_request', { detail: 'This operation accepts no body.' })
   }
 }
 
@@ -68,7 +68,8 @@ function readBytes(raw: IncomingMessage, limit: number, timeoutMs: number): Prom
       if (size > limit) settle(tooLarge())
       else chunks.push(chunk)
     }
-    const lose = () => settle(new ApiError('invalid_request', { detail: 'The body ended too early.' }))
+    const lose = () =>
+      settle(new ApiError('invalid_request', { detail: 'The body ended before its declared length.' }))
     raw.on('data', take).once('end', settle).once('error', lose).once('close', lose)
   })
 }

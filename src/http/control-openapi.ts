@@ -30,8 +30,8 @@ export function makeControlOpenApi({ name, summary, calls }: Control, prefix: st
 }
 
 function howToCall(name: string, prefix: string): string {
-  return `The people of the ${name} exist nowhere else, and these calls act for them. They are answered at \`${prefix}\` on the
-admin port of the process, to programs on its own machine. A page in a browser is refused there, so this page shows each
+  return `The people of the ${name} exist nowhere else, and these calls act for them. Parley serves them at \`${prefix}\` on the
+admin port of the process, for programs on its own machine. The admin port refuses web pages, so this page shows each
 call as a curl command instead of sending it. The account and the person of the examples are those of the demo.`
 }
 
@@ -60,7 +60,7 @@ function controlCall(platform: string, call: ControlCall, schemas: Json): Json {
       },
       400: { description: 'The request is invalid.', ...refusal },
       404: {
-        description: `There is no such thing in the ${platform}, or the caller is not on this machine.`,
+        description: `The ${platform} does not have it, or the caller is not on this machine.`,
         ...refusal,
       },
     },

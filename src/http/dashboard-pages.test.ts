@@ -124,6 +124,19 @@ describe('GET /dashboard and below', () => {
   })
 })
 
+describe('GET /docs/', () => {
+  test('200 with a link to the dashboard, and without one where it is not built', async () => {
+    const link = '<a class="dashboard" href="/dashboard/">'
+    expect((await get('/docs/')).body.toString()).toContain(link)
+    const bare = await openService({ pages: join(directory, 'not-built') })
+    try {
+      expect(await (await fetch(`${bare.url}/docs/`)).text()).not.toContain('/dashboard')
+    } finally {
+      await bare.close()
+    }
+  })
+})
+
 describe('GET /', () => {
   test('302 to the dashboard, and to the reference where it is not built', async () => {
     expect((await get('/')).headers.location).toBe('/dashboard/')

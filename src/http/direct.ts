@@ -17,12 +17,14 @@ const forwardingHeaders = [
 export function findIndirect(raw: IncomingMessage): ApiError | undefined {
   const path = (raw.url ?? '').split('?', 1)[0] ?? ''
   if (!path.startsWith('/') || path.includes('%')) {
-    return refused('The admin port answers addresses that are written plainly, without percent signs.')
+    return refused('The admin port does not accept paths with percent signs.')
   }
   for (const name of Object.keys(raw.headers)) {
-    if (name === 'origin') return refused('The admin port does not answer pages in a browser.')
+    if (name === 'origin') return refused('The admin port does not serve web pages.')
     if (forwardingHeaders.some((form) => form.test(name))) {
-      return refused(`The admin port does not answer through a proxy, and this request carries ${name}.`)
+      return refused(
+        `The admin port does not accept requests through a proxy, and this request has the header ${name}.`,
+      )
     }
   }
   return undefined
@@ -32,7 +34,7 @@ export function findIndirect(raw: IncomingMessage): ApiError | undefined {
 export function findForeignHost(raw: IncomingMessage): ApiError | undefined {
   const name = (raw.headers.host ?? '').toLowerCase()
   if (/^(localhost|127\.0\.0\.1|\[::1\])(:\d{1,5})?$/.test(name)) return undefined
-  return refused('The sandbox is controlled under a loopback name only: ask 127.0.0.1 or localhost.')
+  return refused('The sandbox accepts control requests at 127.0.0.1 or localhost only.')
 }
 
 function refused(detail: string): ApiError {

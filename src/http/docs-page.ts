@@ -17,7 +17,8 @@ export const mark = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"
 </svg>
 `
 
-export const page = `<!doctype html>
+/** `dashboard` is where the header links to; undefined if the server has none. */
+export const makePage = (dashboard: string | undefined) => `<!doctype html>
 <html lang="en">
   <head>
     <meta charset="utf-8" />
@@ -31,7 +32,7 @@ export const page = `<!doctype html>
   <body>
     <header class="parley">
       <a href="/docs/"><img src="/docs/mark.svg" alt="" width="24" height="24" />Parley</a>
-      <span>API reference</span>
+      <span>API reference</span>${dashboard ? `\n      <a class="dashboard" href="${dashboard}">Dashboard</a>` : ''}
     </header>
     <div id="reference"></div>
     <noscript><p>This page needs JavaScript. The document behind it is <a href="/api/v1/openapi.json">openapi.json</a>.</p></noscript>
@@ -71,6 +72,10 @@ header.parley a {
   font-size: 16px;
   color: inherit;
   text-decoration: none;
+}
+header.parley a.dashboard {
+  margin-left: auto;
+  font: inherit;
 }
 header.parley span {
   color: var(--scalar-color-2, GrayText);

@@ -1,7 +1,7 @@
 /** The reference page at /docs, served from installed files so that it works without internet. */
 import Fastify, { type FastifyInstance } from 'fastify'
 import { mountAsset } from './assets.ts'
-import { type Chapter, makeScript, mark, page, style } from './docs-page.ts'
+import { type Chapter, makePage, makeScript, mark, style } from './docs-page.ts'
 
 const policy = [
   "default-src 'none'",
@@ -21,7 +21,13 @@ export type Source =
   | { readonly title: string; readonly slug: string; readonly url: string }
   | { readonly title: string; readonly slug: string; readonly document: object }
 
-export async function mountDocs(server: FastifyInstance, sources: readonly Source[]): Promise<void> {
+interface DocsOptions {
+  readonly sources: readonly Source[]
+  /** Where the page links to. Left out, the server has no dashboard. */
+  readonly dashboard?: string | undefined
+}
+
+export async function mountDocs(server: FastifyInstance, { sources, dashboard }: DocsOptions): Promise<void> {
   const headers = { 'content-security-policy': policy }
   server.get('/docs', async (request, reply) => {
     request.operation = 'docs'
@@ -36,7 +42,7 @@ export async function mountDocs(server: FastifyInstance, sources: readonly Sourc
     serve(url, 'application/json; charset=utf-8', () => JSON.stringify(source.document))
     return { title, slug, url, tryable: false }
   })
-  serve('/docs/', 'text/html; charset=utf-8', () => page)
+  serve('/docs/', 'text/html; charset=utf-8', () => makePage(dashboard))
   serve('/docs/page.css', 'text/css; charset=utf-8', () => style)
   serve('/docs/mark.svg', 'image/svg+xml; charset=utf-8', () => mark)
   serve('/docs/js/page.js', javascript, () => makeScript(chapters))

@@ -1,7 +1,7 @@
 /** A door: routes under one prefix, and who may enter. The API's door is for keys, the dashboard's two are for users. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { type Channel, perform, type Wanted } from '../access/perform.ts'
+import { type BodyNeeds, type Channel, perform } from '../access/perform.ts'
 import type { App } from '../app.ts'
 import type { AnyCaller } from '../contract.ts'
 import { type Chunk, dropFile, storeChunk } from '../ledger/files.ts'
@@ -23,9 +23,9 @@ export interface Door {
 }
 
 /** Authenticates a request and counts it against the caller's rate. `route` is undefined if the address is unknown. */
-export type Enter = (request: FastifyRequest, at: Entered) => Promise<AnyCaller>
+export type Enter = (request: FastifyRequest, at: MatchedRoute) => Promise<AnyCaller>
 
-interface Entered {
+interface MatchedRoute {
   readonly route: Route | undefined
   /** The prefix's parameters. */
   readonly params: Readonly<Record<string, string>>
@@ -107,7 +107,7 @@ function pick(params: Readonly<Record<string, string>>, names: readonly string[]
 
 interface Reading {
   readonly caller: AnyCaller
-  readonly wanted: Wanted
+  readonly wanted: BodyNeeds
   readonly bodyMs: number
 }
 
@@ -135,7 +135,7 @@ export function mountMissing(server: FastifyInstance, doors: readonly Door[]): v
     if (methods.length === 0) throw new ApiError('not_found')
     reply.header('Allow', methods.join(', '))
     throw new ApiError('method_not_allowed', {
-      detail: `This address answers ${methods.join(', ')}, not ${request.method}.`,
+      detail: `This address supports ${methods.join(', ')}, not ${request.method}.`,
     })
   }
   server.setNotFoundHandler(answerMissing)
@@ -147,7 +147,7 @@ export function mountMissing(server: FastifyInstance, doors: readonly Door[]): v
   }
 }
 
-interface DoorMatch extends Pick<Entered, 'params'> {
+interface DoorMatch extends Pick<MatchedRoute, 'params'> {
   readonly door: Door
   /** The path after the prefix. */
   readonly rest: string

@@ -8,7 +8,7 @@ export function tellDrops(log: Logger, count: Drop = () => {}): Drop {
   /** Drops not logged yet, for each reason that was logged within the last ten seconds. */
   const untold = new Map<DropReason, number>()
   function tell(reason: DropReason, dropped: number): void {
-    log.warn({ reason, dropped }, 'requests or connections were dropped')
+    log.warn({ reason, dropped }, 'the server dropped requests or connections')
     untold.set(reason, 0)
     setTimeout(() => {
       const more = untold.get(reason) ?? 0

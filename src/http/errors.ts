@@ -49,13 +49,13 @@ export function tellFailure(logger: Logger, { id }: FastifyRequest, error: ApiEr
   const err = error.cause ?? (error.status === 500 ? error : undefined)
   const log = { request_id: id, code: error.code, ...(err !== undefined && { err }) }
   if (error.status === 500) logger.error(log, 'a request failed unexpectedly')
-  else logger.warn(log, 'a request was refused because something is unavailable')
+  else logger.warn(log, 'a request failed because a dependency is unavailable')
 }
 
 function toApiError(thrown: FastifyError | ApiError): ApiError {
   if (thrown instanceof ApiError) return thrown
   if (thrown.code === 'FST_ERR_BAD_URL') {
-    return new ApiError('invalid_request', { detail: 'The address is not well formed.' })
+    return new ApiError('invalid_request', { detail: 'The URL is malformed.' })
   }
   return new ApiError('internal', { cause: thrown })
 }
@@ -82,7 +82,7 @@ export function answerBrokenRequest(
       ? new ApiError('headers_too_large')
       : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
         ? new ApiError('request_timeout')
-        : new ApiError('invalid_request', { detail: 'This is not a well-formed HTTP request.' })
+        : new ApiError('invalid_request', { detail: 'This HTTP request is malformed.' })
   const { status, code } = refusal
   const request_id = newId()
   const body = JSON.stringify({ error: refusal.message, code })

@@ -30,7 +30,8 @@ export function openPieces(raw: IncomingMessage, timeoutMs: number): Pieces {
     wake()
   }
   const lose = () => {
-    if (!ended) fail(new ApiError('invalid_request', { detail: 'The body ended too early.' }))
+    if (!ended)
+      fail(new ApiError('invalid_request', { detail: 'The body ended before its declared length.' }))
   }
   const timer = setTimeout(() => fail(new ApiError('request_timeout')), timeoutMs)
   raw.pause()

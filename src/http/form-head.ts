@@ -25,8 +25,9 @@ export function parseHead(bytes: Buffer): Head {
     const colon = line.indexOf(':')
     const name = line.slice(0, Math.max(0, colon))
     const value = trimBlanks(line.slice(colon + 1))
-    if (!token.test(name) || /[\r\n]/.test(value)) throw invalid('A header of a part is not well formed.')
-    if (headers.has(name.toLowerCase())) throw invalid(`The header ${quote(name)} of a part appears twice.`)
+    if (!token.test(name) || /[\r\n]/.test(value)) throw invalid('A header of a form part is malformed.')
+    if (headers.has(name.toLowerCase()))
+      throw invalid(`The header ${quote(name)} of a form part appears twice.`)
     headers.set(name.toLowerCase(), value)
   }
   const { name, file_name } = parseDisposition(headers.get('content-disposition') ?? '')
@@ -49,7 +50,7 @@ function parseDisposition(value: string): Pick<Head, 'name' | 'file_name'> {
   const parameters = /^form-data[ \t]*(;|$)/i.test(value) ? parseParameters(value) : undefined
   const name = parameters?.get('name')
   if (!parameters || name === undefined) {
-    throw invalid('A part has no Content-Disposition with the name of its field.')
+    throw invalid('A form part has no Content-Disposition with the name of its field.')
   }
   const field = decodeText(name, "A field's name")
   const plain = parameters.get('filename')
@@ -84,7 +85,7 @@ export function parseMediaType(value: string): string {
   const [, essence] = mediaType.exec(value) ?? []
   if (essence === undefined || !parseParameters(value)) {
     throw new ApiError('unsupported_attachment', {
-      detail: `The media type ${quote(value)} of attachments is not well formed.`,
+      detail: `The media type ${quote(value)} of attachments is malformed.`,
     })
   }
   return essence.toLowerCase()
@@ -106,7 +107,7 @@ export function decodeText(bytes: string | Buffer, where: string): string {
 /** `UTF-8''na%C3%AFve.txt`, the format of RFC 5987. */
 function decodePercent(value: string, where: string): string {
   const [, encoded] = /^utf-8'[^']*'((?:[^%]|%[0-9a-f]{2})*)$/i.exec(value) ?? []
-  if (encoded === undefined) throw invalid(`${where} is not well formed: filename* must be UTF-8''….`)
+  if (encoded === undefined) throw invalid(`${where} is malformed: filename* must begin with UTF-8''.`)
   return encoded.replaceAll(/%(..)/g, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))
 }
 

@@ -25,22 +25,22 @@ interface Figures {
 
 type Samples = readonly (readonly [labels: Readonly<Record<string, string>>, value: number])[]
 
-interface Shown {
+interface InstanceGauge {
   readonly name: string
   readonly help: string
   readonly labelNames?: readonly string[]
   readonly samples: (figures: Figures) => Samples
 }
 
-const shown: readonly Shown[] = [
+const shown: readonly InstanceGauge[] = [
   {
     name: 'parley_dispatch_enabled',
-    help: 'Whether anything may be sent: 1, or 0 after `parley dispatch off`. Of the whole instance.',
+    help: 'Whether sending is on: 1, or 0 after `parley dispatch off`. Of the whole instance.',
     samples: ({ dispatch }) => [[{}, dispatch ? 1 : 0]],
   },
   {
     name: 'parley_operations_ambiguous',
-    help: 'Operations whose outcome nobody knows or has noted, by age: below an hour, a day, a week, older. At most 10,000 are counted. Of the whole instance.',
+    help: 'Operations with an unknown outcome that no person has closed, by age: below an hour, a day, a week, older. Counts at most 10,000. Of the whole instance.',
     labelNames: ['age'],
     samples: ({ ledger }) => ages.map((age) => [{ age }, ledger.ambiguous[age]]),
   },
@@ -56,12 +56,12 @@ const shown: readonly Shown[] = [
   },
   {
     name: 'parley_files_waiting',
-    help: 'Attachments whose bytes are stored, because they are not sent or not forgotten yet. At most 10,000 are counted. Of the whole instance.',
+    help: 'Attachments whose bytes are still stored. Counts at most 10,000. Of the whole instance.',
     samples: ({ files }) => [[{}, files.files]],
   },
   {
     name: 'parley_files_waiting_oldest_seconds',
-    help: 'How long the oldest of these attachments has been stored; 0 when there is none. Of the whole instance.',
+    help: 'Age of the oldest of these attachments; 0 when there is none. Of the whole instance.',
     samples: ({ files }) => [[{}, files.seconds ?? 0]],
   },
   {
@@ -73,12 +73,12 @@ const shown: readonly Shown[] = [
   },
   {
     name: 'parley_accounts_without_worker',
-    help: 'Accounts that no worker could drive: none reaches their platform, or none there can write its journal. Of the whole instance.',
+    help: 'Accounts that no worker can drive: none reaches their platform, or none of those can write its journal. Of the whole instance.',
     samples: ({ accounts }) => [[{}, accounts.reduce((sum, { undriven }) => sum + undriven, 0)]],
   },
   {
     name: 'parley_workers',
-    help: 'Workers: driving, alive without a journal to write to, or owing a restored database what their journals know (nothing is sent meanwhile). Of the whole instance.',
+    help: 'Workers: driving, alive but unable to write a journal, or still replaying journals into a restored database (nothing is sent meanwhile). Of the whole instance.',
     labelNames: ['state'],
     samples: ({ workers }) => Object.entries(workers).map(([state, count]) => [{ state }, count]),
   },

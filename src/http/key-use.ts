@@ -16,7 +16,9 @@ export function trackKeyUse(app: App): { note(caller: AnyCaller): void; flush():
     used.clear()
     if (ids.length === 0) return
     // Losing a minute of "last used" during a database outage does no harm.
-    await noteKeyUse(app, ids).catch((err) => app.log.warn({ err }, 'the use of keys was not noted'))
+    await noteKeyUse(app, ids).catch((err) =>
+      app.log.warn({ err }, 'the time of last use of some keys was not stored'),
+    )
   }
 
   return {

@@ -53,7 +53,7 @@ export function mountMcp(app: App, server: FastifyInstance, mounting: McpMountOp
 function requirePost({ method }: FastifyRequest, reply: FastifyReply): void {
   if (method === 'POST') return
   reply.header('Allow', 'POST')
-  throw new ApiError('method_not_allowed', { detail: `This address answers POST, not ${method}.` })
+  throw new ApiError('method_not_allowed', { detail: `This address supports POST, not ${method}.` })
 }
 
 /** A batch would make many calls count as one against the rate. */

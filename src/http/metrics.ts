@@ -16,13 +16,13 @@ export function makeMetrics(app: App): Metrics {
   showInstance(app)
   const requests = new Counter({
     name: 'parley_http_requests_total',
-    help: 'Requests answered, by operation and status.',
+    help: 'Requests served, by operation and status.',
     labelNames: ['operation', 'status'],
     registers: [registry],
   })
   const seconds = new Histogram({
     name: 'parley_http_request_seconds',
-    help: 'Time to answer, by operation.',
+    help: 'Response time, by operation.',
     labelNames: ['operation'],
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
     registers: [registry],
@@ -64,7 +64,7 @@ function showProcess(registry: Registry): void {
   }
   new Gauge({
     name: 'parley_build_info',
-    help: 'Which Parley runs, and on which Node. Always 1.',
+    help: 'Versions of Parley and Node. Always 1.',
     labelNames: ['version', 'node'],
     registers: [registry],
   }).set({ version, node: process.versions.node }, 1)

@@ -606,7 +606,10 @@ describe('a client', () => {
         const left = performance.now()
         socket[leave]()
         const { error, listeners } = await result
-        expect(error).toMatchObject({ code: 'invalid_request', message: 'The body ended too early.' })
+        expect(error).toMatchObject({
+          code: 'invalid_request',
+          message: 'The body ended before its declared length.',
+        })
         expect(listeners).toBe(0)
         expect(performance.now() - left).toBeLessThan(1_000)
         socket.destroy()
@@ -649,7 +652,7 @@ describe('a client', () => {
     const raw = await new Promise<IncomingMessage>((resolve) => late.once('request', resolve))
     socket.destroy()
     await new Promise((resolve) => raw.once('close', resolve))
-    expect((await read(raw)).error).toMatchObject({ message: 'The body ended too early.' })
+    expect((await read(raw)).error).toMatchObject({ message: 'The body ended before its declared length.' })
     late.close()
   })
 })

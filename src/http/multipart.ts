@@ -75,7 +75,7 @@ function requireBoundary(raw: IncomingMessage): string {
   }
   const boundary = parseParameters(raw.headers['content-type'] ?? '')?.get('boundary') ?? ''
   if (!/^[\w'()+,./:=? -]{0,69}[\w'()+,./:=?-]$/.test(boundary)) {
-    throw invalid('The content type must name the boundary of the form: 1 to 70 characters.')
+    throw invalid('The content type must give the form boundary: 1 to 70 characters.')
   }
   return boundary
 }

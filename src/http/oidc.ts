@@ -60,7 +60,7 @@ async function requireWay(app: App, request: FastifyRequest): Promise<void> {
   // The provider redirects to this one address, so the cookie has to be set there.
   if (host.toLowerCase() !== new URL(app.base_url()).host) {
     throw new ApiError('origin_refused', {
-      detail: `Signing in with ${label} works at ${app.base_url()} only, and the Host header says ${quote(host)}. A proxy has to pass the Host header on.`,
+      detail: `Signing in with ${label} works only at ${app.base_url()}, but the Host header says ${quote(host)}. A proxy must pass the Host header on.`,
     })
   }
   // Each visit may cost a request to the provider.

@@ -29,7 +29,7 @@ export function requireOwnHost(config: Config, host: string): Transport {
   if (transport) return transport
   const address = config.base_url ? `${config.base_url} and at` : 'PARLEY_BASE_URL, once that is set, and at'
   throw new ApiError('origin_refused', {
-    detail: `The dashboard answers at ${address} localhost, not at ${quote(host)}.`,
+    detail: `The dashboard is served at ${address} localhost, not at ${quote(host)}.`,
   })
 }
 
@@ -56,12 +56,12 @@ export function requireOwnOrigin(config: Config, request: FastifyRequest, route:
   if (site !== undefined && site !== 'same-origin') throw new ApiError('origin_refused')
   if (origin !== undefined && origin !== originOf(config, request.transport, host)) {
     throw new ApiError('origin_refused', {
-      detail: `The page is at ${quote(origin)} and the Host header says ${quote(host)}. A proxy has to pass the Host header on.`,
+      detail: `The page is at ${quote(origin)}, but the Host header says ${quote(host)}. A proxy must pass the Host header on.`,
     })
   }
   const sound = type === undefined || /^application\/json\s*(;|$)/i.test(type)
   if (!sound && !(route?.form && isForm(request.raw))) {
-    throw new ApiError('origin_refused', { detail: 'The dashboard takes JSON only.' })
+    throw new ApiError('origin_refused', { detail: 'The dashboard accepts JSON only.' })
   }
 }
 
@@ -74,7 +74,10 @@ export function requireNoForeignPage(config: Config, request: FastifyRequest): v
   if (origin === undefined) return
   const transport = transportOf(config, host)
   const own = transport !== undefined && origin === originOf(config, transport, host)
-  if (!own) throw new ApiError('origin_refused', { detail: 'Pages of other sites may not ask here.' })
+  if (!own)
+    throw new ApiError('origin_refused', {
+      detail: 'The dashboard refuses requests from pages of other sites.',
+    })
 }
 
 /** In the format of the `Origin` header. */

@@ -38,13 +38,15 @@ export function explainPort(error: unknown, { host, port, names = ownNames }: Pl
   const { code } = error as NodeJS.ErrnoException
   if (code === 'EADDRINUSE')
     return new Refusal(
-      `Port ${port} is taken, perhaps by another Parley. Choose another with ${names.port}, or stop what has it.`,
+      `Port ${port} is in use, perhaps by another Parley. Choose another port with ${names.port}, or stop the process that uses it.`,
     )
   if (code === 'EACCES') {
-    return new Refusal(`Port ${port} is not ours to use. Choose another with ${names.port}.`)
+    return new Refusal(
+      `Parley has no permission to use port ${port}. Choose another port with ${names.port}.`,
+    )
   }
   if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND') {
-    return new Refusal(`${names.host} names no address of this machine: ${host}.`)
+    return new Refusal(`${names.host} is not an address of this machine: ${host}.`)
   }
   return error
 }

@@ -70,8 +70,10 @@ export async function buildServer(
   mountHealth(app, server, options.readiness)
   const paged = options.pages !== undefined && (await mountPages(server, options.pages))
   if (routes.length > 0) {
-    await mountDocs(server, [{ title: 'API', slug: 'api', url }, ...(options.sources ?? [])])
-    mountHome(server, paged ? '/dashboard/' : '/docs/')
+    const dashboard = paged ? '/dashboard/' : undefined
+    const sources = [{ title: 'API', slug: 'api', url }, ...(options.sources ?? [])]
+    await mountDocs(server, { sources, dashboard })
+    mountHome(server, dashboard ?? '/docs/')
   }
   return toServer(server)
 }

@@ -92,7 +92,7 @@ test('503 where provably nothing was sent', async () => {
   const [key, other] = [randomUUID(), randomUUID()]
   const refused = await expire(key, () => inDashboard('POST', '/messages', key))
   expect(refused).toMatchObject({ status: 503, body: { code: 'provider_unavailable' } })
-  expect(sentenceOf(refused)).toMatch(/Nothing was sent; it can be sent again\.$/)
+  expect(sentenceOf(refused)).toMatch(/Nothing was sent; you can send it again\.$/)
   const told = await expire(other, () => inApi(other))
-  expect(sentenceOf(told)).toMatch(/Nothing was sent; the same key may be used again\.$/)
+  expect(sentenceOf(told)).toMatch(/Nothing was sent; you can retry with the same key\.$/)
 })

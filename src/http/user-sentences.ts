@@ -3,9 +3,9 @@ import { ApiError, type ErrorCode } from '../lib/errors.ts'
 import type { Reply } from '../route.ts'
 
 const sentences: Partial<Record<ErrorCode, string>> = {
-  operation_in_progress: 'This is still in progress. Look again in a moment.',
+  operation_in_progress: 'This is still in progress. Check again in a moment.',
   outcome_ambiguous:
-    'Nobody can know yet whether this happened. Look at what is there now before you do it again: that may do it twice.',
+    'The outcome is unknown. Check the current state before you repeat this: repeating may do it twice.',
 }
 
 /** The same answer or refusal, in words for people. */

@@ -136,7 +136,7 @@ async function prepare(
   try {
     return await kind.prepare({ db, account: held, session }, operation)
   } catch (err) {
-    log.error({ err, operation_id: operation.id }, 'an operation could not be prepared')
+    log.error({ err, operation_id: operation.id }, 'the worker could not prepare an operation')
     return { kind: 'not_written', reason: preparationFailed }
   }
 }
@@ -186,7 +186,10 @@ export async function takeBack(
   { id, token }: { readonly id: string; readonly token: string },
   release: () => Promise<void>,
 ): Promise<void> {
-  app.log.warn({ code: 'lost_commit', operation_id: id }, 'the boundary gave no answer; nothing is sent')
+  app.log.warn(
+    { code: 'lost_commit', operation_id: id },
+    'the database did not respond at the boundary; nothing was sent',
+  )
   // crash point 4: the answer to COMMIT is lost, its worker has not said that nothing is sent
   // If this process ends while the database is away, the journal proves that nothing was sent. Its reader finds the
   // operation by the token.
@@ -206,7 +209,7 @@ async function intend(app: App, { journal }: Ways, operation: Operation, token: 
     })
     return true
   } catch (err) {
-    app.log.error({ err, operation_id: id }, 'the journal cannot be written; nothing is sent')
+    app.log.error({ err, operation_id: id }, 'the worker cannot write its journal; nothing was sent')
     return false // guard: unwritable journal
   }
 }
@@ -244,7 +247,7 @@ async function tellJournal(
   known: Parameters<Journal['conclude']>[0],
 ): Promise<void> {
   await journal.conclude(known).catch((err) => {
-    log.warn({ err, operation_id: known.id }, 'an outcome could not be written to the journal')
+    log.warn({ err, operation_id: known.id }, 'the worker could not write an outcome to its journal')
   })
 }
 
@@ -267,10 +270,7 @@ export async function concludeProven(
   operation: Operation,
   { token, proof }: { token: string; proof: Sent },
 ): Promise<void> {
-  app.log.warn(
-    { operation_id: operation.id },
-    'the platform has shown this message before; it is not sent again',
-  )
+  app.log.warn({ operation_id: operation.id }, 'the platform already has this message; it is not sent again')
   const outcome = { kind: 'accepted', value: proof } as const
   // If the database is restored once more, it forgets this row as well.
   await intend(app, ways, operation, token) // guard: a proven message is in the journal

@@ -7,7 +7,7 @@ import type { App } from '../app.ts'
 import { isConnectionLost, LostCommit } from '../db/errors.ts'
 import { Gatherer } from '../lib/gatherer.ts'
 import type { Sent } from '../platform/port.ts'
-import { type Crossed, cross, type Instance } from './crossing.ts'
+import { type CrossingStatus, cross, type Instance } from './crossing.ts'
 import { type Held, noteWrites } from './leases.ts'
 
 const batchMax = 100
@@ -138,7 +138,7 @@ interface WantedOperation {
 }
 
 interface OperationAnswer extends StatementAnswer {
-  readonly status: Crossed
+  readonly status: CrossingStatus
   /** The platform accepted it before; this is the message. */
   readonly proof?: Sent
   /** Why its kind's re-check forbids it. */

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type LedgerRows, openLedgerRows } from '../../test/harness/ledger-rows.ts'
 import { type Sql, sql } from '../db/sql.ts'
 import { newId } from '../lib/ids.ts'
-import { type Crossed, type Crossing, cross, type Instance, releaseNeverSent } from './crossing.ts'
+import { type Crossing, type CrossingStatus, cross, type Instance, releaseNeverSent } from './crossing.ts'
 import { withdraw } from './enqueue.ts'
 import type { Held } from './leases.ts'
 
@@ -13,7 +13,10 @@ beforeAll(async () => {
 })
 afterAll(() => rows.close())
 
-async function crossOne(crossing: Crossing, more: Partial<Instance> = {}): Promise<Crossed | undefined> {
+async function crossOne(
+  crossing: Crossing,
+  more: Partial<Instance> = {},
+): Promise<CrossingStatus | undefined> {
   const [answer] = await cross(rows.app, { ...(await rows.instance()), ...more }, [crossing])
   return answer?.status
 }
@@ -38,7 +41,7 @@ interface Wrong {
   /** What the crossing says instead. */
   readonly crossing?: Partial<Crossing>
   readonly held?: Partial<Held>
-  readonly status?: Crossed
+  readonly status?: CrossingStatus
 }
 
 const wrongs: readonly Wrong[] = [
@@ -152,7 +155,7 @@ describe('many at once', () => {
   test('of 50 rows of 20 accounts exactly the right ones cross', async () => {
     const accounts = await Promise.all(Array.from({ length: 20 }, () => rows.account()))
     const at = (n: number) => accounts[n % 20] as Held
-    const expected: Crossed[] = []
+    const expected: CrossingStatus[] = []
     const crossings: Crossing[] = []
     for (let n = 0; n < 50; n++) {
       const held = at(n)

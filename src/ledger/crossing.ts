@@ -30,11 +30,11 @@ export interface Crossing {
  * it before and it must not be submitted. `busy`: another transaction has locked the account; retry. `behind`: the
  * database has forgotten what this process saw committed. `forbidden`: its kind's re-check forbids it.
  */
-export type Crossed = 'crossed' | 'proven' | 'busy' | 'behind' | 'forbidden' | 'no'
+export type CrossingStatus = 'crossed' | 'proven' | 'busy' | 'behind' | 'forbidden' | 'no'
 
 export interface CrossingAnswer {
   readonly id: string
-  readonly status: Crossed
+  readonly status: CrossingStatus
   /** The account's count of writes as of this commit; null where nothing of the account crossed. */
   readonly writes: string | null
   /** The message that proves it. */

@@ -2,7 +2,7 @@
  * Operations as callers request them: commits a row before anything happens (T1), and finds the row that answers a repeat
  * of the key. Nothing here calls the platform; the worker that drives the account does.
  */
-import type { App, Queued, Settled, Topic } from '../app.ts'
+import type { App, LedgerOperation, QueuedAttempt, Topic } from '../app.ts'
 import type { Caller } from '../contract.ts'
 import { isDuplicate } from '../db/errors.ts'
 import { type Db, type Sql, sql, type Tx } from '../db/sql.ts'
@@ -16,7 +16,7 @@ export const settled: Topic = { topic: 'settled' }
 
 const fields = sql`id, queued_no, kind, account_id, state, reason, detail, fingerprint, reply_status, reply_body`
 
-export interface Asked {
+export interface OperationRequest {
   readonly operation: OperationKind
   readonly key: string | undefined
   readonly fingerprint: Buffer
@@ -25,10 +25,10 @@ export interface Asked {
 export async function findOperation(
   db: Db,
   workspace_id: string,
-  { operation: { kind }, key }: Asked,
-): Promise<Settled | undefined> {
+  { operation: { kind }, key }: OperationRequest,
+): Promise<LedgerOperation | undefined> {
   if (key === undefined) return undefined
-  return db.maybe<Settled>(sql`
+  return db.maybe<LedgerOperation>(sql`
     select ${fields} from operations
     where idempotency_key = ${key} -- guard: key is looked up
       and workspace_id = ${workspace_id} and kind = ${kind}`)
@@ -47,12 +47,12 @@ export const waits = {
 export async function enqueue(
   app: App,
   caller: Caller,
-  asked: Asked & { wanted: NewOperation; tx?: Tx },
-): Promise<Queued | undefined> {
+  asked: OperationRequest & { wanted: NewOperation; tx?: Tx },
+): Promise<QueuedAttempt | undefined> {
   const { tx } = asked
   const made = tx
-    ? tx.maybe<Queued>(insertOf(app, caller, asked))
-    : app.db.maybe<Queued>(sql`
+    ? tx.maybe<QueuedAttempt>(insertOf(app, caller, asked))
+    : app.db.maybe<QueuedAttempt>(sql`
         with unflushed as materialized (select set_config('synchronous_commit', 'off', true))
         ${insertOf(app, caller, asked, sql`from unflushed`)}`)
   return made.catch((error) => {
@@ -65,7 +65,7 @@ export async function enqueue(
 function insertOf(
   app: App,
   caller: Caller,
-  { operation: { kind, forgettable }, key, fingerprint, wanted }: Asked & { wanted: NewOperation },
+  { operation: { kind, forgettable }, key, fingerprint, wanted }: OperationRequest & { wanted: NewOperation },
   from: Sql = sql``,
 ): Sql {
   const id = app.sources.newId()
@@ -98,16 +98,16 @@ function randomIdOf(app: App, workspace_id: string, kind: string, key: string): 
 }
 
 /** Releases an operation whose caller gives up. Once it has left the queue, its outcome is unknown here. */
-export async function withdraw(app: App, { id, queued_no }: Queued): Promise<void> {
+export async function withdraw(app: App, { id, queued_no }: QueuedAttempt): Promise<void> {
   const ending = { to: 'released', reason: 'withdrawn' } as const
   await app.db.transaction((tx) => settle(tx, app.operations, [{ id, token: null, queued_no, ending }]))
 }
 
-export async function readSettled(db: Db, ids: readonly string[]): Promise<Settled[]> {
-  return db.rows<Settled>(sql`
+export async function readSettled(db: Db, ids: readonly string[]): Promise<LedgerOperation[]> {
+  return db.rows<LedgerOperation>(sql`
     select ${fields} from operations where id = any(${ids}) and state not in ('queued', 'submitting')`)
 }
 
-export async function findById(db: Db, id: string): Promise<Settled | undefined> {
-  return db.maybe<Settled>(sql`select ${fields} from operations where id = ${id}`)
+export async function findById(db: Db, id: string): Promise<LedgerOperation | undefined> {
+  return db.maybe<LedgerOperation>(sql`select ${fields} from operations where id = ${id}`)
 }

@@ -34,7 +34,7 @@ export async function storeChunk(db: Database, chunk: Chunk & { workspace_id: st
     if ((cause as { code?: unknown }).code !== tooMuchStored) throw cause
     throw new ApiError('rate_limited', {
       detail:
-        'The files of this workspace that wait to be sent take as much room as they may. Wait until some of them are sent.',
+        'The files that this workspace has waiting to be sent have reached their size limit. Retry once some of them are sent.',
       retry_after: fullSeconds,
       cause,
     })
@@ -106,7 +106,7 @@ export async function dropFile({ db, log }: Pick<App, 'db' | 'log'>, file_id: st
   const dropped = db.run(sql`
     delete from file_chunks where file_id = ${file_id} and not exists (
       select from operations where file_id = ${file_id} and state in ('queued', 'submitting', 'ambiguous'))`)
-  await dropped.catch((err) => log.warn({ err, file_id }, 'a file that nobody needs could not be deleted'))
+  await dropped.catch((err) => log.warn({ err, file_id }, 'Parley could not delete an unused file'))
 }
 
 /**

@@ -15,15 +15,15 @@ export function readIdempotencyKey(values: readonly string[]): string | undefine
   const [given] = values
   if (given === undefined) return undefined
   const bare = given.trim().replace(/^"(.*)"$/, '$1')
-  const fault = values.length > 1 ? `came ${values.length} times, and is taken once` : faultOf(bare)
+  const fault = values.length > 1 ? `was given ${values.length} times; give it once` : faultOf(bare)
   if (fault) throw new ApiError('invalid_request', { detail: `The header Idempotency-Key ${fault}.` })
   return bare
 }
 
 function faultOf(key: string): string | undefined {
-  if (key.trim() === '') return 'is empty: it has 1 to 255 printable ASCII characters'
-  if (!/^[\x20-\x7e]*$/.test(key)) return 'has a character that is not printable ASCII'
-  return key.length > 255 ? `has ${key.length} characters, and may have 255` : undefined
+  if (key.trim() === '') return 'is empty; it needs 1 to 255 printable ASCII characters'
+  if (!/^[\x20-\x7e]*$/.test(key)) return 'contains a character that is not printable ASCII'
+  return key.length > 255 ? `has ${key.length} characters; at most 255 are allowed` : undefined
 }
 
 /** What the key is bound to: the operation, its path parameters and its body as sent. */
@@ -64,7 +64,7 @@ export async function once(
   }
   return commit(app, keyed, {
     detail:
-      'The answer of the database was lost. Repeat with the same Idempotency-Key to learn what happened.',
+      'The answer of the database was lost. Repeat the request with the same Idempotency-Key to get the outcome.',
   })
 }
 

@@ -15,7 +15,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { newId } from '../lib/ids.ts'
 import { listJournals, markReplayed, openJournal, readJournal } from './journal.ts'
-import type { Remembered } from './put-back.ts'
+import type { JournaledOperation } from './put-back.ts'
 
 let directory: string
 beforeAll(async () => {
@@ -23,7 +23,7 @@ beforeAll(async () => {
 })
 afterAll(() => rm(directory, { recursive: true, force: true }))
 
-const intent = (id: string): Remembered => ({
+const intent = (id: string): JournaledOperation => ({
   id,
   token: newId(),
   workspace_id: newId(),

@@ -8,9 +8,9 @@ import { join } from 'node:path'
 import { crc32 } from 'node:zlib'
 import type { Sources } from '../app.ts'
 import type { Outcome } from '../platform/port.ts'
-import type { Remembered } from './put-back.ts'
+import type { JournaledOperation } from './put-back.ts'
 
-export interface Intent extends Remembered {
+export interface Intent extends JournaledOperation {
   readonly entry: 'intent'
   /** When the line was written, in real time. Lines of earlier versions have none. */
   readonly at?: string
@@ -28,7 +28,7 @@ export type Entry = Intent | OutcomeEntry
 
 export interface Journal {
   /** Resolves once it is on disk. */
-  intend(entry: Remembered): Promise<void>
+  intend(entry: JournaledOperation): Promise<void>
   /** Resolves once it is written; killing the process does not undo that. */
   conclude(entry: Omit<OutcomeEntry, 'entry' | 'at'>): Promise<void>
   /** Whether it can be written. Tries the disk if the last write failed. */

@@ -73,7 +73,7 @@ test('an operation that was not sent, whose COMMIT is lost: a warning, and the r
       },
     }
   }, 'nobody_knows_this')
-  const msg = 'the database did not answer; the operation was not sent, and its row is read again'
+  const msg = 'the database did not respond; the operation was not sent, and its row is read again'
   expect(lines).toEqual([{ level: 'warn', msg, code: 'lost_commit', operation_id: id }])
   expect(await rows.row(id)).toMatchObject({ state: 'released', reason: 'unknown_kind' })
 })
@@ -98,13 +98,13 @@ test('a boundary whose answer is lost, and a release whose COMMIT is lost, too: 
   expect(lines.filter(({ operation_id }) => operation_id === id)).toEqual([
     {
       level: 'warn',
-      msg: 'the boundary gave no answer; nothing is sent',
+      msg: 'the database did not respond at the boundary; nothing was sent',
       code: 'lost_commit',
       operation_id: id,
     },
     {
       level: 'warn',
-      msg: 'the ledger could not be written; it is tried again',
+      msg: 'the worker could not write the ledger; it retries',
       code: 'lost_commit',
       operation_id: id,
     },

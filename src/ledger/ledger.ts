@@ -81,7 +81,7 @@ export class Ledger {
       .finally(() => {
         release()
         this.#running.delete(work)
-        void this.#begin().catch((err) => log.error({ err }, 'waiting operations could not be read'))
+        void this.#begin().catch((err) => log.error({ err }, 'the worker could not read waiting operations'))
       })
     this.#running.add(work)
     account.awaits(work)
@@ -91,10 +91,10 @@ export class Ledger {
     const cause = err instanceof NotStored ? err.cause : err
     const line = { err, code: codeOf(cause), operation_id, account_id }
     const { log } = this.#app
-    if (err instanceof NotStored) log.error(line, 'what became of an operation could not be stored')
+    if (err instanceof NotStored) log.error(line, 'the worker could not store the outcome of an operation')
     // Every other query runs before the boundary, or reports that it was not crossed.
     else if (isAway(err))
-      log.warn(line, 'the database did not answer; the operation was not sent, and its row is read again')
+      log.warn(line, 'the database did not respond; the operation was not sent, and its row is read again')
     else log.error(line, 'an operation failed')
   }
 }

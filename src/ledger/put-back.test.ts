@@ -7,7 +7,7 @@ import { sql } from '../db/sql.ts'
 import { newId } from '../lib/ids.ts'
 import type { State } from '../operation.ts'
 import type { Held } from './leases.ts'
-import { listUnknown, putBack, type Remembered } from './put-back.ts'
+import { type JournaledOperation, listUnknown, putBack } from './put-back.ts'
 import { forgetOperations } from './sweep.ts'
 
 let rows: LedgerRows
@@ -18,7 +18,7 @@ beforeAll(async () => {
 })
 afterAll(() => rows.close())
 
-function remembered(more: Partial<Remembered> = {}): Remembered {
+function remembered(more: Partial<JournaledOperation> = {}): JournaledOperation {
   const { account_id, workspace_id } = held
   return {
     id: newId(),
@@ -34,10 +34,11 @@ function remembered(more: Partial<Remembered> = {}): Remembered {
   }
 }
 
-const tell = (entry: Remembered) => rows.db.transaction((tx) => putBack(tx, rows.app.operations, entry))
+const tell = (entry: JournaledOperation) =>
+  rows.db.transaction((tx) => putBack(tx, rows.app.operations, entry))
 
 describe('listUnknown', () => {
-  const isUnknown = async (entry: Remembered) => (await listUnknown(rows.app, [entry])).length === 1
+  const isUnknown = async (entry: JournaledOperation) => (await listUnknown(rows.app, [entry])).length === 1
 
   test('an attempt that the database knows by its token, or whose end it knows, is left out', async () => {
     const token = newId()

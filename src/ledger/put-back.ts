@@ -7,7 +7,7 @@ import { changeUse, type UseChange } from './account-usage.ts'
 import { executable } from './columns.ts'
 
 /** What a journal remembers of an operation. Lines of earlier versions have no campaign. */
-export interface Remembered extends Partial<CampaignPlace> {
+export interface JournaledOperation extends Partial<CampaignPlace> {
   readonly id: string
   readonly token: string
   readonly workspace_id: string
@@ -22,7 +22,7 @@ export interface Remembered extends Partial<CampaignPlace> {
 const knownBatch = 1_000
 
 /** Entries that the database may have forgotten. It knows most by their tokens; after an ordinary restart, all of them. */
-export async function listUnknown<T extends Remembered>(
+export async function listUnknown<T extends JournaledOperation>(
   { db, operations }: { readonly db: Db; readonly operations: OperationKinds },
   entries: readonly T[],
 ): Promise<T[]> {
@@ -30,7 +30,7 @@ export async function listUnknown<T extends Remembered>(
   for (let at = 0; at < entries.length; at += knownBatch) {
     const batch = entries.slice(at, at + knownBatch)
     const known = await db.rows<{ token: string }>(sql`
-      select g.token from ${given(batch as readonly Remembered[], {
+      select g.token from ${given(batch as readonly JournaledOperation[], {
         id: 'uuid',
         token: 'uuid',
         forgettable: ['boolean', ({ kind }) => operations.get(kind)?.forgettable ?? false],
@@ -50,7 +50,7 @@ export async function listUnknown<T extends Remembered>(
  * Puts it back as `ambiguous` with its key and token, so that the outcome the journal records next still applies to it. A
  * repeat may have made another row for the same key meanwhile. False: the database knew the attempt.
  */
-export async function putBack(tx: Tx, kinds: OperationKinds, entry: Remembered): Promise<boolean> {
+export async function putBack(tx: Tx, kinds: OperationKinds, entry: JournaledOperation): Promise<boolean> {
   const kind = kinds.get(entry.kind)
   let known = await findKnown(tx, entry)
   const inserted = known ? undefined : await insertForgotten(tx, entry, kind?.forgettable ?? false)
@@ -73,17 +73,17 @@ interface KnownRow {
 }
 
 /** An unknown outcome uses the quota of its day, unless the database has counted it already. */
-function useOf(entry: Remembered, known: KnownRow | undefined): UseChange[] {
+function useOf(entry: JournaledOperation, known: KnownRow | undefined): UseChange[] {
   const { workspace_id } = entry
   const counted = known?.state === 'submitting' || known?.state === 'ambiguous' ? known : undefined
-  const use = (by: 1 | -1, row: Remembered | KnownRow | undefined): UseChange[] =>
+  const use = (by: 1 | -1, row: JournaledOperation | KnownRow | undefined): UseChange[] =>
     row?.quota_day
       ? [{ account_id: row.account_id, workspace_id, day: row.quota_day, cold: row.cold ?? false, by }]
       : []
   return [...use(-1, counted), ...use(1, entry)] // guard: use is put back
 }
 
-function findKnown(tx: Tx, entry: Remembered): Promise<KnownRow | undefined> {
+function findKnown(tx: Tx, entry: JournaledOperation): Promise<KnownRow | undefined> {
   return tx.maybe<KnownRow>(sql`
     select id, account_id, state, attempt_token, quota_day::text, cold from operations where id = ${entry.id}
       or (workspace_id = ${entry.workspace_id} and kind = ${entry.kind} and idempotency_key = ${entry.key}) -- guard: a repeat of the key is put back
@@ -93,7 +93,7 @@ function findKnown(tx: Tx, entry: Remembered): Promise<KnownRow | undefined> {
 
 async function reopen(
   tx: Tx,
-  entry: Remembered,
+  entry: JournaledOperation,
   { id, state, attempt_token }: KnownRow,
 ): Promise<SettledOperation | undefined> {
   if (state === 'completed' || state === 'refused') return undefined
@@ -117,7 +117,7 @@ async function reopen(
 
 function insertForgotten(
   tx: Tx,
-  entry: Remembered,
+  entry: JournaledOperation,
   forgettable: boolean,
 ): Promise<SettledOperation | undefined> {
   return tx.maybe<SettledOperation>(sql`

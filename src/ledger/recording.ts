@@ -11,7 +11,14 @@ import { noteStrike, stopCold } from './account-usage.ts'
 import { settled } from './enqueue.ts'
 import { type FloodWait, noteFlood } from './floods.ts'
 import { completeShown } from './proofs.ts'
-import { type Accepted, complete, type Ending, lockOperations, type Settlement, settle } from './settle.ts'
+import {
+  type AcceptedOperation,
+  complete,
+  type Ending,
+  lockOperations,
+  type Settlement,
+  settle,
+} from './settle.ts'
 
 const batchMax = 100
 const retryMs = { first: 100, most: 3_000 } as const
@@ -36,7 +43,7 @@ export class NotStored extends Error {
   override readonly name = 'NotStored'
 
   constructor(cause: unknown) {
-    super('What became of an operation could not be stored.', { cause })
+    super('The outcome of an operation could not be stored.', { cause })
   }
 }
 
@@ -88,7 +95,7 @@ export class Recorder {
         if (this.#stopping || (!isAway(err) && tries >= triesMax)) throw new NotStored(err) // guard: tried until stored
         const away = isAway(err)
         const line = { err, code: codeOf(err), operation_id, tries }
-        this.#app.log[away ? 'warn' : 'error'](line, 'the ledger could not be written; it is tried again')
+        this.#app.log[away ? 'warn' : 'error'](line, 'the worker could not write the ledger; it retries')
         await this.#app.sources.sleep(Math.min(retryMs.first * 2 ** tries, retryMs.most))
       }
     }
@@ -115,7 +122,10 @@ export class Recorder {
     const whole = await this.#tryToStore(learnt)
     if (whole.error === undefined || learnt.length === 1 || isAway(whole.error))
       return learnt.map(() => whole)
-    this.#app.log.warn({ err: whole.error, rows: learnt.length }, 'a batch of outcomes is stored row by row')
+    this.#app.log.warn(
+      { err: whole.error, rows: learnt.length },
+      'the worker stores a batch of outcomes row by row',
+    )
     const results: Result[] = []
     for (const one of learnt) results.push(await this.#tryToStore([one]))
     return results
@@ -152,7 +162,7 @@ export class Recorder {
       const { stops = 'sends' } = outcome
       await noteFlood(tx, operation.account_id, { stops, retry_after_seconds })
     }
-    const accepted = learnt.flatMap((one): Accepted[] =>
+    const accepted = learnt.flatMap((one): AcceptedOperation[] =>
       one.outcome.kind === 'accepted' ? [{ ...one, value: one.outcome.value }] : [],
     )
     const others = learnt.flatMap((one): Settlement[] => {
@@ -177,7 +187,7 @@ export class Recorder {
       }
       if (detail === 'cold_stopped') await stopCold(tx, account_id)
       if (state === 'ambiguous' && !shown.has(id))
-        log.warn({ operation_id: id, account_id, reason, detail }, 'an outcome is unknown')
+        log.warn({ operation_id: id, account_id, reason, detail }, 'the outcome of an operation is unknown')
     }
   }
 }

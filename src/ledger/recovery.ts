@@ -46,14 +46,14 @@ const provenMax = 100
 /** The platform has shown our random id, so the message was sent, once. One that cannot be stored does not hold up the others. */
 async function settleProven(app: App): Promise<number> {
   const count = await takeAndComplete(app, provenMax).catch((err) => {
-    app.log.error({ err }, 'outcomes that are known are stored one by one')
+    app.log.error({ err }, 'the worker stores proven outcomes one by one')
     return undefined
   })
   if (count !== undefined) return count
   let alone = 0
   for (let at = 0; at < provenMax; at++) {
     const one = await takeAndComplete(app, 1, at).catch((err) => {
-      app.log.error({ err }, 'an outcome that is known could not be stored')
+      app.log.error({ err }, 'the worker could not store a proven outcome')
       return 0
     })
     alone += one
@@ -66,7 +66,7 @@ function takeAndComplete(app: App, limit: number, offset = 0): Promise<number> {
     const rows = await takeProven(tx, { limit, offset })
     const completed = await completeProven(tx, app.operations, rows)
     for (const { id: operation_id, account_id } of completed) {
-      app.log.info({ operation_id, account_id }, 'an unknown outcome is known: it was sent')
+      app.log.info({ operation_id, account_id }, 'an ambiguous operation is proven: it was sent')
     }
     return completed.length
   })
@@ -165,7 +165,7 @@ async function replay(
   let told = true
   const { entries, damaged } = await readJournal(directory, file)
   if (damaged > 0)
-    app.log.error({ file: file.name, damaged }, 'lines of a journal are damaged and were skipped')
+    app.log.error({ file: file.name, damaged }, 'the worker skipped damaged lines of a journal')
   const outcomes = entries.filter((entry) => entry.entry === 'outcome')
   for (let at = 0; at < outcomes.length; at += replayBatch) {
     const batch = new Map(outcomes.slice(at, at + replayBatch).map((entry) => [entry.token, entry]))
@@ -177,11 +177,14 @@ async function replay(
         await recorder.record({ operation, public_id, token, outcome: entry.outcome, at: entry.at })
         app.log.info(
           { operation_id: id, outcome: entry.outcome.kind },
-          'a journal told how an operation ended',
+          'the worker recovered the outcome of an operation from a journal',
         )
       } catch (err) {
         told = false // guard: a journal that failed is not done
-        app.log.error({ err, operation_id: id, file: file.name }, 'a line of a journal could not be replayed')
+        app.log.error(
+          { err, operation_id: id, file: file.name },
+          'the worker could not replay a line of a journal',
+        )
       }
     }
   }

@@ -31,7 +31,7 @@ const released = (reason: string, detail?: string): Ending => ({
   reason,
   ...(detail && { detail }),
 })
-const again = 'Nothing was sent; the same key may be used again.'
+const again = 'Nothing was sent; you can retry with the same key.'
 
 describe('a released operation says why', () => {
   test.each<[Ending, string]>([
@@ -39,44 +39,44 @@ describe('a released operation says why', () => {
       released('dispatch_off'),
       `503 provider_unavailable: Sending is switched off on this instance. ${again}`,
     ],
-    [released('withdrawn'), `503 provider_unavailable: The account did not get to it in time. ${again}`],
-    [released('expired'), `503 provider_unavailable: The account did not get to it in time. ${again}`],
+    [released('withdrawn'), `503 provider_unavailable: The account did not reach it in time. ${again}`],
+    [released('expired'), `503 provider_unavailable: The account did not reach it in time. ${again}`],
     [released('not_live'), `503 session_unavailable: The account's session is not live right now. ${again}`],
     [
       released('never_written', 'deadline'),
-      `503 provider_unavailable: The process that drives the account was held up for too long. ${again}`,
+      `503 provider_unavailable: The worker of the account was stalled for too long. ${again}`,
     ],
     [
       released('never_written', 'journal'),
-      `503 provider_unavailable: The process that drives the account cannot write its journal. ${again}`,
+      `503 provider_unavailable: The worker of the account cannot write its journal. ${again}`,
     ],
     [
       released('never_written', 'lost_commit'),
-      `503 store_unavailable: The database gave no answer when it was about to be sent. ${again}`,
+      `503 store_unavailable: The database did not respond just before submission. ${again}`,
     ],
     [
       released('never_written', 'The session is closed.'),
-      `503 session_unavailable: The account's session ended before it was submitted. ${again}`,
+      `503 session_unavailable: The account's session ended before submission. ${again}`,
     ],
     [
       released('not_prepared', 'timeout'),
-      `503 provider_unavailable: The platform did not answer while it was being prepared. ${again}`,
+      `503 provider_unavailable: The platform did not respond during preparation. ${again}`,
     ],
     [
       released('not_prepared', 'unknown'),
-      `503 provider_unavailable: The platform failed while it was being prepared. ${again}`,
+      `503 provider_unavailable: The platform failed during preparation. ${again}`,
     ],
     [
       released('not_prepared', 'not_written'),
-      `503 session_unavailable: The account's session ended before it was submitted. ${again}`,
+      `503 session_unavailable: The account's session ended before submission. ${again}`,
     ],
     [
       released('not_prepared', 'preparation_failed'),
-      `503 provider_unavailable: It could not be prepared; the log of the service says why. ${again}`,
+      `503 provider_unavailable: Preparation failed; the log of the service says why. ${again}`,
     ],
     [
       released('unknown_kind'),
-      `503 provider_unavailable: The process that drives the account does not know this operation. ${again}`,
+      `503 provider_unavailable: The worker of the account does not support this operation. ${again}`,
     ],
     [
       released('forbidden', 'identity_suppressed'),
@@ -84,7 +84,7 @@ describe('a released operation says why', () => {
     ],
     [
       released('platform_refused', 'needs_login'),
-      '403 account_unavailable: The platform no longer lets this account in: it has to be connected again.',
+      "403 account_unavailable: The platform no longer accepts this account's login. Connect the account again.",
     ],
   ])('%o', async (ending, sentence) => {
     expect(await toldOf(ending)).toBe(sentence)

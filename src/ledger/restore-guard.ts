@@ -37,15 +37,15 @@ const beatPollMs = 250
 
 const sentences = {
   older:
-    'the database is an older copy of itself: sending is switched off until `parley dispatch on`, and nothing is sent before the journals are put back',
-  generation: 'the database was restored: nothing is sent before the journals of this disk are put back',
-  stranger: 'this disk has journals and does not know the database: nothing is sent before they are put back',
+    'the database is an older copy of itself: sending is switched off until `parley dispatch on`, and nothing is sent before the journals are replayed',
+  generation: 'the database was restored: nothing is sent before the journals of this disk are replayed',
+  stranger: 'this disk has journals and does not know the database: nothing is sent before they are replayed',
   unknown:
-    'this disk does not know the database and nobody works on it: sending is switched off, and no account of a real platform connects, until `parley dispatch on`',
-  behind: 'the database has lost commits: nothing is sent before the journals of this disk are put back',
-  run: 'the database server was started again: nothing is sent before the journals of this disk are put back',
+    'this disk does not know the database and no worker uses it: sending is switched off, and no account of a real platform connects, until `parley dispatch on`',
+  behind: 'the database has lost commits: nothing is sent before the journals of this disk are replayed',
+  run: 'the database server was restarted: nothing is sent before the journals of this disk are replayed',
   inherited:
-    'a worker of this disk ended before it had put the journals back: nothing is sent before that is done',
+    'a worker of this disk stopped before it had replayed the journals: nothing is sent before that is done',
 } as const
 
 interface RestoreGuardOptions {
@@ -85,7 +85,7 @@ export class RestoreGuard {
   static async open(app: App, options: RestoreGuardOptions): Promise<RestoreGuard> {
     const unsafe = await listUnsafeSettings(app.db)
     if (unsafe.length > 0) {
-      throw new Refusal(`The database does not keep what it has committed: ${unsafe.join(', ')} must be on.`)
+      throw new Refusal(`The database may lose committed data: switch ${unsafe.join(', ')} on.`)
     }
     await mkdir(options.directory, { recursive: true, mode: 0o700 })
     // Registers as alive before it can owe anything: other workers take over the debts of a worker that is not alive.
@@ -163,7 +163,7 @@ export class RestoreGuard {
     await this.#keepDebt()
     await this.#keep()
     await this.#putBack().catch((err) => {
-      log.error({ err }, 'the journals could not be put back; it is tried again with the next heartbeat')
+      log.error({ err }, 'the worker could not replay the journals; it retries with the next heartbeat')
     })
   }
 
@@ -210,7 +210,7 @@ export class RestoreGuard {
     }
     await replay()
     const level = forgotten + damaged > 0 ? 'error' : 'info'
-    log[level]({ forgotten, damaged }, 'the journals of this disk were put back')
+    log[level]({ forgotten, damaged }, 'the worker replayed the journals of this disk')
     // The content of damaged lines is lost, so an operator must allow sending again. After an ordinary restart of the server
     // the database is missing nothing that they held.
     if (damaged > 0 && this.#suspicious) await this.#switchOff('older') // guard: damaged lines keep sending off

@@ -133,7 +133,7 @@ function columnsOf(ending: Ending): Columns {
 }
 
 /** What the platform accepted: the attempt, and what its kind needs to know of it. */
-export interface Accepted {
+export interface AcceptedOperation {
   readonly operation: Operation
   /** The operation's id as callers know it, where a restore gave the row another one. */
   readonly public_id: string
@@ -149,7 +149,7 @@ export interface Accepted {
 export async function complete(
   tx: Tx,
   kinds: OperationKinds,
-  accepted: readonly Accepted[],
+  accepted: readonly AcceptedOperation[],
 ): Promise<SettledOperation[]> {
   const settlements: Settlement[] = []
   const byKind = [...Map.groupBy(accepted, ({ operation }) => operation.kind)].flatMap(([name, own]) => {
@@ -175,7 +175,7 @@ export async function complete(
   return rows
 }
 
-function publicly({ operation, public_id, value }: Accepted): Completion {
+function publicly({ operation, public_id, value }: AcceptedOperation): Completion {
   return { operation: { ...operation, id: public_id }, value }
 }
 

@@ -1,12 +1,20 @@
 /** How a caller reaches the platform: queues an operation under its key, and returns what is known of its outcome. */
-import type { App, Queued, Settled } from '../app.ts'
+import type { App, LedgerOperation, QueuedAttempt } from '../app.ts'
 import type { Caller } from '../contract.ts'
 import { isConnectionLost, isNotConnected, LostCommit } from '../db/errors.ts'
 import type { Tx } from '../db/sql.ts'
 import { ApiError } from '../lib/errors.ts'
 import type { NewOperation } from '../operation.ts'
 import type { Reply } from '../route.ts'
-import { type Asked, enqueue, enqueued, findById, findOperation, waits, withdraw } from './enqueue.ts'
+import {
+  enqueue,
+  enqueued,
+  findById,
+  findOperation,
+  type OperationRequest,
+  waits,
+  withdraw,
+} from './enqueue.ts'
 import { releasedError } from './released.ts'
 
 /** How operations differ in their error responses. */
@@ -31,7 +39,7 @@ interface Consumption {
 export async function submit(
   app: App,
   caller: Caller,
-  asked: Asked & Consumption & { overrides: StatusOverrides; want: () => Promise<NewOperation> },
+  asked: OperationRequest & Consumption & { overrides: StatusOverrides; want: () => Promise<NewOperation> },
 ): Promise<Reply> {
   const { overrides, consume } = asked
   const known = consume ? undefined : await findOperation(app.db, caller.workspace_id, asked)
@@ -57,8 +65,8 @@ export async function submit(
 }
 
 function requireSame(
-  known: Settled,
-  { fingerprint, overrides }: Asked & { overrides: StatusOverrides },
+  known: LedgerOperation,
+  { fingerprint, overrides }: OperationRequest & { overrides: StatusOverrides },
 ): void {
   if (!known.fingerprint.equals(fingerprint)) {
     throw new ApiError('idempotency_collision', { status: overrides.collision ?? 400 })
@@ -68,8 +76,8 @@ function requireSame(
 async function claim(
   app: App,
   caller: Caller,
-  asked: Asked & Consumption & { wanted: NewOperation },
-): Promise<Queued | undefined> {
+  asked: OperationRequest & Consumption & { wanted: NewOperation },
+): Promise<QueuedAttempt | undefined> {
   const { consume } = asked
   try {
     if (!consume) return await enqueue(app, caller, asked)
@@ -102,7 +110,7 @@ function isLost(error: unknown): boolean {
 }
 
 /** No worker took it in time, so it is withdrawn. If that comes too late, the outcome is unknown. */
-async function giveUp(app: App, queued: Queued): Promise<Settled> {
+async function giveUp(app: App, queued: QueuedAttempt): Promise<LedgerOperation> {
   try {
     await withdraw(app, queued)
     const row = await findById(app.db, queued.id)
@@ -118,7 +126,7 @@ async function giveUp(app: App, queued: Queued): Promise<Settled> {
 }
 
 /** The response to the first caller. */
-async function first(app: App, row: Settled, overrides: StatusOverrides): Promise<Reply> {
+async function first(app: App, row: LedgerOperation, overrides: StatusOverrides): Promise<Reply> {
   const headers = { 'X-Operation-Id': row.id }
   switch (row.state) {
     case 'completed':
@@ -134,7 +142,7 @@ async function first(app: App, row: Settled, overrides: StatusOverrides): Promis
 }
 
 /** The response to a repeat. */
-function repeat(row: Settled): Reply {
+function repeat(row: LedgerOperation): Reply {
   const headers = { 'X-Operation-Id': row.id }
   switch (row.state) {
     case 'completed':

@@ -1,11 +1,11 @@
 /** Callers that wait for the same row: a key that ran again while its first caller had not heard yet. */
 import { expect, test } from 'vitest'
-import type { Settled, Wake } from '../app.ts'
+import type { LedgerOperation, Wake } from '../app.ts'
 import type { Db } from '../db/sql.ts'
 import { watchOperations } from './waiting.ts'
 
 test('two callers of one row are both told at once', async () => {
-  const rows: Partial<Settled>[] = []
+  const rows: Partial<LedgerOperation>[] = []
   let wake = () => {}
   const waiting = watchOperations(
     { rows: async () => rows } as unknown as Db,
@@ -27,7 +27,7 @@ test('two callers of one row are both told at once', async () => {
 }, 2_000)
 
 /** A database that answers these rows, and a wake-up that never comes unless the test gives it. */
-function watch(rows: Partial<Settled>[]) {
+function watch(rows: Partial<LedgerOperation>[]) {
   let wake = () => {}
   const waiting = watchOperations(
     { rows: async () => rows } as unknown as Db,
@@ -42,7 +42,7 @@ function watch(rows: Partial<Settled>[]) {
 }
 
 test('who has queued a key again is not told what the attempt before came to', async () => {
-  const rows: Partial<Settled>[] = [{ id: 'a', queued_no: 1, state: 'released' }]
+  const rows: Partial<LedgerOperation>[] = [{ id: 'a', queued_no: 1, state: 'released' }]
   const { waiting, wake } = watch(rows)
   const told = waiting.settled({ id: 'a', queued_no: 2 }, 5_000)
   wake()

@@ -1,5 +1,5 @@
 /** Callers that wait for their operations: one query for all of them whenever an operation has settled. */
-import type { Queued, Settled, Waiting, Wake } from '../app.ts'
+import type { LedgerOperation, QueuedAttempt, Waiting, Wake } from '../app.ts'
 import type { Db } from '../db/sql.ts'
 import { readSettled, settled } from './enqueue.ts'
 
@@ -8,7 +8,7 @@ const pollMs = 1_000
 
 interface Waiter {
   readonly queued_no: number
-  end(row: Settled | undefined): void
+  end(row: LedgerOperation | undefined): void
 }
 
 export function watchOperations(db: Db, wake: Wake): Waiting {
@@ -42,7 +42,7 @@ export function watchOperations(db: Db, wake: Wake): Waiting {
   const poll = setInterval(() => void look(), pollMs) // guard: poll of settled rows
   poll.unref()
   return {
-    settled({ id, queued_no }: Queued, ms) {
+    settled({ id, queued_no }: QueuedAttempt, ms) {
       return new Promise((resolve) => {
         const waiters = waiting.get(id) ?? new Set()
         const waiter: Waiter = {

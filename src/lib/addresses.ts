@@ -30,7 +30,7 @@ export function sourceOf(address: string): string {
 const bitsMin = { 4: 8, 6: 7 } as const
 
 export const networksRule =
-  'must be addresses or networks of proxies with commas between them, such as 127.0.0.1,10.1.0.0/16: nothing larger than a /8, IPv6 a /7'
+  'must be a comma-separated list of proxy addresses or networks, such as 127.0.0.1,10.1.0.0/16; none larger than a /8 (IPv6: a /7)'
 
 /** Undefined if one of them is not a network, or is too large. */
 export function readNetworks(text: string): readonly Network[] | undefined {

@@ -28,7 +28,7 @@ describe('a table as text', () => {
   })
 
   test('a quote that never ends is refused, and so is a row without end: nothing behind them would be seen', async () => {
-    await expect(parse('a\nb,"never ends,\n1\n2')).rejects.toThrow('begins on line 2 never ends')
+    await expect(parse('a\nb,"never ends,\n1\n2')).rejects.toThrow('begins on line 2 is never closed')
     await expect(parse(`a\n"${'x\n'.repeat(1_000_000)}"\nb`)).rejects.toThrow('begins on line 2 is longer')
     // A note may be long.
     expect(await parse(`a,"${'x'.repeat(900_000)}"\nb,`)).toHaveLength(2)

@@ -50,7 +50,7 @@ class RowReader {
   end(): CsvRow[] {
     if (this.#place === 'quoted') {
       throw new ApiError('invalid_request', {
-        detail: `The quote that begins on line ${this.#quoteAt} never ends.`,
+        detail: `The quote that begins on line ${this.#quoteAt} is never closed.`,
       })
     }
     this.#rows = []

@@ -4,7 +4,7 @@ import { isBlank, isWellFormed, lengthOf, quote } from './text.ts'
 
 const nameMax = 200
 
-/** `rule` begins the sentence of the refusal: "A workspace has a name", "A stage has a label". */
+/** `rule` begins the sentence of the refusal: "A workspace needs a name", "A stage needs a label". */
 export function requireName(rule: string, name: string): void {
   if (isBlank(name) || !isWellFormed(name) || lengthOf(name) > nameMax) {
     throw new ApiError('invalid_request', { detail: `${rule} of 1 to ${nameMax} characters.` })

@@ -22,7 +22,7 @@ const queue = new LaneQueue<PasswordTurn['lane']>({
   waitingMax: 40,
   refuse: () =>
     new ApiError('rate_limited', {
-      detail: 'Too many people are signing in just now. Try again in a few seconds.',
+      detail: 'Too many people are signing in right now. Retry in a few seconds.',
       retry_after: 2,
     }),
 })

@@ -82,5 +82,5 @@ function untilInside({ days, from, to }: SendingWindow, local: number): number {
     const ends = ahead * dayMs + to * minuteMs
     if (sinceMidnight < ends) return Math.max(0, ahead * dayMs + from * minuteMs - sinceMidnight)
   }
-  throw new Error('A sending window has at least one day.')
+  throw new Error('A sending window needs at least one day.')
 }

@@ -21,7 +21,7 @@ export const chatId = z
   .refine(isChatId, { message: 'must be platform:chat: and an integer, such as platform:chat:42' })
   .transform((text) => text as ChatId)
   .meta({
-    description: 'The chat, such as `platform:chat:42`.',
+    description: 'Id of the chat, such as `platform:chat:42`.',
     openapi: { type: 'string', pattern: chatPattern, examples: ['platform:chat:42'] },
   })
 
@@ -50,13 +50,13 @@ export const accountId = z
   .min(1, 'must not be empty')
   .max(100, 'is not an account id')
   .meta({
-    description: 'The account, as `GET /me` names it.',
+    description: 'Id of the account, from `GET /me`.',
     openapi: { type: 'string', minLength: 1, maxLength: 100, examples: ['acc_2Jk9vQ7wXb4LmN8pRt3Z'] },
   })
 
 /** For operations whose contract requires it, unless the operator has opened the gate `extended`. */
 export const scopedAccountId = accountId.optional().meta({
-  description: 'The account, as `GET /me` names it. Required unless the gate `extended` is open.',
+  description: 'Id of the account, from `GET /me`. Required unless the gate `extended` is open.',
 })
 
 /** Text of 1 to `most` code points that is not just white space. */
@@ -82,7 +82,7 @@ export function limit(most: number, standard: number) {
   return pageSize(most)
     .default(standard)
     .meta({
-      description: 'How many items a page has at most.',
+      description: 'Maximum number of items per page.',
       openapi: { type: 'integer', minimum: 1, maximum: most, default: standard },
     })
 }
@@ -92,7 +92,7 @@ export function pageLimit(most: number) {
   return pageSize(most)
     .optional()
     .meta({
-      description: 'How many items a page has at most. Left out: everything at once.',
+      description: 'Maximum number of items per page. Without it, one response returns everything.',
       openapi: { type: 'integer', minimum: 1, maximum: most },
     })
 }
@@ -100,7 +100,7 @@ export function pageLimit(most: number) {
 export const cursor = z
   .string()
   .optional()
-  .meta({ description: '`next_cursor` of the page before.', openapi: { type: 'string' } })
+  .meta({ description: '`next_cursor` of the previous page.', openapi: { type: 'string' } })
 
 const rfc3339 =
   /^(\d{4})-(\d\d)-(\d\d)(?:[Tt ](\d\d):(\d\d):(\d\d)(?:\.(\d+))?(?:[Zz]|([+ -])(\d\d):(\d\d))?)?$/

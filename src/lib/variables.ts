@@ -21,8 +21,7 @@ export function baseAddress() {
       .string()
       // guard: origin and path
       .refine((text) => URL.canParse(text) && originAndPath.test(text), {
-        message:
-          'must be an address that starts with http:// or https://, with at most a path: no user name, no ? and no #',
+        message: 'must be an address that starts with http:// or https://, without a user name, ? or #',
       })
       .optional()
   )

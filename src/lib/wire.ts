@@ -6,14 +6,14 @@ export const count = (description: string) => z.int().min(0).meta({ description 
 
 export const said = (description: string) => z.string().meta({ description })
 
-export const accountIdOut = said('The account of the workspace that it belongs to.')
+export const accountIdOut = said('Id of the account.')
 
 export const chatIdOut = z.string().meta({
   openapi: { type: 'string', pattern: chatPattern, examples: ['platform:chat:42'] },
-  description: 'The chat, as every operation names it.',
+  description: 'Id of the chat.',
 })
 
-export const messageIdOut = said('Its number in the chat, as the platform counts.')
+export const messageIdOut = said('Id of the message in its chat.')
 
 /** A moment in UTC, to the millisecond. */
 export const moment = (description: string) =>
@@ -28,34 +28,34 @@ export const momentOrNull = (description: string) =>
 
 export const uuid = (description: string) => z.uuid().meta({ description })
 
-export const stageKeyOut = said('The key of a stage.')
+export const stageKeyOut = said('Key of a stage.')
 
 export const columnValueOut = z
   .array(z.string())
-  .meta({ description: 'What the chat has in the column: one text, for several options one each.' })
+  .meta({ description: 'Value of the chat in the column: one text, or one per option.' })
 
 const attachmentOut = z
   .object({
-    file_name: said('The name it was sent with.'),
-    media_type: said('Such as image/jpeg.'),
-    size: count('Its size in bytes.'),
+    file_name: said('File name.'),
+    media_type: said('Media type, such as image/jpeg.'),
+    size: count('Size in bytes.'),
   })
-  .meta({ id: 'Attachment', description: 'A file that came with a message. The bytes stay on the platform.' })
+  .meta({ id: 'Attachment', description: 'A file attached to a message. Its bytes stay on the platform.' })
 
 export const messageOut = z
   .object({
     id: messageIdOut,
-    text: said('The text, or the caption of a file; may be empty.'),
-    is_sender: z.boolean().meta({ description: 'True where the account wrote it.' }),
+    text: said('Text of the message or caption of its file; may be empty.'),
+    is_sender: z.boolean().meta({ description: 'Whether the account sent it.' }),
     timestamp: moment('When it was written.'),
-    edited_at: momentOrNull('When it was last edited; null where it never was.'),
-    attachments: z.array(attachmentOut).meta({ description: 'The files that came with it.' }),
+    edited_at: momentOrNull('When it was last edited; null if never.'),
+    attachments: z.array(attachmentOut).meta({ description: 'Files attached to it.' }),
   })
   .meta({ id: 'Message', description: 'A message of a chat.' })
 
 /** What the response to every change begins with. */
 export const done = {
-  ok: z.literal(true).meta({ description: 'Always true: what failed is an `ApiError`.' }),
+  ok: z.literal(true).meta({ description: 'Always true: a failure returns an `ApiError`.' }),
   message: said('What was done, as a sentence.'),
 }
 
@@ -64,6 +64,6 @@ export const pageEnd = {
   next_cursor: z
     .string()
     .nullable()
-    .meta({ description: 'Give it as `cursor` for the next page; null at the end.' }),
+    .meta({ description: 'Pass it as `cursor` to get the next page; null at the end.' }),
   has_more: z.boolean().meta({ description: 'Whether there is another page.' }),
 }

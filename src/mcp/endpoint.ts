@@ -79,7 +79,7 @@ function elicited(
   const capable = envelopeOf(context)[CLIENT_CAPABILITIES_META_KEY]?.elicitation?.url !== undefined
   if (code !== 'approval_required' || !capable || context.mcpReq.inputResponses !== undefined)
     return undefined
-  const message = 'An agent asks for your approval. Look at what it wants to do, and decide.'
+  const message = 'An agent asks for your approval. Review the request and decide.'
   const url = String(approval_url)
   return inputRequired({ inputRequests: { approval: inputRequired.elicitUrl({ message, url }) } })
 }

@@ -70,7 +70,7 @@ function clientOf(server: Server, { mcpReq }: ServerContext): Client {
   }
 }
 
-interface Passed {
+interface ForwardedRequest {
   readonly method: string
   readonly params: object & { readonly name?: string }
   readonly client: Client
@@ -85,7 +85,7 @@ interface Answer {
 
 async function passOn(
   { address, key }: Upstream,
-  { method, params, client, signal }: Passed,
+  { method, params, client, signal }: ForwardedRequest,
 ): Promise<Answer> {
   const _meta = {
     [PROTOCOL_VERSION_META_KEY]: revision,
@@ -108,7 +108,7 @@ async function passOn(
   })
   const text = await asked.then((response) => response.text()).catch(() => undefined)
   if (text === undefined) {
-    throw unavailable(`The service at ${address} does not answer. PARLEY_BASE_URL says where it is.`)
+    throw unavailable(`The service at ${address} does not respond. Set PARLEY_BASE_URL to its address.`)
   }
   return readAnswer(text, address)
 }
@@ -124,7 +124,9 @@ function readAnswer(text: string, address: string): Answer {
   if (typeof result === 'object' && result !== null) return { result: plain(result) }
   if (typeof error === 'string' && code !== undefined) return { refusal: { code, error } }
   if (typeof error === 'object') throw new ProtocolError(error.code, error.message)
-  throw unavailable(`What answers at ${address} is not this service. PARLEY_BASE_URL says where it is.`)
+  throw unavailable(
+    `The server at ${address} is not Parley. Set PARLEY_BASE_URL to the address of the service.`,
+  )
 }
 
 function parseMessage(text: string): Message {

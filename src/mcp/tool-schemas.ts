@@ -17,7 +17,7 @@ interface Fields {
 const approvalToken = {
   type: 'string',
   description:
-    'What your user was shown when they approved exactly this call. Leave it out in the first call; never make one up.',
+    'The token that your user got when they approved exactly this call. Leave it out of the first call; never invent one.',
 }
 
 /** The route's path, query and body in one object. */
@@ -48,7 +48,7 @@ export function outputSchemaOf(route: Route, { approved }: { approved: boolean }
       truncated: {
         type: 'boolean',
         description:
-          'Only there, and true, where the answer was too long and the ends of texts or lists are missing.',
+          'True if the result was too long and the ends of texts or lists were cut; otherwise absent.',
       },
     },
     anyOf: [answer, approved ? approvalRefusal : refusal],
@@ -57,10 +57,10 @@ export function outputSchemaOf(route: Route, { approved }: { approved: boolean }
 
 const refusalFields = {
   ok: { type: 'boolean', const: false, description: 'Always false: nothing was done.' },
-  code: { type: 'string', description: 'Why it was refused; made for programs.' },
-  error: { type: 'string', description: 'Why it was refused, and what can be done about it.' },
-  operation_id: { type: 'string', description: 'The row of the ledger, where there is one.' },
-  retry_after: { type: 'integer', description: 'Seconds to wait before asking again, where waiting helps.' },
+  code: { type: 'string', description: 'Reason for the refusal, as a stable code.' },
+  error: { type: 'string', description: 'Reason for the refusal and what to do, as a sentence.' },
+  operation_id: { type: 'string', description: 'Id of the operation in the ledger, if there is one.' },
+  retry_after: { type: 'integer', description: 'Seconds to wait before the next attempt, if waiting helps.' },
 }
 
 const refusal = {
@@ -74,12 +74,12 @@ const approvalRefusal = {
   ...refusal,
   properties: {
     ...refusalFields,
-    request_id: { type: 'string', description: 'The request that a person has to decide on.' },
-    approval_url: { type: 'string', description: 'Where your user decides; give it to them.' },
-    payload: { type: 'object', description: 'Exactly what will be done once it is approved.' },
-    expires_at: { type: 'string', format: 'date-time', description: 'Until when the request waits.' },
-    state: { type: 'string', description: 'What an operation that was approved before has come to.' },
-    answer: { type: ['object', 'null'], description: 'What that operation answered.' },
+    request_id: { type: 'string', description: 'Id of the request that waits for a decision.' },
+    approval_url: { type: 'string', description: 'Address where your user decides; give it to them.' },
+    payload: { type: 'object', description: 'The exact payload that an approval would run.' },
+    expires_at: { type: 'string', format: 'date-time', description: 'When the request expires.' },
+    state: { type: 'string', description: 'State of the operation that was approved earlier.' },
+    answer: { type: ['object', 'null'], description: 'Result of that operation.' },
   },
 }
 

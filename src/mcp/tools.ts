@@ -31,36 +31,35 @@ interface Words {
 const reading: ToolAnnotations = { readOnlyHint: true }
 
 const approval =
-  'Needs the approval of a person: a call without `approval_token` changes nothing and answers `approval_required` ' +
-  'with an `approval_url`. Then stop, give that address to your user, and call again with exactly the same arguments ' +
-  'and the token that they were shown.'
+  'Needs the approval of a person: a call without `approval_token` changes nothing and returns `approval_required` ' +
+  'with an `approval_url`. Stop, give that address to your user, and call again with exactly the same arguments ' +
+  'and the token they got there.'
 
 const words: Readonly<Record<string, Words>> = {
   service_whoami: {
     route: 'get_me',
     title: 'Who am I',
     description:
-      'The workspace and scopes of this key, the accounts it may use with their `account_id`, and what it may do now.',
+      'Returns the workspace and scopes of this key, the accounts it can use with their `account_id`, and what it can do now.',
     annotations: reading,
   },
   service_list_chats: {
     route: 'list_chats',
     title: 'List chats',
-    description:
-      'The chats of an account, the newest first, in pages. Can be narrowed to a stage or a column value.',
+    description: 'Lists the chats of an account, newest first, in pages. Filters by stage or column value.',
     annotations: reading,
   },
   service_get_chat: {
     route: 'get_chat',
     title: 'Get a chat',
-    description: 'One chat with its participants, its stage and its column values.',
+    description: 'Returns one chat with its participants, stage and column values.',
     annotations: reading,
   },
   service_get_messages: {
     route: 'list_messages',
     title: 'Get messages',
     description:
-      'The messages of one chat, oldest first in the page, the newest page first. Marks nothing read.',
+      'Lists the messages of one chat, newest page first, oldest first within a page. Marks nothing as read.',
     annotations: reading,
   },
   service_search_messages: {
@@ -73,20 +72,20 @@ const words: Readonly<Record<string, Words>> = {
   service_send_message: {
     route: 'send_message',
     title: 'Send a message',
-    description: `Sends one text to an existing chat. It cannot be taken back. ${approval}`,
+    description: `Sends one text to an existing chat. A sent message cannot be recalled. ${approval}`,
     annotations: { readOnlyHint: false, destructiveHint: true, openWorldHint: true },
   },
   service_move_pipeline_stage: {
     route: 'move_chat',
     title: 'Move a chat to a stage',
-    description: `Puts a chat into a stage of the pipeline. ${approval}`,
+    description: `Moves a chat to a stage of the pipeline. ${approval}`,
     annotations: { readOnlyHint: false, idempotentHint: true },
     choices: 'get_pipeline',
   },
   service_set_column: {
     route: 'set_column',
     title: 'Set a column value',
-    description: `Sets or clears what a chat has in a column. ${approval}`,
+    description: `Sets or clears the value of a chat in a column. ${approval}`,
     annotations: { readOnlyHint: false, idempotentHint: true },
     choices: 'get_columns',
   },

@@ -16,23 +16,23 @@ const bearer = '-H "Authorization: Bearer $KEY"'
 
 const quickstart = `## Quickstart
 
-1. **Have a key.** The first start of Parley prints one for its demo; \`parley key create\` makes others. Every request
-   carries it, and it belongs to one workspace. To try operations on this page, put it under Authentication: it is kept for
-   this tab only.
+1. **Get a key.** The first start of Parley prints one for its demo; \`parley key create\` creates others. Every request
+   carries a key, which belongs to one workspace. To try operations on this page, enter it under Authentication; the page
+   keeps it for this tab only.
 
    \`\`\`sh
    export PARLEY=${documentedOrigin}
    export KEY=svc_live_…
    \`\`\`
 
-2. **Ask who it is,** which accounts it can use and what it may do.
+2. **Check the key:** its workspace, the accounts it can use and what it can do.
 
    \`\`\`sh
    curl -s $PARLEY/api/v1/me \\
      ${bearer}
    \`\`\`
 
-3. **Read.** The account of the examples is the demo's own; elsewhere take one that \`/me\` names.
+3. **Read.** The examples use an account of the demo; on another instance use one from \`/me\`.
 
    \`\`\`sh
    export ACCOUNT=${exampleAccountId}
@@ -41,7 +41,7 @@ const quickstart = `## Quickstart
      ${bearer}
    \`\`\`
 
-4. **Send.** The \`Idempotency-Key\` stands for this one message: send the same request again and nobody gets it twice.
+4. **Send.** The \`Idempotency-Key\` identifies this one message: repeating the request does not send it twice.
 
    \`\`\`sh
    curl -s $PARLEY/api/v1/messages \\
@@ -53,7 +53,7 @@ const quickstart = `## Quickstart
        "text": "Hello!"}'
    \`\`\`
 
-5. **Follow** what comes in. To go on from there, ask again with the last \`sequence\` as \`after\`.
+5. **Follow events.** To continue, repeat the request with the last \`sequence\` as \`after\`.
 
    \`\`\`sh
    curl -s $PARLEY/api/v1/events \\
@@ -62,40 +62,43 @@ const quickstart = `## Quickstart
 
 export const introduction = `${quickstart}
 
-## What holds everywhere
+## Conventions
 
 Every request carries \`Authorization: Bearer svc_live_…\`. A key belongs to one workspace and has scopes.
 
-**Failures** are \`{"error": "<a sentence>", "code": "<stable>"}\` with the status that each operation lists.
+**Errors** are \`{"error": "<a sentence>", "code": "<stable>"}\` with the statuses that each operation lists.
 
-**Rates.** A key may make 120 requests in any 60 seconds. \`X-RateLimit-Limit\`, \`-Remaining\` and \`-Reset\` are on every
-response; a 429 says in \`Retry-After\` how many seconds to wait.
+**Rate limit.** A key can make 120 requests in any 60 seconds. \`X-RateLimit-Limit\`, \`-Remaining\` and \`-Reset\` are on every
+response; \`Retry-After\` of a 429 gives the seconds to wait.
 
-**Repeats.** Where \`Idempotency-Key\` is taken, a repeat of the same request is answered with what the first one came to
-(\`Idempotent-Replayed: true\`) and never executed again. The same key with another payload is refused.
+**Idempotency.** Repeating a request with the same \`Idempotency-Key\` returns the first result
+(\`Idempotent-Replayed: true\`) and executes nothing. The same key with another payload is refused.
 
-**Pages.** Every list takes \`cursor\` and \`limit\` and ends with \`next_cursor\` and \`has_more\`: give \`next_cursor\` back as
-\`cursor\`, with everything else as it was, until it is null. The messages of a chat go back in time, so theirs are
+**Pagination.** Every list takes \`cursor\` and \`limit\` and returns \`next_cursor\` and \`has_more\`: pass \`next_cursor\` as
+\`cursor\` with all other parameters unchanged, until it is null. Messages are paged backwards in time, so there they are
 called \`before\` and \`next_before\`.
 
-**Bodies** of JSON have at most ${bodyLimits}.
+**JSON bodies** can have at most ${bodyLimits}.
 
-**Times** are RFC 3339 in UTC. A time that you give without an offset is UTC, except \`scheduled_at\`, which is a time of
-\`schedule_timezone\`. An unknown property or query parameter is refused and named; answers may get new properties.`
+**Times** are RFC 3339 in UTC. A time without an offset is read as UTC, except \`scheduled_at\`, which is read in
+\`schedule_timezone\`.
+
+**Compatibility.** Parley refuses unknown properties and query parameters and names them. Responses may get new
+properties.`
 
 /** The text above the operations of each heading. */
 export const headings: Readonly<Record<string, string>> = {
-  Me: 'Who a key is and what it may do.',
-  Chats: 'The conversations of the accounts: listed, read, opened, marked.',
-  Messages: 'Sending, once and never twice.',
-  Contacts: 'The people whom the accounts know.',
-  Search: 'Finding messages that are stored.',
+  Me: 'The current key and what it can do.',
+  Chats: 'The chats of the accounts: list, read, start and mark them.',
+  Messages: 'Sending messages, never twice.',
+  Contacts: 'The contacts of the accounts.',
+  Search: 'Searching stored messages.',
   Pipeline: 'The stages that chats move through.',
-  Columns: 'What a workspace notes about its chats.',
-  Analytics: 'Counts of what happened.',
-  Events: 'What happened, in order, for programs that follow.',
-  Campaigns: 'Messages to many, with follow-ups, within quotas.',
-  Broadcast: 'One message to everybody in a stage or with a column value.',
-  Webhooks: 'Events, delivered.',
-  Operations: 'The ledger: what became of a request.',
+  Columns: 'The custom columns of a workspace and their values.',
+  Analytics: 'Counts of messages and campaign results.',
+  Events: 'The events of the workspace, in order.',
+  Campaigns: 'Messages to many people, with follow-ups and quotas.',
+  Broadcast: 'One message to everyone in a stage or with a column value.',
+  Webhooks: 'Delivery of events to your endpoints.',
+  Operations: 'The ledger: the outcome of each request.',
 }

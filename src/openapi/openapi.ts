@@ -15,12 +15,15 @@ export function errorSchema(routes: readonly Route[]): Json {
   )
   return {
     type: 'object',
-    description: 'Why a request was refused. Every status of 400 and more has this form.',
+    description: 'Why a request failed. Every response with a status of 400 or above has this form.',
     required: ['error', 'code'],
     additionalProperties: false,
     properties: {
-      error: { type: 'string', description: 'A sentence a person can act on.' },
-      code: { type: 'string', enum: codes, description: 'Stable; made for programs.' },
+      error: {
+        type: 'string',
+        description: 'What is wrong and what to do, as a sentence. It may change between versions.',
+      },
+      code: { type: 'string', enum: codes, description: 'Stable code for programs.' },
     },
   }
 }
@@ -38,9 +41,9 @@ export function makeOpenApi(routes: readonly Route[]): Json {
       title: 'Parley',
       version: contractVersion,
       summary:
-        'Outreach for messaging accounts: reads, sends that never happen twice, a small CRM, campaigns.',
+        'Outreach for messaging accounts: reading, sending without duplicates, a small CRM, campaigns.',
       description: introduction,
-      contact: { name: 'Whoever runs this instance' },
+      contact: { name: 'The operator of this instance' },
       license: { name: 'MIT', identifier: 'MIT' },
     },
     servers: [{ url: apiPrefix, description: 'This instance' }],
@@ -69,26 +72,26 @@ const onEvery = {
   'X-RateLimit-Remaining': integer('Requests left in the window.'),
   'X-RateLimit-Reset': integer('Unix time in seconds when the oldest counted request leaves the window.'),
   'X-Request-Id': {
-    description: 'Names this request in the log.',
+    description: 'Id of this request in the log.',
     required: true,
     schema: { type: 'string' },
   },
 }
 const onKeyed = {
   'Idempotent-Replayed': {
-    description: '`true` where an earlier request with this key is answered again.',
+    description: '`true` if this is the stored response of an earlier request with this key.',
     schema: { type: 'string', enum: ['true'] },
   },
   'X-Operation-Id': {
-    description: 'The row of the ledger, where there is one.',
+    description: 'Id of the operation in the ledger, if there is one.',
     schema: { type: 'string', format: 'uuid' },
   },
 }
 const namedHeaders = {
   ...onEvery,
   ...onKeyed,
-  'Retry-After': integer('Seconds to wait before asking again.', false),
-  Allow: { description: 'The methods that this address answers.', schema: { type: 'string' } },
+  'Retry-After': integer('Seconds to wait before the next attempt.', false),
+  Allow: { description: 'The methods that this address supports.', schema: { type: 'string' } },
 }
 
 type HeaderName = keyof typeof namedHeaders
@@ -101,7 +104,7 @@ function headersOf(route: Route, ...more: readonly HeaderName[]): Json {
 function operation(route: Route, schemas: Json): Json {
   const { name, summary, description, example, idempotency, statuses = [200] } = route
   const success = {
-    description: summary,
+    description: route.response.description ?? summary,
     headers: headersOf(route),
     content: {
       'application/json': { schema: schemaOf(route.response, 'output', schemas), example: example.response },
@@ -110,8 +113,8 @@ function operation(route: Route, schemas: Json): Json {
   const replay = {
     ...success,
     description: statuses.includes(200)
-      ? `${summary}, or the replay of it`
-      : 'The replay of a completed request',
+      ? `${success.description} A repeat with the same key returns it again.`
+      : 'The stored answer of a completed request with the same key.',
   }
   return {
     operationId: name,
@@ -164,7 +167,8 @@ function needsSentence({
     `Scope: ${scopes.map((scope) => `\`${scope}\``).join(' or ')}.`,
     `Gates: ${['rest', ...gates].map((gate) => `\`${gate}\``).join(', ')}.`,
     allowlists.length > 0 && `Allowlists: ${allowlists.map((list) => `\`${list}\``).join(', ')}.`,
-    idempotency && `Idempotency-Key: ${varies ? 'required for some bodies, as said above' : idempotency}.`,
+    idempotency &&
+      `Idempotency-Key: ${varies ? 'required for some bodies, as described above' : idempotency}.`,
   ]
     .filter(Boolean)
     .join(' ')
@@ -178,7 +182,8 @@ function parametersOf(route: Route, schemas: Json): Json[] {
     name: 'Idempotency-Key',
     in: 'header',
     required: idempotency === 'required',
-    description: 'Stable for one exact mutation; a repeat is answered, not executed.',
+    description:
+      'Identifies one change. Repeating the key with the same request returns the first result and executes nothing.',
     schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[ -~]+$' },
     example: exampleKey,
   }

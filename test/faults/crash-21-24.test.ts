@@ -70,7 +70,7 @@ describe("21: the boundary's COMMIT stalls longer than its connection is waited 
     const first = scene.ask(wanted)
     await waiting('advisory')
     await until('the worker gives the answer up', 120_000, () =>
-      plant.work(0).output().includes('the boundary gave no answer; nothing is sent'),
+      plant.work(0).output().includes('the database did not respond at the boundary; nothing was sent'),
     )
     await waiting('transactionid')
     await holder.query('select pg_advisory_unlock($1)', [gate])
@@ -177,7 +177,7 @@ describe('23: a line of a journal is torn or flipped', () => {
     expect(await scene.until(torn, 'completed')).toMatchObject({ accepted: 1 })
     // By whichever of the two processes that came later was the first to read it.
     await until('the damage is logged', 120_000, () =>
-      `${written}${plant.work(0).output()}`.includes('lines of a journal are damaged and were skipped'),
+      `${written}${plant.work(0).output()}`.includes('the worker skipped damaged lines of a journal'),
     )
     await plant.expireLeases()
     expect(await scene.until(flipped, 'ambiguous')).toEqual({

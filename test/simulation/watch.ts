@@ -125,7 +125,7 @@ export class Watch {
 function reachedIn(log: readonly string[]): Record<string, number> {
   const count = (text: string) => log.filter((line) => line.includes(text)).length
   return {
-    'told by a journal': count('a journal told how an operation ended'),
-    'a lost COMMIT': count('the boundary gave no answer; nothing is sent'),
+    'told by a journal': count('the worker recovered the outcome of an operation from a journal'),
+    'a lost COMMIT': count('the database did not respond at the boundary; nothing was sent'),
   }
 }

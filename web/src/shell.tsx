@@ -184,6 +184,12 @@ function SideBar() {
         )}
       </nav>
       <div className="mt-auto">
+        <a
+          href="/docs/"
+          className="flex h-9 items-center rounded-lg px-2.5 text-muted transition-colors hover:bg-hover hover:text-ink"
+        >
+          API reference
+        </a>
         <AccountRow />
       </div>
     </div>

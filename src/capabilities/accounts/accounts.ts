@@ -34,7 +34,7 @@ interface NewAccount {
 
 export async function createAccount(app: App, actor: Actor, wanted: NewAccount): Promise<AccountRow> {
   const { workspace_id, platform, name, id = newAccountId() } = wanted
-  requireName('An account has a name', name)
+  requireName('An account needs a name', name)
   await requireWorkspace(app.db, workspace_id)
   const account = await app.db.transaction(async (tx) => {
     const made = await tx.one<AccountRow>(sql`

@@ -5,73 +5,76 @@ import { periods, readAnalytics } from './analytics.ts'
 
 const figures = {
   sent: count('Messages that the platform accepted.'),
-  failed: count('Messages that the platform refused for good.'),
-  ambiguous: count('Messages of which nobody can know.'),
+  failed: count('Messages that the platform refused permanently.'),
+  ambiguous: count('Messages whose outcome is unknown.'),
 }
 const replies = count('Recipients who replied.')
 const reply_rate = z
   .number()
   .min(0)
   .max(1)
-  .meta({ description: 'Recipients who replied over those who were reached; 0 where nobody was.' })
+  .meta({ description: 'Recipients who replied, divided by those who were reached; 0 if none was.' })
 
 const campaign = z
   .object({
-    id: uuid('The campaign.'),
-    name: z.string().nullable().meta({ description: 'Its name; null where it has none.' }),
-    status: said('Where it is in its life.'),
+    id: uuid('Id of the campaign.'),
+    name: z.string().nullable().meta({ description: 'Name of the campaign; null if it has none.' }),
+    status: said('Status of the campaign.'),
     kind: said('`scoped` or `contacts`.'),
-    created_at: moment('When it was made.'),
+    created_at: moment('When the campaign was created.'),
     ...figures,
     replies,
     reply_rate,
   })
-  .meta({ id: 'CampaignFigures', description: 'A campaign and what came of it, from beginning to end.' })
+  .meta({ id: 'CampaignFigures', description: 'A campaign and its totals, from start to end.' })
 
 const analytics = z
   .object({
-    period: z.enum(periods).meta({ description: 'The period that was asked for.' }),
-    from: momentOrNull('The midnight it begins with; null for `all`.'),
-    to: moment('The moment it ends with: now.'),
+    period: z.enum(periods).meta({ description: 'The requested period.' }),
+    from: momentOrNull('The midnight at which the period begins; null for `all`.'),
+    to: moment('The end of the period: now.'),
     messages: z
-      .object({ received: count('Written by others.'), sent: count('Written by the accounts.') })
+      .object({
+        received: count('Messages that the accounts received.'),
+        sent: count('Messages that the accounts sent.'),
+      })
       .meta({ id: 'MessageCounts', description: 'Messages of all accounts of the workspace in the period.' }),
     campaign_sends: z
       .object(figures)
-      .meta({ id: 'CampaignSends', description: 'What campaigns sent in the period.' }),
+      .meta({ id: 'CampaignSends', description: 'Messages that campaigns sent in the period.' }),
     totals: z
       .object({
-        campaigns: count('Campaigns that there are.'),
+        campaigns: count('Number of campaigns.'),
         sent: figures.sent,
         failed: figures.failed,
         replies,
         opt_outs: count('Of these, recipients who asked to stop.'),
         reply_rate,
       })
-      .meta({ id: 'AnalyticsTotals', description: 'All campaigns together.' }),
-    campaigns: z.array(campaign).meta({ description: 'The 50 most recent.' }),
+      .meta({ id: 'AnalyticsTotals', description: 'Totals of all campaigns.' }),
+    campaigns: z.array(campaign).meta({ description: 'The 50 most recent campaigns.' }),
   })
-  .meta({ id: 'Analytics', description: 'Counts of what is persisted. Nothing is inferred.' })
+  .meta({ id: 'Analytics', description: 'Counts of stored rows. Nothing is estimated.' })
 
 export const routes: readonly Route[] = [
   route({
     name: 'get_analytics',
     method: 'GET',
     path: '/analytics',
-    summary: 'How much was written, and what came of campaigns',
+    summary: 'Get analytics',
     description:
-      'Counts of what is persisted; nothing is inferred. `7d` and `30d` are days of the workspace, today included; `from` is ' +
-      'the midnight they begin with, and null for `all`. A message counts on the day it was written, also if it was ' +
-      'deleted since. `replies` and `reply_rate` count every reply, `opt_outs` those that asked to stop; `reply_rate` is the recipients who replied over those who were reached. `campaigns` has the 50 most ' +
-      'recent, each with its figures from beginning to end.',
+      'Counts messages and campaign results from stored rows; estimates nothing. `7d` and `30d` are days in the time zone of the workspace, including today; `from` is ' +
+      'the midnight at which they begin, and null for `all`. A message counts on the day it was written, even if it was ' +
+      'deleted later. `replies` and `reply_rate` count every reply, `opt_outs` those that asked to stop; `reply_rate` is the recipients who replied, divided by those who were reached. `campaigns` lists the 50 most ' +
+      'recent campaigns, each with its totals from start to end.',
     scopes: ['read'],
     gates: ['analytics'],
     effect: 'read',
     query: z.object({
-      period: z
-        .enum(periods)
-        .default('7d')
-        .meta({ description: 'Days of the workspace, today included, or everything.' }),
+      period: z.enum(periods).default('7d').meta({
+        description:
+          '`7d` and `30d` are days in the time zone of the workspace, including today; `all` is everything.',
+      }),
     }),
     response: analytics,
     example: {

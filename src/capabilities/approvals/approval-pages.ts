@@ -128,6 +128,6 @@ export async function requireApproval(db: Db, user_id: string, id: string): Prom
   const row = isUuid(id)
     ? await db.maybe<Approval>(sql`select ${fields} from ${source} where a.id = ${id} and ${isOwn(user_id)}`)
     : undefined
-  if (!row) throw new ApiError('not_found', { detail: 'There is no such request of yours.' })
+  if (!row) throw new ApiError('not_found', { detail: 'You have no such request.' })
   return row
 }

@@ -152,7 +152,7 @@ describe('a write with an approval', () => {
       return calling
     })
     expect([released.status, released.body.code]).toEqual([503, 'provider_unavailable'])
-    expect(released.body.error).toContain('call without a token to ask for a new one')
+    expect(released.body.error).toContain('call without a token to request a new one')
     const again = await stage.call({ input, token })
     expect(again.body).toMatchObject({ code: 'approval_used', state: 'released', answer: null })
     expect(stage.accepted(input)).toBe(0)

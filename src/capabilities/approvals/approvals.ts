@@ -67,7 +67,7 @@ export async function performApproved(
   const approval = {
     key: operationKey(binding.id),
     consume: consume(app, caller, binding),
-    again: 'the approval is used up, so call without a token to ask for a new one',
+    again: 'the approval is spent, so call without a token to request a new one',
   }
   try {
     return adviseReply(await perform(app, route, caller, { ...incoming(binding.payload), approval }))
@@ -105,16 +105,16 @@ async function bind(app: App, route: Route, body: Body, token: string): Promise<
 }
 
 /** Tells the agent to ask with the same token after an unknown outcome: with a new approval the write could happen twice. */
-const askWithToken =
-  'Nobody can know yet whether this happened. Call again with the same approval_token: it runs nothing twice, and tells what became of it.'
+const unknownOutcomeAdvice =
+  'The outcome is unknown. Call again with the same approval_token: it runs nothing twice and returns the outcome.'
 
 function adviseError(error: unknown): unknown {
   if (!(error instanceof ApiError) || error.code !== 'outcome_ambiguous') return error
-  return new ApiError('outcome_ambiguous', { detail: askWithToken, cause: error })
+  return new ApiError('outcome_ambiguous', { detail: unknownOutcomeAdvice, cause: error })
 }
 
 /** The same for a lost answer, which arrives as a reply and not as an error. */
 function adviseReply(reply: Reply): Reply {
   const { code } = reply.status < 400 ? {} : (reply.body as { readonly code?: string })
-  return code === 'outcome_ambiguous' ? { ...reply, body: { error: askWithToken, code } } : reply
+  return code === 'outcome_ambiguous' ? { ...reply, body: { error: unknownOutcomeAdvice, code } } : reply
 }

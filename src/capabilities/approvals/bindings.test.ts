@@ -176,7 +176,7 @@ describe('the update', () => {
   ])('does not for another %s', async (_, changed) => {
     const { binding } = await bound()
     const [other, as] = changed(binding)
-    await expect(use({ ...binding, ...other }, { ...stage.caller, ...as })).rejects.toThrow('something else')
+    await expect(use({ ...binding, ...other }, { ...stage.caller, ...as })).rejects.toThrow('another input')
     expect(await stage.state(binding.id)).toBe('approved')
     await use(binding)
   })
@@ -187,13 +187,13 @@ describe('the update', () => {
       await tx.run(sql`update accounts set status = 'RESTRICTED' where id = ${stage.account_id}`)
       await consume(stage.app, stage.caller, binding)(tx)
     })
-    await expect(using).rejects.toThrow('something else')
+    await expect(using).rejects.toThrow('another input')
   })
 
   test('does not a second time', async () => {
     const { binding } = await bound()
     await use(binding)
-    await expect(use(binding)).rejects.toThrow('something else')
+    await expect(use(binding)).rejects.toThrow('another input')
   })
 })
 

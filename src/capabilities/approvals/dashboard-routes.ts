@@ -20,45 +20,53 @@ const outcome = z
   .object({
     state: z
       .enum(['queued', 'submitting', 'completed', 'refused', 'released', 'ambiguous'])
-      .meta({ description: 'Its state in the ledger.' }),
-    finished_at: saidOrNull('When it ended.'),
-    message_id: saidOrNull('The message it became.'),
-    code: saidOrNull('Why it was refused.'),
-    error: saidOrNull('The same as a sentence.'),
+      .meta({ description: 'State in the ledger.' }),
+    finished_at: saidOrNull('When the operation ended.'),
+    message_id: saidOrNull('Id of the sent message.'),
+    code: saidOrNull('Reason for the refusal, as a code.'),
+    error: saidOrNull('Reason as a sentence.'),
   })
-  .meta({ description: 'What became of the operation.' })
+  .meta({ description: 'Outcome of the operation.' })
 
 const approval = z
   .object({
-    id: uuid('The request.'),
+    id: uuid('Id of the request.'),
     state: z
       .enum(['waiting', 'approved', 'denied', 'expired', 'used'])
-      .meta({ description: 'What became of the request so far.' }),
-    created_at: moment('When it was asked for.'),
-    expires_at: moment('Until when it waits for a decision.'),
+      .meta({ description: 'Status of the request.' }),
+    created_at: moment('When the agent asked for it.'),
+    expires_at: moment('When it expires without a decision.'),
     decided_at: momentOrNull('When it was approved or denied.'),
-    token_expires_at: momentOrNull('Until when the token is good.'),
+    token_expires_at: momentOrNull('When the token expires.'),
     used_at: momentOrNull('When the token was used.'),
-    workspace: named('Where the key belongs.'),
+    workspace: named('Workspace of the key.'),
     key: z
-      .object({ id: said('Its id.'), name: said('What people call it.'), prefix: said('How it begins.') })
-      .meta({ description: 'The key that asked.' }),
-    client_name: saidOrNull('What the client calls itself. Nobody has checked it.'),
+      .object({
+        id: said('Its id.'),
+        name: said('What people call it.'),
+        prefix: said('First characters of the key.'),
+      })
+      .meta({ description: 'The key that made the request.' }),
+    client_name: saidOrNull('Name that the client gave itself; not verified.'),
     account: z
-      .object({ id: said('Its id.'), name: said('What people call it.'), provider: said('Its platform.') })
-      .meta({ description: 'The account that would act.' }),
+      .object({
+        id: said('Its id.'),
+        name: said('What people call it.'),
+        provider: said('Platform of the account.'),
+      })
+      .meta({ description: 'The account that would execute the request.' }),
     operation: said('The route that would run.'),
-    tool: said("The agent's name for it."),
-    chat: named('The chat that it is about.'),
-    payload: z.unknown().meta({ description: 'Exactly what would run.' }),
-    payload_sha256: said('Its fingerprint.'),
+    tool: said('Name of the tool that the agent called.'),
+    chat: named('The chat of the request.'),
+    payload: z.unknown().meta({ description: 'The exact payload.' }),
+    payload_sha256: said('Fingerprint of the payload.'),
     field: saidOrNull('The field that changes; null for a message.'),
-    from: fieldOrNull('What the field has now; what it had when it was decided.'),
-    to: fieldOrNull('What the field gets.'),
-    operation_id: saidOrNull('Its operation, once the token was used.'),
+    from: fieldOrNull('Current value of the field; after a decision, the value at that time.'),
+    to: fieldOrNull('New value of the field.'),
+    operation_id: saidOrNull('The operation, once the token was used.'),
     outcome: outcome.nullable(),
   })
-  .meta({ id: 'Approval', description: 'A write that an agent has asked for.' })
+  .meta({ id: 'Approval', description: 'A write that an agent requested.' })
 
 const example = {
   id: '0199a1f0-0000-7000-8000-00000000000b',
@@ -114,14 +122,14 @@ export const ownRoutes: readonly Route[] = [
     name: 'list_approvals',
     method: 'GET',
     path: '/approvals',
-    summary: 'What agents have asked for, newest first',
+    summary: 'List approval requests',
     scopes: [],
     effect: 'read',
     query: z.object({
       state: z
         .enum(['waiting', 'history'])
         .default('waiting')
-        .meta({ description: 'Those that wait for a decision, or all others.' }),
+        .meta({ description: '`pending` lists requests that wait for a decision, `decided` all others.' }),
       cursor,
       limit: limit(100, 50),
     }),
@@ -142,7 +150,7 @@ export const ownRoutes: readonly Route[] = [
     name: 'get_approval',
     method: 'GET',
     path: '/approvals/{request_id}',
-    summary: 'One request',
+    summary: 'Get an approval request',
     scopes: [],
     effect: 'read',
     params,
@@ -157,15 +165,15 @@ export const ownRoutes: readonly Route[] = [
     name: 'approve_request',
     method: 'POST',
     path: '/approvals/{request_id}/approve',
-    summary: 'Approves it, and shows the token once',
+    summary: 'Approve a request',
     scopes: [],
     effect: 'admin',
     params,
     malformed: 'not_found',
     errors: ['not_found', 'approval_denied', 'approval_expired', 'conflict'],
     response: z.object({
-      token: said('Runs exactly this, once. It is not shown again.'),
-      expires_at: moment('Until when it is good.'),
+      token: said('The token: it runs exactly this payload, once. It is not shown again.'),
+      expires_at: moment('When the token expires.'),
     }),
     example: {
       params: exampleParams,
@@ -177,7 +185,7 @@ export const ownRoutes: readonly Route[] = [
     name: 'deny_request',
     method: 'POST',
     path: '/approvals/{request_id}/deny',
-    summary: 'Denies it',
+    summary: 'Deny a request',
     scopes: [],
     effect: 'admin',
     params,
@@ -186,11 +194,11 @@ export const ownRoutes: readonly Route[] = [
     response: z.object(done),
     example: {
       params: exampleParams,
-      response: { ok: true, message: 'The request was denied. The agent is told so.' },
+      response: { ok: true, message: 'The request was denied. The agent sees the denial.' },
     },
     handle: async (app, { caller, params: { request_id } }) => {
       await deny(app, caller, request_id)
-      return ok({ ok: true, message: 'The request was denied. The agent is told so.' })
+      return ok({ ok: true, message: 'The request was denied. The agent sees the denial.' })
     },
   }),
 ]

@@ -70,7 +70,7 @@ export async function deny(app: App, { user_id }: UserCaller, id: string): Promi
 }
 
 function unknownRequest(): ApiError {
-  return new ApiError('not_found', { detail: 'There is no such request of yours.' })
+  return new ApiError('not_found', { detail: 'You have no such request.' })
 }
 
 /** Why nothing was decided. Another user's request is reported like one that does not exist. */
@@ -79,19 +79,20 @@ async function refusal(db: Db, user_id: string, id: string): Promise<ApiError> {
     select a.state, a.expires_at <= domain_now() as over from approvals a where a.id = ${id} and ${isOwn(user_id)}`)
   if (!row) return unknownRequest()
   if (row.state === 'denied')
-    return new ApiError('approval_denied', { detail: 'You have denied this already.' })
+    return new ApiError('approval_denied', { detail: 'You have already denied this request.' })
   if (row.state !== 'waiting') {
     return new ApiError('conflict', {
       detail:
-        'You have approved this already. Its token was shown once; when its two minutes are over the agent can ask again.',
+        'You have already approved this request. Its token was shown once; after two minutes the agent can ask again.',
     })
   }
   if (row.over) {
     return new ApiError('approval_expired', {
-      detail: 'This request waited too long and is over. The agent can ask again.',
+      detail: 'This request has expired. The agent can ask again.',
     })
   }
   return new ApiError('conflict', {
-    detail: 'The key that asked no longer works, or you are no longer signed in as you were.',
+    detail:
+      'The key that made this request no longer works, or your session has changed. Sign in again; the agent can ask again.',
   })
 }

@@ -48,8 +48,8 @@ export async function requestApproval(
     status: 403,
     body: {
       error:
-        'A person has to approve this first; nothing was done. Stop here and ask the user to open approval_url, where they see exactly this payload. ' +
-        'With the token they get there, call again with the same input and approval_token.',
+        'A person must approve this first; nothing was done. Stop here and ask the user to open approval_url, which shows exactly this payload. ' +
+        'Then call again with the same input and the token they get there as approval_token.',
       code: 'approval_required',
       request_id: id,
       approval_url: `${base_url}/dashboard/mcp-approvals?request=${id}`,
@@ -91,7 +91,7 @@ async function findEarlier(tx: Tx, key_id: string, request: Request): Promise<Pe
     order by a.created_at desc, a.id desc limit 1`)
   if (last?.state !== 'denied') return last
   throw new ApiError('approval_denied', {
-    detail: `The user denied this request. Do not ask for it again unless they say so; it can be asked for again in ${last.minutes} minutes.`,
+    detail: `The user denied this request. Do not repeat it unless they ask you to; Parley accepts it again in ${last.minutes} minutes.`,
   })
 }
 
@@ -108,7 +108,7 @@ async function makeRequest(app: App, tx: Tx, caller: Caller, request: NewRequest
     from approvals where key_id = ${key_id} and state = 'waiting' and expires_at > domain_now()`)
   if (waiting >= waitingMax) {
     throw new ApiError('rate_limited', {
-      detail: `${waitingMax} requests of this key wait for a person. Ask the user to decide on them first.`,
+      detail: `${waitingMax} requests of this key wait for a decision. Ask the user to decide on them first.`,
       retry_after: next ?? 1,
     })
   }

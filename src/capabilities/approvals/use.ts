@@ -116,18 +116,18 @@ export async function describeUsed(db: Db, caller: Caller, binding: Binding): Pr
 }
 
 function usedSentence(state: State | null): string {
-  const used = 'This approval has been used already.'
+  const used = 'This approval has already been used.'
   switch (state) {
     case 'completed':
-      return `${used} It was done once, with the answer that stands here. Do not ask for it again.`
+      return `${used} The write ran once and returned the result below. Do not ask for it again.`
     case 'refused':
-      return `${used} It was refused for good, as the answer says. Nothing was done.`
+      return `${used} The write was refused permanently; the result below says why. Nothing was done.`
     case 'released':
-      return `${used} Nothing was done. To try again, call without a token: a person has to approve it anew.`
+      return `${used} Nothing was done. To retry, call without a token: a person must approve it again.`
     case 'ambiguous':
-      return `${used} Nobody can know whether it was done. Asking for a new approval may do it twice: the user should look first.`
+      return `${used} The outcome is unknown. A new approval may do it twice: ask the user to check first.`
     default:
-      return `${used} It is still in progress. Call again with the same token to learn how it ends.`
+      return `${used} The write is still in progress. Call again with the same token to get the outcome.`
   }
 }
 
@@ -137,7 +137,7 @@ interface TokenFacts {
 }
 
 const inProgress =
-  'Another call with this approval_token is in progress. Call again with the same token to learn how it ends.'
+  'Another call with this approval_token is in progress. Call again with the same token to get the outcome.'
 
 /** Why a token was not consumed. A key that does not own the token learns nothing. */
 export async function explain(db: Db, caller: Caller, binding: Binding, error: unknown): Promise<Reply> {
@@ -152,12 +152,12 @@ export async function explain(db: Db, caller: Caller, binding: Binding, error: u
   if (!facts.same) {
     throw new ApiError('approval_mismatch', {
       detail:
-        'This approval is for something else. Call with exactly the input that was approved, or without a token to ask for an approval of this one.',
+        'This approval is for another input. Call with exactly the approved input, or without a token to request approval of this one.',
     })
   }
   if (facts.over) {
     throw new ApiError('approval_expired', {
-      detail: 'This approval has expired; nothing was done. Call without a token to ask again.',
+      detail: 'This approval has expired; nothing was done. Call without a token to request a new one.',
     })
   }
   if (error instanceof ApiError && error.code === 'operation_in_progress') {
@@ -165,6 +165,6 @@ export async function explain(db: Db, caller: Caller, binding: Binding, error: u
   }
   throw new ApiError('approval_mismatch', {
     detail:
-      'The user, the key or the account is not what it was when this was approved. Call without a token to ask again.',
+      'The user, the key or the account has changed since the approval. Call without a token to request a new one.',
   })
 }

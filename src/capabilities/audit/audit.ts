@@ -109,7 +109,8 @@ export async function verifyAudit(app: App): Promise<Verdict> {
       const seq = String(BigInt(before.seq) + 1n)
       if (row.seq !== seq) return broken(before, seq, `row ${seq} is missing`)
       if (!hashOf(app.secrets, row, before.hash).equals(row.hash)) {
-        const other = seq === '1' ? 'PARLEY_SECRET is not the one it was made with' : 'the one before it was'
+        const other =
+          seq === '1' ? 'PARLEY_SECRET is not the secret that created it' : 'the row before it was'
         return broken(before, seq, `row ${seq} was changed, or ${other}`)
       }
       before = { seq, hash: row.hash.toString('hex') }
@@ -118,7 +119,7 @@ export async function verifyAudit(app: App): Promise<Verdict> {
   }
   if (BigInt(head.seq) > BigInt(before.seq)) {
     const seq = String(BigInt(before.seq) + 1n)
-    return broken(before, seq, `rows from ${seq} on are missing at the end`)
+    return broken(before, seq, `rows from ${seq} to the end are missing`)
   }
   return { ok: true, rows: Number(before.seq) }
 }

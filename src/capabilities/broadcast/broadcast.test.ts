@@ -89,7 +89,12 @@ describe('POST /broadcast', () => {
 
   test('200 with nobody: an empty audience, and one without names where the message needs them', async () => {
     const audience_ref = await stage('empty')
-    const none = { recipients: 0, audience_total: 0, capped: false, message: 'Nobody is in this audience.' }
+    const none = {
+      recipients: 0,
+      audience_total: 0,
+      capped: false,
+      message: 'This audience is empty; nothing was queued.',
+    }
     const answer = await broadcast({ audience_ref })
     expect(answer.body).toMatchObject(none)
     const shown = await service.get(`/broadcast/${String(answer.body.broadcast_id)}`, { key: own.key })
@@ -166,7 +171,7 @@ describe('POST /broadcast', () => {
     const told = await service.get(`/operations/${first.headers.get('x-operation-id')}`, { key: own.key })
     expect(told.body.operation).toMatchObject({
       state: 'completed',
-      detail: 'The broadcast is queued for 1 person. Nothing was sent by this request.',
+      detail: 'The broadcast is queued for 1 person. This request sent nothing.',
     })
     expect(code(await broadcast({ audience_ref, message_text: 'Other' }, key))).toEqual([
       409,

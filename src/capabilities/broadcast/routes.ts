@@ -7,47 +7,41 @@ import { describeBroadcast, recipientOut, textMax, totalsOut } from '../campaign
 import { createBroadcast } from './broadcast.ts'
 
 const reach = {
-  broadcast_id: uuid('Names the broadcast.'),
-  recipients: count('How many get it: at most 30.'),
-  audience_total: count('How many could be written to.'),
-  capped: z.boolean().meta({ description: 'Whether there were more than one call takes.' }),
+  broadcast_id: uuid('Id of the broadcast.'),
+  recipients: count('Number of recipients: at most 30.'),
+  audience_total: count('Number of people in the audience who can receive messages.'),
+  capped: z.boolean().meta({ description: 'Whether the audience was larger than one call allows.' }),
 }
 
 const queued = z
   .object({ ...done, ...reach })
-  .meta({ id: 'BroadcastResult', description: 'A broadcast that waits for the worker.' })
+  .meta({ id: 'BroadcastResult', description: 'A queued broadcast.' })
 
 const detail = z
   .object({
     ...reach,
-    status: z.enum(['queued', 'sending', 'completed']).meta({ description: 'Where it stands.' }),
-    message_text: said('The message, with its placeholders.'),
-    created_at: moment('When it was asked for.'),
+    status: z.enum(['queued', 'sending', 'completed']).meta({ description: 'Status of the broadcast.' }),
+    message_text: said('The message with its placeholders.'),
+    created_at: moment('When the broadcast was requested.'),
     started_at: momentOrNull('When its first message was submitted.'),
-    completed_at: momentOrNull('When its last recipient came to an end.'),
+    completed_at: momentOrNull('When its last recipient reached a final status.'),
     totals: totalsOut,
-    people: z.array(recipientOut).meta({ description: 'Its recipients, the most recent chat first.' }),
+    people: z.array(recipientOut).meta({ description: 'Its recipients, most recent chat first.' }),
   })
-  .meta({ id: 'Broadcast', description: 'What became of a broadcast.' })
+  .meta({ id: 'Broadcast', description: 'A broadcast and its recipients.' })
 
 const body = z
   .strictObject({
     account_id: accountId,
     audience_type: z.enum(['stage', 'column']).meta({ description: 'What `audience_ref` names.' }),
-    audience_ref: z
-      .string()
-      .min(1)
-      .max(200)
-      .meta({ description: 'The key of a stage, or the id of a column.' }),
-    column_value: z
-      .string()
-      .min(1)
-      .max(4_096)
-      .optional()
-      .meta({ description: 'Required with a column, and only there: chats that have this value in it.' }),
+    audience_ref: z.string().min(1).max(200).meta({ description: 'Key of a stage, or id of a column.' }),
+    column_value: z.string().min(1).max(4_096).optional().meta({
+      description:
+        'Selects chats with this value in the column. Required for a column; not allowed otherwise.',
+    }),
     message_text: text(textMax).meta({
       description:
-        'The message; may have `{{name}}` or `{{name|there}}`. Anything else between such brackets is refused.',
+        'The message. The placeholders are `{{name}}` and, with a fallback, `{{name|there}}`; any other is refused.',
     }),
   })
   .superRefine(({ audience_type, column_value }, context) => {
@@ -55,12 +49,12 @@ const body = z
       context.addIssue({ code: 'custom', path: ['column_value'], message: 'is required for a column' })
     }
     if (audience_type === 'stage' && column_value !== undefined) {
-      context.addIssue({ code: 'custom', path: ['column_value'], message: 'is for columns only' })
+      context.addIssue({ code: 'custom', path: ['column_value'], message: 'is allowed for a column only' })
     }
   })
   .meta({
     id: 'BroadcastRequest',
-    description: 'A message, and whom it is for.',
+    description: 'A message and its audience.',
     not: {
       anyOf: [
         { properties: { audience_type: { const: 'column' }, column_value: false } },
@@ -92,11 +86,11 @@ export const routes: readonly Route[] = [
     name: 'create_broadcast',
     method: 'POST',
     path: '/broadcast',
-    summary: 'One message to a stage or to a column value',
+    summary: 'Send a broadcast',
     description:
-      'Queues a message for the private chats of the account in that stage or with that value, the most recent first, ' +
-      'at most 30; the worker sends them. Left out are the suppressed, bots, deleted accounts, and without a name ' +
-      'those whom `{{name}}` would need.',
+      'Queues a message to the private chats of the account in a stage or with a column value, most recent first, ' +
+      'at most 30; the worker sends them. Skips suppressed people, bots, deleted accounts, and people without a name ' +
+      'if the message needs one.',
     scopes: ['send'],
     gates: ['broadcast'],
     idempotency: 'optional',
@@ -124,7 +118,9 @@ export const routes: readonly Route[] = [
       const made = await createBroadcast(app, tx, caller, { request, key })
       const people = made.recipients === 1 ? '1 person' : `${made.recipients} people`
       const message =
-        made.recipients === 0 ? 'Nobody is in this audience.' : `The broadcast is queued for ${people}.`
+        made.recipients === 0
+          ? 'This audience is empty; nothing was queued.'
+          : `The broadcast is queued for ${people}.`
       return ok({ ok: true, message, ...made })
     },
   }),
@@ -132,12 +128,12 @@ export const routes: readonly Route[] = [
     name: 'get_broadcast',
     method: 'GET',
     path: '/broadcast/{broadcast_id}',
-    summary: 'What became of a broadcast',
-    description: 'Every recipient says where it stands, why it has not moved, and what has happened to it.',
+    summary: 'Get a broadcast',
+    description: 'Returns the status, the blocking reason and the history of every recipient.',
     scopes: ['send'],
     gates: ['broadcast'],
     effect: 'read',
-    params: z.strictObject({ broadcast_id: uuid('The broadcast.') }),
+    params: z.strictObject({ broadcast_id: uuid('Id of the broadcast.') }),
     malformed: 'not_found',
     errors: ['not_found'],
     response: detail,

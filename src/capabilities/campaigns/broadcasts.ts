@@ -44,7 +44,7 @@ export async function describeBroadcast(
   return app.db.snapshot(async (db) => {
     const row = await db.maybe<CampaignRow>(sql`
       ${campaignRow} where k.id = ${id} and k.workspace_id = ${workspace_id} and k.kind = 'broadcast'`)
-    if (!row) throw new ApiError('not_found', { detail: 'There is no such broadcast in this workspace.' })
+    if (!row) throw new ApiError('not_found', { detail: 'This workspace has no such broadcast.' })
     const standing = await readStanding(app, db, workspace_id)
     const { people } = await presentRecipients(db, settings, { row, standing, after: -1, limit: 1_000 })
     const shown = await db.one<Record<string, unknown> & { audience_total: number }>(sql`

@@ -16,7 +16,7 @@ const waitHoursMax = 87_600
 
 const personChat = chatId
   .refine((value) => !chatNumber(value).startsWith('-'), {
-    message: 'must be platform:chat: and an integer that is not negative: a campaign writes to people',
+    message: 'must be platform:chat: and a non-negative integer: a campaign writes to people only',
   })
   .meta({
     description: 'A private chat.',
@@ -35,33 +35,36 @@ const step = z
   .strictObject({
     branch: z
       .enum(branches)
-      .meta({ description: 'Which recipients get it: all who did not reply, or a track.' }),
+      .meta({ description: 'Which recipients get the step: all who did not reply, or one track.' }),
     wait_hours: z
       .number()
       .min(0.0833)
       .max(waitHoursMax)
-      .meta({ description: 'How long after the message before, in hours.' }),
+      .meta({ description: 'Hours after the previous message.' }),
     variants: z
       .array(text(textMax))
       .min(1)
       .max(5)
-      .meta({ description: 'Texts, of which each recipient gets one.' }),
+      .meta({ description: 'Texts; each recipient gets one of them.' }),
   })
   .meta({ id: 'CampaignStepRequest', description: 'A follow-up.' })
 
 const recipient = z
   .strictObject({ account_id: accountId, chat_id: personChat })
-  .meta({ id: 'CampaignRecipientRequest', description: 'A chat, and the account that has it.' })
+  .meta({ id: 'CampaignRecipientRequest', description: 'A chat and the account that has it.' })
 
 const contact = z
   .strictObject({
-    name: label('For `{{name}}`. Left out: the name the platform knows.'),
+    name: label('Value of `{{name}}`. Default: the name on the platform.'),
     identifier: z
       .string()
       .meta({ description: 'A username, a link to one, a phone number, or a platform id.' }),
     chat_id: personChat.optional(),
   })
-  .meta({ id: 'CampaignContactRequest', description: 'Somebody to write to, known to an account or not.' })
+  .meta({
+    id: 'CampaignContactRequest',
+    description: 'A person to write to; the account need not know them yet.',
+  })
 
 /** Describes in the document what `faultOf` refuses about these four. */
 const recipientsOrContacts = {
@@ -79,52 +82,52 @@ const recipientsOrContacts = {
 
 export const campaignBody = z
   .strictObject({
-    name: label('For people.'),
+    name: label('Name of the campaign, shown to people.'),
     message_text: text(textMax).meta({
       description:
-        'The first message. `[[name]]`, `[[username]]`, with contacts `{{name}}`; `[[name|there]]` has a fallback. Letter ' +
-        'case and blanks do not matter; anything else between such brackets is refused.',
+        'The first message. The placeholders are `[[name]]` and `[[username]]`, with contacts also `{{name}}`; `[[name|there]]` has a fallback. Letter ' +
+        'case and blanks do not matter; any other placeholder is refused.',
     }),
     recipients: z
       .array(recipient)
       .min(1)
       .max(recipientsMax)
       .optional()
-      .meta({ description: 'Chats to write to.' }),
+      .meta({ description: 'The chats to write to.' }),
     contacts: z
       .array(contact)
       .min(1)
       .max(contactsMax)
       .optional()
-      .meta({ description: 'People to write to.' }),
+      .meta({ description: 'The people to write to.' }),
     account_id: accountId.optional(),
     account_pool: z
       .array(accountId)
       .min(1)
       .max(poolMax)
       .optional()
-      .meta({ description: 'Accounts that share the contacts.' }),
+      .meta({ description: 'The accounts that share the contacts.' }),
     steps: z
       .array(step)
       .max(2 * trackMax)
       .default([])
-      .meta({ description: 'Follow-ups, in their order.' }),
+      .meta({ description: 'Follow-ups in order.' }),
     branching_enabled: z
       .boolean()
       .default(false)
-      .meta({ description: 'Steps are of the tracks `seen` and `unseen`.' }),
+      .meta({ description: 'Whether the steps belong to the tracks `seen` and `unseen`.' }),
     daily_quota_per_account: z
       .int()
       .min(1)
       .max(200)
       .default(30)
-      .meta({ description: 'Campaign messages a day.' }),
+      .meta({ description: 'Campaign messages per account and day.' }),
     max_followups: z
       .int()
       .min(0)
       .max(trackMax)
       .optional()
-      .meta({ description: 'Follow-ups to one recipient. Left out: 2; with contacts every step.' }),
+      .meta({ description: 'Follow-ups per recipient. Default: 2; with contacts, every step.' }),
     scheduled_at: z
       .string()
       .refine((value) => /[Tt ]/.test(value) && readTime(value) !== undefined, {
@@ -132,7 +135,7 @@ export const campaignBody = z
       })
       .optional()
       .meta({
-        description: 'When it starts. Without an offset it is a time of `schedule_timezone`.',
+        description: 'When the campaign starts. A time without an offset is in `schedule_timezone`.',
         openapi: timeSchema,
       }),
     schedule_timezone: z
@@ -148,7 +151,7 @@ export const campaignBody = z
   })
   .meta({
     id: 'CampaignRequest',
-    description: 'Either `recipients`, or `contacts` with an account or a pool.',
+    description: 'A new campaign: either `recipients`, or `contacts` with an account or a pool.',
     ...recipientsOrContacts,
   })
 
@@ -172,10 +175,10 @@ function faultOf(body: ParsedBody): { message: string; path: (string | number)[]
   const accounts = [account_id, account_pool].filter((given) => given !== undefined).length
   if (recipients !== undefined && accounts > 0) {
     const path = [account_id === undefined ? 'account_pool' : 'account_id']
-    return { message: 'is for contacts: every recipient names its own account', path }
+    return { message: 'is allowed with contacts only: every recipient names its own account', path }
   }
   if (contacts !== undefined && accounts !== 1) {
-    return { message: 'must have either account_id or account_pool beside contacts', path: [] }
+    return { message: 'must have either account_id or account_pool with contacts', path: [] }
   }
   const wrong = steps.findIndex(({ branch }) => (branch === 'no_reply') === branching_enabled)
   if (wrong >= 0) {
@@ -185,7 +188,7 @@ function faultOf(body: ParsedBody): { message: string; path: (string | number)[]
   for (const branch of branches) {
     const count = steps.filter((one) => one.branch === branch).length
     if (count > trackMax) {
-      return { message: `must have at most ${trackMax} steps of the track ${branch}`, path: ['steps'] }
+      return { message: `must have at most ${trackMax} steps in the track ${branch}`, path: ['steps'] }
     }
   }
   return undefined

@@ -31,7 +31,7 @@ const campaignFields = sql`k.id, k.name, k.status, k.kind, k.message_text, k.bra
 
 const limitations = [
   'Only campaigns that were created here are listed; legacy campaigns and broadcasts are not.',
-  'Delivery is not known; that a message was read is known only where the platform says so.',
+  'Delivery is unknown; a read message is known only if the platform reports it.',
 ]
 
 interface PageQuery {

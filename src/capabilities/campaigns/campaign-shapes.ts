@@ -22,138 +22,142 @@ const numberOrNull = (description: string) => z.int().min(0).nullable().meta({ d
 const branchOrNull = z
   .enum(branches)
   .nullable()
-  .meta({ description: 'The track; null for the first message.' })
+  .meta({ description: 'Track of the step; null for the first message.' })
 const stepOut = count('0 is the first message, 1 the first follow-up.')
 
 export const totalsOut = z
   .object(
     Object.fromEntries(
-      recipientStatuses.map((status) => [status, count(`Recipients that are ${status}.`)]),
+      recipientStatuses.map((status) => [status, count(`Recipients with the status ${status}.`)]),
     ) as Record<(typeof recipientStatuses)[number], ReturnType<typeof count>>,
   )
   .meta({ id: 'CampaignTotals', description: 'Recipients by status.' })
 
 const campaignFields = {
-  id: uuid('Names the campaign.'),
-  name: textOrNull('What people call it.'),
-  status: z.enum(statuses).meta({ description: 'Where it stands.' }),
+  id: uuid('Id of the campaign.'),
+  name: textOrNull('Name of the campaign.'),
+  status: z.enum(statuses).meta({ description: 'Current status.' }),
   kind: z
     .enum(['scoped', 'contacts'])
-    .meta({ description: 'Whether it was made for chats or for contacts.' }),
-  message_text: said('The first message, with its placeholders.'),
-  branching_enabled: z.boolean().meta({ description: 'Follow-ups depend on whether the message was read.' }),
+    .meta({ description: 'Whether it was created for chats or for contacts.' }),
+  message_text: said('The first message with its placeholders.'),
+  branching_enabled: z
+    .boolean()
+    .meta({ description: 'Whether follow-ups depend on the message having been read.' }),
   daily_quota_per_account: count(
-    'It sends from an account only while that has sent fewer campaign messages that day.',
+    'The campaign stops sending from an account that has sent this many campaign messages that day.',
   ),
-  max_followups: count('The most follow-ups that one recipient gets.'),
-  scheduled_at: momentOrNull('When it was to start; null: at once.'),
-  schedule_timezone: said('The time zone its start was given in.'),
+  max_followups: count('Maximum number of follow-ups per recipient.'),
+  scheduled_at: momentOrNull('The scheduled start; null if it starts immediately.'),
+  schedule_timezone: said('Time zone of the scheduled start.'),
   created_at: moment('When it was created.'),
   started_at: momentOrNull('When its first message was submitted.'),
-  completed_at: momentOrNull('When its last recipient came to an end.'),
+  completed_at: momentOrNull('When its last recipient reached a final status.'),
   cancelled_at: momentOrNull('When it was cancelled.'),
   pause_reason: z
     .enum(['requested', 'late'])
     .nullable()
-    .meta({ description: 'While paused: somebody asked for it, or its start was missed by too much.' }),
+    .meta({ description: 'Why it is paused: a user paused it, or it missed its start by too long.' }),
   totals: totalsOut,
 }
 
 export const campaignOut = z
   .object(campaignFields)
-  .meta({ id: 'Campaign', description: 'A campaign, with its recipients counted.' })
+  .meta({ id: 'Campaign', description: 'A campaign with its recipients counted by status.' })
 
 const timelineEntry = z
   .object({
-    type: z.enum(['message', 'read', 'reply', 'block']).meta({ description: 'What happened.' }),
-    at: moment('When.'),
+    type: z.enum(['message', 'read', 'reply', 'block']).meta({ description: 'Type of the event.' }),
+    at: moment('When it happened.'),
     step: stepOut,
-    variant: numberOrNull('Which of the texts of that step.'),
-    message_id: textOrNull('The message, as the platform counts.'),
-    operation_id: z.uuid().nullable().meta({ description: 'The row of the ledger that sent the message.' }),
+    variant: numberOrNull('Index of the variant that was used.'),
+    message_id: textOrNull('Id of the message on the platform.'),
+    operation_id: z.uuid().nullable().meta({ description: 'Id of the operation that sent the message.' }),
   })
-  .meta({ id: 'CampaignTimelineEntry', description: 'Something that happened to a recipient.' })
+  .meta({ id: 'CampaignTimelineEntry', description: 'An event in the history of a recipient.' })
 
 export const recipientOut = z
   .object({
-    id: uuid('Names the recipient.'),
-    account_id: textOrNull('The account that writes; null while no account has taken the contact.'),
-    chat_id: textOrNull('The chat; null while the contact has not been found.'),
-    identifier: textOrNull('How a contact was given.'),
-    name: textOrNull('What `name` stands for.'),
-    status: z.enum(recipientStatuses).meta({ description: 'Where it stands.' }),
-    reason: textOrNull('Why it ended as it did.'),
-    step: count('How many messages it has had.'),
-    next_action_at: momentOrNull('The earliest moment as things stand; null where somebody has to act.'),
-    blocked_by: z.enum(blocks).nullable().meta({ description: 'Why it has not moved.' }),
-    timeline: z.array(timelineEntry).meta({ description: 'What has happened, oldest first. No texts.' }),
+    id: uuid('Id of the recipient.'),
+    account_id: textOrNull('The sending account; null until an account has claimed the contact.'),
+    chat_id: textOrNull('The chat; null until the contact was resolved.'),
+    identifier: textOrNull('The identifier as it was given; null for a chat.'),
+    name: textOrNull('Value of the placeholder `name`.'),
+    status: z.enum(recipientStatuses).meta({ description: 'Current status.' }),
+    reason: textOrNull('Reason for the final status.'),
+    step: count('Number of messages sent to the recipient.'),
+    next_action_at: momentOrNull('Earliest time of the next action; null if a person has to act first.'),
+    blocked_by: z.enum(blocks).nullable().meta({ description: 'What blocks the next action.' }),
+    timeline: z.array(timelineEntry).meta({ description: 'History, oldest first, without texts.' }),
   })
-  .meta({ id: 'CampaignRecipient', description: 'Somebody that a campaign writes to.' })
+  .meta({ id: 'CampaignRecipient', description: 'A recipient of a campaign.' })
 
 const operationOut = z
   .object({
-    id: uuid('As `GET /operations/{operation_id}` takes it.'),
-    recipient_id: uuid('The recipient.'),
+    id: uuid('Id of the operation, for `GET /operations/{operation_id}`.'),
+    recipient_id: uuid('Id of the recipient.'),
     step: stepOut,
     kind: said('`campaign_message` or `broadcast_message`.'),
     state: z
       .enum(['queued', 'submitting', 'completed', 'refused', 'released', 'ambiguous'])
-      .meta({ description: 'How far it has come.' }),
-    account_id: textOrNull('The account.'),
-    chat_id: textOrNull('The chat.'),
-    variant: numberOrNull('Which of the texts of that step.'),
-    created_at: moment('When it was first about to be submitted.'),
-    crossed_at: momentOrNull('When it was last about to be submitted.'),
-    finished_at: momentOrNull('When it came to its present end.'),
-    reconciled: z.boolean().meta({ description: 'True where a message of the platform proved it later.' }),
-    reason: textOrNull('Why it ended as it did, as one word.'),
-    detail: textOrNull('What the platform said.'),
-    message_id: textOrNull('The message it became.'),
+      .meta({ description: 'State of the operation.' }),
+    account_id: textOrNull('Id of the account.'),
+    chat_id: textOrNull('Id of the chat.'),
+    variant: numberOrNull('Index of the variant that was used.'),
+    created_at: moment('When Parley was first about to submit it.'),
+    crossed_at: momentOrNull('When Parley was last about to submit it.'),
+    finished_at: momentOrNull('When it reached its current final state.'),
+    reconciled: z
+      .boolean()
+      .meta({ description: 'Whether a message found on the platform later proved the outcome.' }),
+    reason: textOrNull('Reason for the state, as one word.'),
+    detail: textOrNull('Error from the platform.'),
+    message_id: textOrNull('Id of the sent message.'),
   })
-  .meta({ id: 'CampaignOperation', description: 'One message to one recipient, as the ledger has it.' })
+  .meta({ id: 'CampaignOperation', description: 'One message to one recipient, from the ledger.' })
 
 const report = z
   .object({
     step: stepOut,
     branch: branchOrNull,
-    variant: numberOrNull('Which of the texts of that step.'),
+    variant: numberOrNull('Index of the variant that was used.'),
     sent: count('Messages that the platform accepted.'),
-    failed: count('Messages that the platform refused for good.'),
-    ambiguous: count('Messages of which nobody knows.'),
-    replies: count('Recipients who answered this message.'),
-    opted_out: count('Of these, those who asked us to stop.'),
+    failed: count('Messages that the platform refused permanently.'),
+    ambiguous: count('Messages whose outcome is unknown.'),
+    replies: count('Recipients who replied to this message.'),
+    opted_out: count('Of these, recipients who asked to stop.'),
   })
-  .meta({ id: 'CampaignReport', description: 'What came of one text of one step.' })
+  .meta({ id: 'CampaignReport', description: 'Results of one variant of one step.' })
 
 const stepShape = z
   .object({
-    branch: z.enum(branches).meta({ description: 'Its track.' }),
-    wait_hours: z.number().meta({ description: 'How long after the message before.' }),
-    variants: z.array(z.string()).meta({ description: 'Its texts.' }),
+    branch: z.enum(branches).meta({ description: 'Track of the step.' }),
+    wait_hours: z.number().meta({ description: 'Hours after the previous message.' }),
+    variants: z.array(z.string()).meta({ description: 'Texts of the step.' }),
   })
   .meta({ id: 'CampaignStep', description: 'A follow-up.' })
 
-const can = (what: string) => z.boolean().meta({ description: `Whether this key could ${what} now.` })
+const can = (what: string) => z.boolean().meta({ description: `Whether this key can ${what} now.` })
 
 export const campaignDetail = z
   .object({
     ...campaignFields,
-    recipients: z.array(recipientOut).meta({ description: 'A page of them, in the order given.' }),
-    steps: z.array(stepShape).meta({ description: 'Follow-ups, in their order.' }),
-    operations: z.array(operationOut).meta({ description: 'The messages to the recipients shown.' }),
+    recipients: z.array(recipientOut).meta({ description: 'A page of recipients, in the given order.' }),
+    steps: z.array(stepShape).meta({ description: 'Follow-ups in order.' }),
+    operations: z.array(operationOut).meta({ description: 'Operations of the recipients on this page.' }),
     reporting: z
       .array(report)
-      .meta({ description: 'What came of every text of every step, also of those that nobody has had.' }),
+      .meta({ description: 'Results of every variant of every step, including unused ones.' }),
     can: z
       .object({
         create: can('create a campaign'),
-        cancel: can('cancel this one'),
-        pause: can('pause it'),
-        resume: can('resume it'),
+        cancel: can('cancel this campaign'),
+        pause: can('pause this campaign'),
+        resume: can('resume this campaign'),
       })
-      .meta({ id: 'CampaignAbilities', description: 'What this key may do now.' }),
+      .meta({ id: 'CampaignAbilities', description: 'What this key can do now.' }),
   })
-  .meta({ id: 'CampaignDetail', description: 'A campaign with everything that is known of it.' })
+  .meta({ id: 'CampaignDetail', description: 'A campaign with its recipients, operations and results.' })
 
 export const controlledOut = z
   .object({
@@ -163,10 +167,10 @@ export const controlledOut = z
         status: campaignFields.status,
         cancelled_at: campaignFields.cancelled_at,
       })
-      .meta({ id: 'CampaignState', description: 'Where the campaign stands now.' }),
-    changed: z.boolean().meta({ description: 'False where it stood there already.' }),
+      .meta({ id: 'CampaignState', description: 'Status of the campaign now.' }),
+    changed: z.boolean().meta({ description: 'False if it already had this status.' }),
   })
-  .meta({ id: 'CampaignControlled', description: 'The campaign, and whether it changed.' })
+  .meta({ id: 'CampaignControlled', description: 'The campaign and whether it changed.' })
 
 export const verifiedOut = z
   .object({
@@ -175,33 +179,35 @@ export const verifiedOut = z
       .array(
         z
           .object({
-            name: said('What was checked.'),
-            ok: z.boolean().meta({ description: 'Whether it holds.' }),
-            detail: said('What was found, as a sentence.'),
+            name: said('Name of the check.'),
+            ok: z.boolean().meta({ description: 'Whether the check passed.' }),
+            detail: said('Result as a sentence.'),
           })
-          .meta({ id: 'CampaignCheck', description: 'One thing that must hold.' }),
+          .meta({ id: 'CampaignCheck', description: 'One check.' }),
       )
-      .meta({ description: 'Every check.' }),
+      .meta({ description: 'All checks.' }),
   })
-  .meta({ id: 'CampaignVerification', description: 'Whether the books of a campaign agree.' })
+  .meta({ id: 'CampaignVerification', description: 'Result of verifying a campaign.' })
 
 const foretoldWho = {
-  account_id: textOrNull('The account; null where a contact has not been taken by one.'),
-  chat_id: textOrNull('The chat; null where it is not known yet.'),
-  identifier: textOrNull('How a contact was given.'),
+  account_id: textOrNull('The sending account; null until one has claimed the contact.'),
+  chat_id: textOrNull('The chat; null while it is unknown.'),
+  identifier: textOrNull('The identifier as it was given; null for a chat.'),
 }
 
 export const forecastOut = z
   .object({
-    creatable: z.boolean().meta({ description: 'False where creation would refuse: `excluded` says whom.' }),
-    warnings: z.array(z.enum(warnings)).meta({ description: 'What creation would warn of.' }),
+    creatable: z
+      .boolean()
+      .meta({ description: 'False if creation would refuse; `excluded` names the recipients.' }),
+    warnings: z.array(z.enum(warnings)).meta({ description: 'Warnings that creation would return.' }),
     excluded: z
       .array(
         z
-          .object({ ...foretoldWho, code: said('Why: the code that creation would answer.') })
-          .meta({ id: 'ExcludedRecipient', description: 'Somebody who cannot be written to.' }),
+          .object({ ...foretoldWho, code: said('The error code that creation would return.') })
+          .meta({ id: 'ExcludedRecipient', description: 'A recipient who cannot receive the campaign.' }),
       )
-      .meta({ description: 'Everybody who is left out of what follows.' }),
+      .meta({ description: 'Recipients left out of the texts and the timetable.' }),
     texts: z
       .array(
         z
@@ -213,17 +219,17 @@ export const forecastOut = z
                   .object({
                     step: stepOut,
                     branch: branchOrNull,
-                    variants: z
-                      .array(z.string().nullable())
-                      .meta({ description: 'The texts, filled in; null where a name is not known yet.' }),
+                    variants: z.array(z.string().nullable()).meta({
+                      description: 'The texts with placeholders filled in; null while a name is unknown.',
+                    }),
                   })
                   .meta({ id: 'ForetoldTexts', description: 'The texts of one step.' }),
               )
-              .meta({ description: 'Every message they may get.' }),
+              .meta({ description: 'Every message the recipient may get.' }),
           })
-          .meta({ id: 'ForetoldReader', description: 'What one recipient would read.' }),
+          .meta({ id: 'ForetoldReader', description: 'The texts for one recipient.' }),
       )
-      .meta({ description: 'For the first 20 recipients.' }),
+      .meta({ description: 'Texts for the first 20 recipients.' }),
     timetable: z
       .array(
         z
@@ -235,34 +241,35 @@ export const forecastOut = z
                   .object({
                     step: stepOut,
                     branch: branchOrNull,
-                    account_id: said('The account that writes it.'),
-                    at: moment('When.'),
+                    account_id: said('The sending account.'),
+                    at: moment('When it happened.'),
                   })
-                  .meta({ id: 'ForetoldMessage', description: 'A message to come.' }),
+                  .meta({ id: 'ForetoldMessage', description: 'A planned message.' }),
               )
               .meta({
-                description: 'In the order of time. Empty where nothing would go out as things stand.',
+                description: 'Planned messages, earliest first; empty if nothing would be sent.',
               }),
           })
-          .meta({ id: 'TimetableRow', description: 'What one recipient gets, and when.' }),
+          .meta({ id: 'TimetableRow', description: 'The planned messages to one recipient.' }),
       )
-      .meta({ description: 'A page of recipients, in the order given.' }),
+      .meta({ description: 'A page of recipients, in the given order.' }),
     load: z
       .array(
         z
           .object({
-            account_id: said('The account.'),
-            day: z.iso.date().meta({ description: "A day of the workspace's." }),
+            account_id: said('Id of the account.'),
+            day: z.iso.date().meta({ description: 'Day in the time zone of the workspace.' }),
             messages: count('Messages of this campaign.'),
             total: count('Messages of all campaigns and broadcasts.'),
           })
-          .meta({ id: 'ForetoldLoad', description: 'What an account sends on one day.' }),
+          .meta({ id: 'ForetoldLoad', description: 'Messages that an account sends on one day.' }),
       )
-      .meta({ description: 'By day and account.' }),
-    end: momentOrNull('When its last message goes out; null where none does, or it is too far to tell.'),
+      .meta({ description: 'Totals by day and account.' }),
+    end: momentOrNull('When the last message is sent; null if none is, or if it is beyond the forecast.'),
     ...pageEnd,
   })
   .meta({
     id: 'CampaignForecast',
-    description: 'What a campaign does while nobody reads or answers, beside all others on its accounts.',
+    description:
+      'Timetable of a campaign beside all others on its accounts, assuming that no recipient reads or replies.',
   })

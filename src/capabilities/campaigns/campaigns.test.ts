@@ -383,7 +383,7 @@ describe('POST /campaigns', () => {
     }
     const answer = await create({ recipients: [ada], message_text: 'Hi [[first name]]' })
     expect(answer.body.error).toContain(
-      '"[[first name]]" is not a placeholder here: [[name]] and [[username]] are',
+      '"[[first name]]" is not a placeholder here. Use [[name]] or [[username]];',
     )
     expect((await create({ recipients: [ada], message_text: 'Hi [[ Name ]]' })).status).toBe(201)
   })
@@ -813,18 +813,16 @@ describe('POST /campaigns/{campaign_id}/pause, resume and cancel', () => {
     }
     const created = await create({ recipients: [{ account_id, chat_id: await chat() }], steps: [step] })
     const { id } = created.body.campaign as Shown
-    expect(await told(created)).toBe('The campaign was created. Nothing was sent by this request.')
+    expect(await told(created)).toBe('The campaign was created. This request sent nothing.')
+    expect(await told(await control(id, 'pause'))).toBe('The campaign was paused. This request sent nothing.')
     expect(await told(await control(id, 'pause'))).toBe(
-      'The campaign was paused. Nothing was sent by this request.',
-    )
-    expect(await told(await control(id, 'pause'))).toBe(
-      'It was already in that state, so nothing changed. Nothing was sent by this request.',
+      'Nothing changed: it already was in that state. This request sent nothing.',
     )
     expect(await told(await control(id, 'resume'))).toBe(
-      'The campaign was resumed. Nothing was sent by this request.',
+      'The campaign was resumed. This request sent nothing.',
     )
     expect(await told(await control(id, 'cancel'))).toBe(
-      'The campaign was cancelled. Nothing was sent by this request.',
+      'The campaign was cancelled. This request sent nothing.',
     )
   })
 

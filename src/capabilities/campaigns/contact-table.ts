@@ -30,7 +30,7 @@ export async function readContactTable(
   const names = head.done ? [] : head.value.cells.map((cell) => cell.trim().toLowerCase())
   if (!identifiers.some((name) => names.includes(name))) {
     throw new ApiError('invalid_request', {
-      detail: `The first line must name the columns: one of ${identifiers.join(', ')}, and name if there is one.`,
+      detail: `The first line must name the columns: one of ${identifiers.join(', ')}, and optionally name.`,
     })
   }
   const contacts: { identifier: string; name: string | undefined }[] = []
@@ -46,25 +46,27 @@ export async function readContactTable(
     }
     const name = cell('name')
     if (lengthOf(name) > nameMax || !isWellFormed(name)) {
-      const reason = `The name ${quote(name)} has more than ${nameMax} characters, or one that no text can have.`
+      const reason = `The name ${quote(name)} has more than ${nameMax} characters, or a character that is not allowed.`
       skipped.push({ line, reason })
       continue
     }
     const before = lines.get(contactOf(parsed))
     if (before !== undefined) {
-      skipped.push({ line, reason: `It is on line ${before} already.` })
+      skipped.push({ line, reason: `Duplicate of line ${before}.` })
       continue
     }
     lines.set(contactOf(parsed), line)
     contacts.push({ identifier, name: name || undefined })
     if (contacts.length > contactsMax) {
-      throw new ApiError('invalid_request', { detail: `A campaign has at most ${contactsMax} contacts.` })
+      throw new ApiError('invalid_request', {
+        detail: `A campaign can have at most ${contactsMax} contacts.`,
+      })
     }
   }
   return { contacts, lines, skipped }
 }
 
 function faultOf(identifier: string): string {
-  if (identifier === '') return `It has no ${identifiers.join(', no ')}.`
-  return `${quote(identifier)} is not a username, a link to one, a phone number with its country's code, or a platform id.`
+  if (identifier === '') return `The row has no ${identifiers.join(', no ')}.`
+  return `${quote(identifier)} is not a username, a link to one, a phone number with its country code, or a platform id.`
 }

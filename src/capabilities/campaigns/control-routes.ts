@@ -11,7 +11,7 @@ import { example } from './examples.ts'
  * bound to the path, so the id is lower-cased: capitals mean the same campaign.
  */
 export const params = z.strictObject({
-  campaign_id: z.guid().toLowerCase().meta({ description: 'The campaign.' }), // guard: one spelling of a campaign id
+  campaign_id: z.guid().toLowerCase().meta({ description: 'Id of the campaign.' }), // guard: one spelling of a campaign id
 })
 
 /** What every change of a campaign requires; creating and cancelling also require `scoped_routing`. */
@@ -27,8 +27,8 @@ export const mutation = {
 
 const sequenceTexts = {
   pause:
-    'Holds every message that has not crossed the submission boundary. Only campaigns with steps can be paused.',
-  resume: 'Lets a paused campaign go on: as scheduled, as sending, or as queued.',
+    'Stops every message that has not crossed the submission boundary. Only campaigns with steps can be paused.',
+  resume: 'Continues a paused campaign. Its status becomes `scheduled`, `sending` or `queued`.',
 }
 
 /** Pause and resume differ only in words. */
@@ -37,7 +37,7 @@ function sequenceRoute(control: 'pause' | 'resume'): Route {
     name: `${control}_campaign`,
     method: 'POST',
     path: `/campaigns/{campaign_id}/${control}`,
-    summary: control === 'pause' ? 'Pauses a campaign' : 'Resumes a paused campaign',
+    summary: control === 'pause' ? 'Pause a campaign' : 'Resume a campaign',
     description: sequenceTexts[control],
     done: control === 'pause' ? 'The campaign was paused.' : 'The campaign was resumed.',
     ...mutation,
@@ -82,9 +82,9 @@ export const controlRoutes: readonly Route[] = [
     name: 'cancel_campaign',
     method: 'POST',
     path: '/campaigns/{campaign_id}/cancel',
-    summary: 'Cancels a campaign',
+    summary: 'Cancel a campaign',
     description:
-      'For good. A message that has crossed the submission boundary may still arrive; nothing after it does.',
+      'Cancels permanently. A message that has crossed the submission boundary may still arrive; no later message is sent.',
     done: 'The campaign was cancelled.',
     ...mutation,
     gates: ['campaigns', 'scoped_routing', 'campaign_mutation'],

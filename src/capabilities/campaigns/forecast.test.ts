@@ -6,7 +6,7 @@ import {
   Forecast,
   type ForecastCampaign,
   type ForecastRecipient,
-  type Foretold,
+  type PlannedMessage,
   type Story,
 } from './forecast.ts'
 import type { PlannedAccount, Step } from './planning/plan.ts'
@@ -70,7 +70,7 @@ const account: PlannedAccount = {
   lookups: 0,
 }
 
-function play(given: Partial<Story>): Foretold[] {
+function play(given: Partial<Story>): PlannedMessage[] {
   const story: Story = {
     campaigns: [campaign()],
     recipients: [],
@@ -83,7 +83,7 @@ function play(given: Partial<Story>): Foretold[] {
   return [...new Forecast(story).steps()].filter((one) => one !== undefined)
 }
 
-const told = (messages: readonly Foretold[]) =>
+const told = (messages: readonly PlannedMessage[]) =>
   messages.map(({ recipient_id, step_no, account_id, at }) =>
     [recipient_id, step_no, account_id, at.toISOString().slice(5, 19)].join(' '),
   )
@@ -250,7 +250,7 @@ describe('a forecast', () => {
         })
         expect(messages).toHaveLength(recipients * (1 + steps.length))
         const days = new Map<string, number>()
-        const last = new Map<string, Foretold>()
+        const last = new Map<string, PlannedMessage>()
         let before = now
         for (const one of messages) {
           expect(one.at.getTime()).toBeGreaterThanOrEqual(before.getTime())

@@ -26,7 +26,7 @@ export interface ForecastRecipient extends PlannedRecipient {
   readonly account_id: string | null
 }
 
-export interface Foretold {
+export interface PlannedMessage {
   readonly campaign_id: string
   readonly recipient_id: string
   readonly account_id: string
@@ -99,7 +99,7 @@ export class Forecast {
    * One account acts at a time. Yields every message in order of time, and undefined where the account found nothing to
    * send. It terminates, because every recipient's sequence does.
    */
-  *steps(): Generator<Foretold | undefined> {
+  *steps(): Generator<PlannedMessage | undefined> {
     for (;;) {
       const account = this.#awake.takeFirst()
       if (!account?.wake) return
@@ -135,7 +135,7 @@ export class Forecast {
   }
 
   /** Does the first thing that the account can do now, in the worker's order; otherwise sets when to look again. */
-  #act(account: Account, now: Date): Foretold | undefined {
+  #act(account: Account, now: Date): PlannedMessage | undefined {
     let next: Date | null = null
     for (const queue of inOrder(account.queues)) {
       const head = queue.first()
@@ -187,7 +187,7 @@ export class Forecast {
     account: Account,
     recipient: ForecastRecipient,
     sent: { step_no: number; branch: string | null; cold: boolean; now: Date; campaign: ForecastCampaign },
-  ): Foretold {
+  ): PlannedMessage {
     const { step_no, branch, cold, now, campaign } = sent
     const { state } = account
     account.wake = new Date(now.getTime() + this.#story.pacing_ms)

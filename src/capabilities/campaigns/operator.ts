@@ -130,7 +130,7 @@ export async function createFromFile(app: App, actor: Actor, wanted: FromFile): 
   const left = await leaveOut(app, caller, wanted, table)
   if (left.contacts.length === 0) {
     throw new ApiError('invalid_request', {
-      detail: 'No row of the file can be written to. Nothing was created.',
+      detail: 'No row of the file is a valid contact. Nothing was created.',
     })
   }
   const request = await checkRequest(app, caller, { body: bodyOf(wanted, left.contacts) })

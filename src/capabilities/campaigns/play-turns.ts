@@ -32,7 +32,7 @@ const inTurn = fairQueue({
   waitMsMax,
   refuse: () =>
     new ApiError('rate_limited', {
-      detail: 'Too many previews and forecasts are being made just now. Try again in a few seconds.',
+      detail: 'Too many previews and forecasts are running right now. Retry in a few seconds.',
       retry_after: 5,
     }),
 })

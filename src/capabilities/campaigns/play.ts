@@ -3,7 +3,7 @@
  * takes and returns texts, so that the thread that serves requests neither parses the facts nor builds the answer.
  */
 import { createHash } from 'node:crypto'
-import { Forecast, type ForecastCampaign, type ForecastRecipient, type Foretold } from './forecast.ts'
+import { Forecast, type ForecastCampaign, type ForecastRecipient, type PlannedMessage } from './forecast.ts'
 import { formOf, render } from './planning/personalize.ts'
 import { branches, type Hours, type PlannedAccount, trackOf } from './planning/plan.ts'
 
@@ -81,7 +81,7 @@ interface Play {
   readonly begins: number
   /** The recipients of the campaign. */
   readonly recipients: readonly NamedRecipient[]
-  readonly messages: ReadonlyMap<string, readonly Foretold[]>
+  readonly messages: ReadonlyMap<string, readonly PlannedMessage[]>
   readonly count: number
   /** As JSON. */
   readonly texts: string
@@ -142,7 +142,7 @@ function playThrough(job: PlayJob): Play | undefined {
     accounts: new Map(accounts),
   })
   const recipients = all.filter(({ campaign_id }) => campaign_id === campaign.id)
-  const messages = new Map<string, Foretold[]>(recipients.map(({ id }) => [id, []]))
+  const messages = new Map<string, PlannedMessage[]>(recipients.map(({ id }) => [id, []]))
   const load = new Load()
   let [steps, count, whole] = [0, 0, true]
   let end: Date | null = null
@@ -279,7 +279,7 @@ class Load {
   /** In the order of the days, as the messages come. */
   readonly #days: { readonly day: string; readonly accounts: Map<string, DayLoad> }[] = []
 
-  add({ account_id, day }: Foretold, own: boolean): void {
+  add({ account_id, day }: PlannedMessage, own: boolean): void {
     let last = this.#days.at(-1)
     if (last?.day !== day) {
       last = { day, accounts: new Map() }

@@ -18,9 +18,9 @@ const reasons = {
   foreign: ['account_unavailable', 'Not eligible accounts of this workspace'],
   not_ready: ['account_not_ready', 'Accounts that are not READY'],
   no_chat: ['chat_not_found', 'Chats that are not available in their accounts'],
-  no_person: ['invalid_request', 'Chats that are not with a person who can be written to'],
+  no_person: ['invalid_request', 'Chats without a person who can receive messages'],
   suppressed: ['suppressed_recipient', 'Recipients who are on the suppression list'],
-  nameless: ['unresolved_personalization', 'Recipients without a value for a name that the message uses'],
+  nameless: ['unresolved_personalization', 'Recipients without a value for a placeholder in the message'],
   too_long: ['invalid_request', 'Recipients for whom the text is longer than 4096 characters'],
 } as const satisfies Record<string, readonly [ErrorCode, string]>
 

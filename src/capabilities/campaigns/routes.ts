@@ -25,19 +25,21 @@ const bodyMax = 8 * 1024 * 1024
 const created = z
   .object({
     campaign: campaignOut,
-    queued: z.literal(true).meta({ description: 'Always true: the worker sends, not this request.' }),
-    warnings: z.array(z.enum(warnings)).meta({ description: 'What may not be as it was meant.' }),
+    queued: z
+      .literal(true)
+      .meta({ description: 'Always true: the worker sends the messages after this request.' }),
+    warnings: z.array(z.enum(warnings)).meta({ description: 'Warnings about the campaign.' }),
   })
-  .meta({ id: 'CampaignCreated', description: 'A campaign that waits for the worker.' })
+  .meta({ id: 'CampaignCreated', description: 'A queued campaign.' })
 
 const page = z
   .object({
-    campaigns: z.array(campaignOut).meta({ description: 'The newest first.' }),
+    campaigns: z.array(campaignOut).meta({ description: 'Campaigns, newest first.' }),
     coverage: z
       .object({
-        scope: z.literal('internal').meta({ description: 'Campaigns that were created here.' }),
-        legacy_excluded: z.literal(true).meta({ description: 'Older ones of other systems are left out.' }),
-        limitations: z.array(said('One of them.')).meta({ description: 'What the list does not tell.' }),
+        scope: z.literal('internal').meta({ description: 'The list has campaigns created in Parley only.' }),
+        legacy_excluded: z.literal(true).meta({ description: 'Campaigns of other systems are not listed.' }),
+        limitations: z.array(said('One limit.')).meta({ description: 'Limits of the list, as sentences.' }),
       })
       .meta({ id: 'CampaignCoverage', description: 'What the list covers.' }),
     ...pageEnd,
@@ -49,8 +51,9 @@ export const routes: readonly Route[] = [
     name: 'list_campaigns',
     method: 'GET',
     path: '/campaigns',
-    summary: 'The campaigns of the workspace',
-    description: 'The newest first, with their recipients counted by status. Legacy campaigns are left out.',
+    summary: 'List campaigns',
+    description:
+      'Returns the campaigns of the workspace, newest first, with their recipients counted by status. Legacy campaigns are not listed.',
     scopes: ['campaigns'],
     dashboard_role: 'admin',
     gates: ['campaigns'],
@@ -68,10 +71,10 @@ export const routes: readonly Route[] = [
     name: 'get_campaign',
     method: 'GET',
     path: '/campaigns/{campaign_id}',
-    summary: 'One campaign with its recipients',
+    summary: 'Get a campaign',
     description:
-      'Every recipient says why it has not moved (`blocked_by`) and when it will (`next_action_at`). `operations` are ' +
-      'the ledger rows of the recipients shown; `next_cursor` leads to more recipients.',
+      'Returns the campaign and a page of its recipients. `blocked_by` says why a recipient waits, `next_action_at` when it continues. `operations` are ' +
+      'the ledger rows of the recipients on this page; `next_cursor` leads to more recipients.',
     scopes: ['campaigns'],
     dashboard_role: 'admin',
     gates: ['campaigns'],
@@ -83,7 +86,7 @@ export const routes: readonly Route[] = [
     errors: ['campaign_not_found', 'invalid_cursor'],
     response: z
       .object({ campaign: campaignDetail, ...pageEnd })
-      .meta({ id: 'CampaignAnswer', description: 'A campaign, and a page of its recipients.' }),
+      .meta({ id: 'CampaignAnswer', description: 'A campaign and a page of its recipients.' }),
     example: { params: { campaign_id: example.campaign.id }, response: example.detail },
     handle: async (app, { caller, params: { campaign_id: id }, query }) =>
       ok(await describeCampaign(app, caller, { id, query })),
@@ -92,12 +95,12 @@ export const routes: readonly Route[] = [
     name: 'create_campaign',
     method: 'POST',
     path: '/campaigns',
-    summary: 'Creates a campaign',
+    summary: 'Create a campaign',
     description:
       'Queues messages; the worker sends them, one at a time for each account, within `daily_quota_per_account`. ' +
-      'With `recipients` (scope `campaigns`, `Idempotency-Key` required) it writes to chats that are there. With ' +
-      '`contacts` (scope `send`, gate `extended`, `Idempotency-Key` optional) people are looked up just before their ' +
-      'first message. One recipient that cannot be written to refuses the whole request.',
+      'With `recipients` (scope `campaigns`, `Idempotency-Key` required) it writes to existing chats. With ' +
+      '`contacts` (scope `send`, gate `extended`, `Idempotency-Key` optional) the worker looks people up just before their ' +
+      'first message. If one recipient cannot receive messages, the whole request is refused.',
     done: 'The campaign was created.',
     ...mutation,
     // Optional with contacts, required with recipients. The document calls it optional, and the service enforces the rest.
@@ -139,10 +142,10 @@ export const routes: readonly Route[] = [
     name: 'preview_campaign',
     method: 'POST',
     path: '/campaigns/preview',
-    summary: 'What a campaign would do',
+    summary: 'Preview a campaign',
     description:
-      "Takes creation's body, and stores and sends nothing. Whom creation would refuse is in `excluded`. The timetable " +
-      'is played through beside everything else on these accounts, while nobody reads or answers.',
+      'Takes the body of POST /campaigns, and stores and sends nothing. `excluded` lists the recipients that creation would refuse. The timetable ' +
+      'includes everything else on these accounts, and assumes that no recipient reads or replies.',
     scopes: ['campaigns', 'send'],
     dashboard_role: 'admin',
     gates: ['campaigns'],
@@ -180,8 +183,9 @@ export const routes: readonly Route[] = [
     name: 'forecast_campaign',
     method: 'GET',
     path: '/campaigns/{campaign_id}/forecast',
-    summary: 'What a campaign will do',
-    description: 'The answer of a preview, for a campaign that is there: whoever still waits, from now on.',
+    summary: 'Forecast a campaign',
+    description:
+      'Returns what a preview returns, for the remaining recipients of an existing campaign, from now on.',
     scopes: ['campaigns'],
     dashboard_role: 'admin',
     gates: ['campaigns'],
@@ -210,9 +214,9 @@ export const routes: readonly Route[] = [
     name: 'verify_campaign',
     method: 'GET',
     path: '/campaigns/{campaign_id}/verify',
-    summary: 'Whether the books of a campaign agree',
+    summary: 'Verify a campaign',
     description:
-      'Counts are held against rows, messages against the ledger, and an account’s day against both.',
+      'Compares the counts with the rows, the messages with the ledger, and the daily quota of each account with both.',
     scopes: ['campaigns'],
     dashboard_role: 'admin',
     gates: ['campaigns'],
@@ -242,6 +246,6 @@ export const routes: readonly Route[] = [
 function requireExtended(body: { readonly contacts?: unknown }, gates: ReadonlySet<string>): void {
   if (body.contacts === undefined || gates.has('extended')) return
   throw new ApiError('invalid_request', {
-    detail: 'contacts is taken only where the extended operations are switched on.',
+    detail: 'contacts needs the gate extended, which is closed on this instance.',
   })
 }

@@ -71,13 +71,13 @@ describe('what the platform has', () => {
   test('a message that is missing there is found, also at the terminal', patient, async () => {
     const verify = ['verify', 'campaign', id]
     const whole = await run(place.work.service, [...verify, '--platform'])
-    expect([whole.code, whole.stdout]).toEqual([0, expect.stringContaining('Every account was asked.')])
+    expect([whole.code, whole.stdout]).toEqual([0, expect.stringContaining('Every account was read.')])
     posts(1).splice(posts(1).indexOf(ownPost(1)), 1)
     expect((await run(place.work.service, verify)).code).toBe(0)
     const missed = await run(place.work.service, [...verify, '--platform'])
     expect([missed.code, missed.stderr]).toEqual([1, 'FAILED: platform_messages.\n'])
     expect(missed.stdout).toMatch(
-      new RegExp(`^FAILED {2}platform_messages +This does not hold for ${await operationOf(1)}\\.$`, 'm'),
+      new RegExp(`^FAILED {2}platform_messages +This check fails for ${await operationOf(1)}\\.$`, 'm'),
     )
   })
 
@@ -85,7 +85,7 @@ describe('what the platform has', () => {
     const twice = ownPost()
     posts().push({ ...twice, message_id: twice.message_id + 1_000 })
     expect(await failures()).toEqual({
-      platform_messages: `This does not hold for ${await operationOf()}.`,
+      platform_messages: `This check fails for ${await operationOf()}.`,
     })
   })
 
@@ -130,7 +130,7 @@ describe('what the platform has', () => {
     expect(await failures()).toEqual({})
     posts().push({ ...ownPost(), message_id, random_id })
     expect(await failures()).toEqual({
-      platform_strangers: `This does not hold for ${account_id} platform:chat:${people[0]} message ${message_id}.`,
+      platform_strangers: `This check fails for ${account_id} platform:chat:${people[0]} message ${message_id}.`,
     })
   })
 
@@ -162,14 +162,14 @@ describe('an account that was not asked is never in order', () => {
     })
     await place.db.run(sql`update account_hosts set observed_at = null where account_id = ${account_id}`)
     expect(await failures()).toEqual({
-      platform_asked: `Not asked were chats of ${account_id}: its session is not live (chats: 3).`,
+      platform_asked: `Chats of these accounts were not read: ${account_id}: its session is not live (chats: 3).`,
     })
     // It was live a moment ago, and nobody drives it any more.
     await place.db.run(
       sql`update account_hosts set observed_at = real_now() where account_id = ${account_id}`,
     )
     expect(await failures(300)).toEqual({
-      platform_asked: `Not asked were chats of ${account_id}: its worker did not answer (chats: 3).`,
+      platform_asked: `Chats of these accounts were not read: ${account_id}: its worker did not answer (chats: 3).`,
     })
     expect(await leftBehind()).toBe(0)
   })
@@ -177,12 +177,12 @@ describe('an account that was not asked is never in order', () => {
   test('where the platform does not tell, or wants to be left alone', async () => {
     place.work.sandbox.world.addFault({ on: 'history', fault: 'unavailable', account_id })
     expect(await failures()).toEqual({
-      platform_asked: `Not asked were chats of ${account_id}: the platform did not tell (chats: 1).`,
+      platform_asked: `Chats of these accounts were not read: ${account_id}: the platform did not tell (chats: 1).`,
     })
     await place.db.run(sql`
       update account_hosts set flood_until = domain_now() + interval '30 s' where account_id = ${account_id}`)
     expect(await failures()).toEqual({
-      platform_asked: `Not asked were chats of ${account_id}: the platform asks it to wait 30 s (chats: 3).`,
+      platform_asked: `Chats of these accounts were not read: ${account_id}: the platform asks it to wait 30 s (chats: 3).`,
     })
   })
 })

@@ -33,15 +33,11 @@ export async function verifyOnPlatform(
     await findMissing(app.db, { accepted, shownChats }),
     await findStrangers(app, campaign_id, shownChats),
   ]
-  const of = `Of the chats that were asked (${shownChats.length})`
+  const of = `Of ${shownChats.length} chats read from the platform`
   return [
     checkAsked(answered),
-    describeCheck('platform_messages', missing, `${of}, each has every accepted message, once.`),
-    describeCheck(
-      'platform_strangers',
-      strangers,
-      `${of}, none has a message that the ledger does not know.`,
-    ),
+    describeCheck('platform_messages', missing, `${of}, each has every accepted message exactly once.`),
+    describeCheck('platform_strangers', strangers, `${of}, none has a message that is not in the ledger.`),
   ]
 }
 
@@ -53,7 +49,9 @@ function checkAsked(answered: readonly AnsweredChat[]): Check {
   const reasons = [...Map.groupBy(silent, ({ account_id, answer }) => `${account_id}: ${answer}`)]
   const sentences = reasons.map(([reason, chats]) => `${reason} (chats: ${chats.length})`)
   const detail =
-    silent.length === 0 ? 'Every account was asked.' : `Not asked were chats of ${sentences.join('; ')}.`
+    silent.length === 0
+      ? 'Every account was read.'
+      : `Chats of these accounts were not read: ${sentences.join('; ')}.`
   return { name: 'platform_asked', ok: silent.length === 0, detail }
 }
 

@@ -39,7 +39,7 @@ const rules: readonly Rule[] = [
   },
   {
     name: 'one_operation_per_step',
-    good: 'Every recipient has one operation for each step it has had, and none is missing.',
+    good: 'Every recipient has exactly one operation for each step sent.',
     wrong: (id) => sql`
       select r.id from campaign_recipients r
       cross join lateral (
@@ -60,7 +60,7 @@ const rules: readonly Rule[] = [
   },
   {
     name: 'quota',
-    good: "What each account has used of each day equals the ledger's rows.",
+    good: 'The daily quota that each account used equals the rows of the ledger.',
     wrong: (id) => sql`
       select coalesce(d.account_id, o.account_id) || ' ' || coalesce(d.day, o.day) as id from (
         select account_id, day, used from account_days
@@ -96,6 +96,6 @@ export async function verifyCampaign(db: Db, campaign_id: string): Promise<Verif
 /** Names the first ten wrong rows. */
 export function describeCheck(name: string, wrong: readonly string[], good: string): Check {
   const more = wrong.length > 10 ? ' and more' : ''
-  const detail = wrong.length === 0 ? good : `This does not hold for ${wrong.slice(0, 10).join(', ')}${more}.`
+  const detail = wrong.length === 0 ? good : `This check fails for ${wrong.slice(0, 10).join(', ')}${more}.`
   return { name, ok: wrong.length === 0, detail }
 }

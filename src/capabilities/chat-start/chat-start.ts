@@ -47,7 +47,7 @@ export async function requireStartable(
   for (const name of ['provider', 'text'] as const) {
     if (body[name] !== undefined) {
       throw new ApiError('invalid_request', {
-        detail: `${name} is taken only where the extended operations are switched on.`,
+        detail: `${name} needs the gate extended, which is closed on this instance.`,
       })
     }
   }
@@ -77,7 +77,7 @@ export async function wantChat(
   if (!account) throw new ApiError('account_unavailable')
   if (body.provider !== undefined && body.provider.toLowerCase() !== account.provider) {
     throw new ApiError('invalid_request', {
-      detail: `provider must be ${account.provider}, which this account is on; there is no other way to reach people from it.`,
+      detail: `provider must be ${account.provider}, the platform of this account.`,
     })
   }
   await requireContacts(app.db)

@@ -11,24 +11,24 @@ const started = z
       .object({
         id: chatIdOut,
         account_id: accountIdOut,
-        name: said('The name as the platform tells it.'),
-        username: z.string().nullable().meta({ description: 'Without @; null where there is none.' }),
+        name: said('Name on the platform.'),
+        username: z.string().nullable().meta({ description: 'Username without @; null if there is none.' }),
       })
-      .meta({ id: 'StartedChat', description: 'A private chat that is open.' }),
-    created: z.boolean().meta({ description: 'False where the account knew the chat before.' }),
+      .meta({ id: 'StartedChat', description: 'A private chat.' }),
+    created: z.boolean().meta({ description: 'False if the account already had the chat.' }),
   })
-  .meta({ id: 'StartChatResult', description: 'The chat that was opened.' })
+  .meta({ id: 'StartChatResult', description: 'The started chat.' })
 
 export const routes: readonly Route[] = [
   route({
     name: 'start_chat',
     method: 'POST',
     path: '/chats/start',
-    summary: 'Opens a private chat by username',
+    summary: 'Start a chat',
     description:
-      'Looks the username up on the platform and opens the chat; nothing is sent. `identifier` is a username, an ' +
-      '@username, or a link such as t.me/name or tg://resolve?domain=name. With the gate `extended` also a phone number ' +
-      'or a provider id, and `text` is sent as the first message.',
+      'Looks the username up on the platform and opens the private chat; sends nothing. `identifier` is a username, an ' +
+      '@username, or a link such as t.me/name or tg://resolve?domain=name. The gate `extended` also allows a phone number ' +
+      'or a provider id, and `text`, which is sent as the first message.',
     scopes: ['send'],
     gates: ['start_chat'],
     idempotency: 'required',
@@ -51,16 +51,16 @@ export const routes: readonly Route[] = [
           .string()
           .min(1, 'must not be empty')
           .max(256, 'must have at most 256 characters')
-          .meta({ description: 'Who is meant: a username, an @username, or a link to one.' }),
+          .meta({ description: 'The person: a username, an @username, or a link to one.' }),
         provider: z
           .string()
           .min(1, 'must not be empty')
           .max(50, 'must have at most 50 characters')
           .optional()
-          .meta({ description: "The account's platform; there is no other way to reach people from it." }),
-        text: text(4096).optional().meta({ description: 'Sent as the first message.' }),
+          .meta({ description: 'Platform of the account; no other value is allowed.' }),
+        text: text(4096).optional().meta({ description: 'The first message.' }),
       })
-      .meta({ id: 'StartChatRequest', description: 'Whom to open a chat with.' }),
+      .meta({ id: 'StartChatRequest', description: 'The person to start a chat with.' }),
     check: requireStartable,
     errors: [
       'invalid_username',

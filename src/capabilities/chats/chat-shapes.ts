@@ -12,35 +12,35 @@ import {
   uuid,
 } from '../../lib/wire.ts'
 
-const username = z.string().nullable().meta({ description: 'Without @; null where there is none.' })
+const username = z.string().nullable().meta({ description: 'Username without @; null if there is none.' })
 
 const chat = z
   .object({
     account_id: accountIdOut,
     id: chatIdOut,
-    name: said('Its name as the platform tells it.'),
-    provider: said('The platform it is on.'),
-    kind: z.enum(['private', 'group', 'channel']).meta({ description: 'Who is in it.' }),
+    name: said('Name on the platform.'),
+    provider: said('Platform of the chat.'),
+    kind: z.enum(['private', 'group', 'channel']).meta({ description: 'Kind of chat.' }),
     last_message_text: z
       .string()
       .nullable()
-      .meta({ description: 'The text of its newest message; null where there is none.' }),
-    last_message_at: momentOrNull('When its newest message was written.'),
-    unread_count: count('Messages that the account has not read.'),
+      .meta({ description: 'Text of the newest message; null if there is none.' }),
+    last_message_at: momentOrNull('When the newest message was written.'),
+    unread_count: count('Number of messages that the account has not read.'),
   })
   .meta({ id: 'Chat', description: 'A chat as one account sees it.' })
 
 const participant = z
   .object({
-    id: said('Who it is on the platform.'),
-    name: said('The name as the platform tells it.'),
+    id: said('Id of the person on the platform.'),
+    name: said('Name on the platform.'),
     username,
-    kind: said('Such as `person` or `bot`.'),
+    kind: said('Kind of participant, such as `person` or `bot`.'),
   })
-  .meta({ id: 'Participant', description: 'Somebody in a chat.' })
+  .meta({ id: 'Participant', description: 'A participant of a chat.' })
 
 export const chatPage = z
-  .object({ chats: z.array(chat).meta({ description: 'The newest first.' }), ...pageEnd })
+  .object({ chats: z.array(chat).meta({ description: 'Chats, newest first.' }), ...pageEnd })
   .meta({ id: 'ChatPage', description: 'A page of chats.' })
 
 export const chatDetail = z
@@ -51,20 +51,20 @@ export const chatDetail = z
         username,
         participants: z
           .array(participant)
-          .meta({ description: 'Who is in it, as far as the platform tells.' }),
+          .meta({ description: 'Participants, as far as the platform lists them.' }),
         stage_key: z
           .string()
           .nullable()
-          .meta({ description: 'Its stage; null while the gate `pipeline` is closed.' }),
+          .meta({ description: 'Stage of the chat; null while the gate `pipeline` is closed.' }),
         columns: z
           .array(
             z
-              .object({ column_id: uuid('The column.'), value: columnValueOut })
-              .meta({ id: 'ColumnValue', description: 'What the chat has in one column.' }),
+              .object({ column_id: uuid('Id of the column.'), value: columnValueOut })
+              .meta({ id: 'ColumnValue', description: 'Value of the chat in one column.' }),
           )
-          .meta({ description: 'What it has in columns; empty while the gate `crm` is closed.' }),
+          .meta({ description: 'Column values of the chat; empty while the gate `crm` is closed.' }),
       })
-      .meta({ id: 'ChatDetail', description: 'A chat with everything that is known of it.' }),
+      .meta({ id: 'ChatDetail', description: 'A chat with its participants, stage and column values.' }),
   })
   .meta({ id: 'ChatResult', description: 'One chat.' })
 
@@ -73,6 +73,6 @@ export const readStateResult = z
     ...done,
     account_id: accountIdOut,
     chat_id: chatIdOut,
-    unread: z.boolean().meta({ description: 'How it is marked now.' }),
+    unread: z.boolean().meta({ description: 'Whether the chat is marked unread now.' }),
   })
-  .meta({ id: 'ReadStateResult', description: 'How a chat is marked.' })
+  .meta({ id: 'ReadStateResult', description: 'Read state of a chat.' })

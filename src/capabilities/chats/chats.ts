@@ -32,7 +32,7 @@ export async function requireChat(
   if (another) {
     const names = found.slice(0, 10).map(({ id }) => id)
     throw new ApiError('account_scope_required', {
-      detail: `Several accounts have this chat: name one of ${names.join(', ')} as account_id.`,
+      detail: `Several accounts have this chat. Set account_id to one of ${names.join(', ')}.`,
     })
   }
   return account

@@ -26,10 +26,10 @@ export const routes: readonly Route[] = [
     name: 'list_chats',
     method: 'GET',
     path: '/chats',
-    summary: 'Chats, newest first',
+    summary: 'List chats',
     description:
-      'From the store, without touching the platform. Filters by stage need the gate `pipeline`, filters by column ' +
-      'the gate `crm`. Without `account_id` (gate `extended`) the accounts of the workspace are merged.',
+      'Returns stored chats, newest first, without a request to the platform. Filters by stage need the gate `pipeline`, filters by column ' +
+      'the gate `crm`. Without `account_id` (gate `extended`) the list merges the chats of all accounts of the workspace.',
     scopes: ['read'],
     account: 'extended',
     effect: 'read',
@@ -39,18 +39,18 @@ export const routes: readonly Route[] = [
         cursor,
         limit: limit(100, 50),
         stage_key: filter(
-          'Only chats in this stage, a key of `GET /pipeline`. Chats that were never moved are in `new`.',
+          'Only chats in this stage: a key from `GET /pipeline`. Chats that were never moved are in `new`.',
         ),
         column_id: filter(
-          'Only chats with `column_value` in this column, an id of `GET /columns`; required with it.',
+          'Only chats with `column_value` in this column: an id from `GET /columns`. Requires `column_value`.',
         ),
         column_value: filter(
-          'What they have in the column `column_id`, which is required with it: one option, or the whole value.',
+          'Value in the column `column_id`: one option, or the whole value. Requires `column_id`.',
         ),
       })
       .refine(({ column_id, column_value }) => (column_id === undefined) === (column_value === undefined), {
         path: ['column_id'],
-        message: 'and column_value are given together',
+        message: 'and column_value must be given together',
       }),
     variant: ({ query: { stage_key, column_id } }) => ({
       scopes: ['read'],
@@ -73,9 +73,9 @@ export const routes: readonly Route[] = [
     name: 'get_chat',
     method: 'GET',
     path: '/chats/{chat_id}',
-    summary: 'One chat',
+    summary: 'Get a chat',
     description:
-      'With its participants, stage and column values. `stage_key` is null while the gate `pipeline` is closed, ' +
+      'Returns a chat with its participants, stage and column values. `stage_key` is null while the gate `pipeline` is closed, ' +
       '`columns` is empty while `crm` is.',
     scopes: ['read'],
     account: 'extended',
@@ -108,9 +108,9 @@ export const routes: readonly Route[] = [
     name: 'set_read_state',
     method: 'POST',
     path: '/chats/{chat_id}/read-state',
-    summary: 'Marks a chat read or unread',
+    summary: 'Mark a chat read or unread',
     description:
-      'The only operation that changes what is read: on the platform, where the other side may see it.',
+      'Changes the read state on the platform, where the other side may see it. No other operation changes it.',
     scopes: ['write'],
     idempotency: 'required',
     account: 'required',
@@ -122,9 +122,9 @@ export const routes: readonly Route[] = [
     body: z
       .strictObject({
         account_id: accountId,
-        unread: z.boolean().meta({ description: 'True marks it unread, false read.' }),
+        unread: z.boolean().meta({ description: 'True marks the chat unread, false read.' }),
       })
-      .meta({ id: 'ReadStateRequest', description: 'How a chat is marked.' }),
+      .meta({ id: 'ReadStateRequest', description: 'The new read state of a chat.' }),
     errors: ['chat_unavailable'],
     response: readStateResult,
     example: {

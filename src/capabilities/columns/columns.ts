@@ -118,15 +118,17 @@ export async function createColumn(
   { workspace_id, ...column }: NewColumn & { workspace_id: string },
 ): Promise<Column> {
   const { name, type, options = [] } = column
-  requireName('A column has a name', name)
+  requireName('A column needs a name', name)
   if (!columnTypes.includes(type)) {
-    throw new ApiError('invalid_request', { detail: `A column's type is one of ${columnTypes.join(', ')}.` })
+    throw new ApiError('invalid_request', {
+      detail: `The type of a column must be one of ${columnTypes.join(', ')}.`,
+    })
   }
   requireOptions(type, options)
   return app.db.transaction(async (tx) => {
     const known = await lockColumns(tx, workspace_id)
     if (known.length >= columnsMax) {
-      throw new ApiError('conflict', { detail: `A workspace has at most ${columnsMax} columns.` })
+      throw new ApiError('conflict', { detail: `A workspace can have at most ${columnsMax} columns.` })
     }
     const id = await addColumn(tx, workspace_id, column)
     const detail = { name, type, options: options.map(({ value }) => value) }
@@ -148,7 +150,7 @@ interface ColumnChange {
 /** A column's type cannot change: its values would not fit another. */
 export async function updateColumn(app: App, actor: Actor, change: ColumnChange): Promise<Column> {
   const { workspace_id, id, name, place } = change
-  if (name !== undefined) requireName('A column has a name', name)
+  if (name !== undefined) requireName('A column needs a name', name)
   return app.db.transaction(async (tx) => {
     requireKnown(await lockColumns(tx, workspace_id), id)
     await tx.run(sql`

@@ -29,7 +29,7 @@ interface ColumnRef {
 const optionsMax = 200
 const selects: readonly ColumnType[] = ['select', 'multi_select']
 const onlySelects = `Only columns of the types ${selects.join(' and ')} have options.`
-const tooMany = `A column has at most ${optionsMax} options.`
+const tooMany = `A column can have at most ${optionsMax} options.`
 
 export function requireOptions(type: ColumnType, options: readonly Option[]): void {
   if (options.length > 0 && !selects.includes(type)) {
@@ -40,12 +40,12 @@ export function requireOptions(type: ColumnType, options: readonly Option[]): vo
   const values = options.map(({ value }) => value)
   const twice = values.find((value, at) => values.indexOf(value) !== at)
   if (twice !== undefined) {
-    throw new ApiError('invalid_request', { detail: `The option ${quote(twice)} is there twice.` })
+    throw new ApiError('invalid_request', { detail: `The option ${quote(twice)} is given twice.` })
   }
 }
 
 function requireOption({ value, color }: Option): void {
-  requireName('An option is a text', value)
+  requireName('An option needs a text', value)
   if (color && !/^(#[0-9a-f]{6}|[a-z]{1,20})$/i.test(color)) {
     throw new ApiError('invalid_request', {
       detail: `${quote(color)} is not a colour: a name such as blue, or #3366ff.`,
@@ -223,7 +223,7 @@ function note(
 }
 
 function takenOption(value: string): ApiError {
-  return new ApiError('conflict', { detail: `There is an option ${quote(value)} already.` })
+  return new ApiError('conflict', { detail: `The column already has an option ${quote(value)}.` })
 }
 
 function unknownOption(value: string): ApiError {

@@ -20,58 +20,58 @@ const value = z
   .max(itemsMax, `must have at most ${itemsMax} items`)
   .pipe(z.array(z.string()))
   .meta({
-    description: 'What the chat has there from now on. Empty: nothing.',
+    description: 'The new value; an empty array clears it.',
     openapi: { type: 'array', items: { type: 'string' }, maxItems: itemsMax },
   })
 
-const column_id = uuid('The column, as `GET /columns` lists it.')
+const column_id = uuid('Id of the column, from `GET /columns`.')
 
 const column = z
   .object({
-    id: uuid('Names the column in every other operation.'),
-    name: said('What people call it.'),
-    type: z.enum(columnTypes).meta({ description: 'What kind of value it takes.' }),
+    id: uuid('Id of the column.'),
+    name: said('Name of the column.'),
+    type: z.enum(columnTypes).meta({ description: 'Type of its values.' }),
     options: z
       .array(
         z
           .object({
-            value: said('What is set.'),
+            value: said('The value.'),
             color: z
               .string()
               .nullable()
-              .meta({ description: 'How it is shown; null where nothing was chosen.' }),
+              .meta({ description: 'Colour of the option; null if none was chosen.' }),
           })
-          .meta({ id: 'ColumnOption', description: 'A value that can be chosen.' }),
+          .meta({ id: 'ColumnOption', description: 'An option of a select column.' }),
       )
-      .meta({ description: 'What can be chosen; empty where the type has no choice.' }),
+      .meta({ description: 'Options that can be set; empty for types without options.' }),
   })
   .meta({ id: 'Column', description: 'A column of the workspace.' })
 
 const cell = z
   .object({ account_id: accountIdOut, chat_id: chatIdOut, column_id, value: columnValueOut })
-  .meta({ id: 'ColumnCell', description: 'What one chat has in one column.' })
+  .meta({ id: 'ColumnCell', description: 'Value of one chat in one column.' })
 
 const columns = z
   .object({
-    columns: z.array(column).meta({ description: 'All columns, in their order.' }),
-    values: z.array(cell).meta({ description: 'What chats have in them.' }),
+    columns: z.array(column).meta({ description: 'All columns in order.' }),
+    values: z.array(cell).meta({ description: 'Values of chats in the columns.' }),
     ...pageEnd,
   })
-  .meta({ id: 'Columns', description: 'The columns, and what chats have in them.' })
+  .meta({ id: 'Columns', description: 'The columns and the values of chats in them.' })
 
 const saved = z
   .object({ ...done, account_id: accountIdOut, chat_id: chatIdOut, column_id, value: columnValueOut })
-  .meta({ id: 'SetColumnResult', description: 'What a chat has in a column now.' })
+  .meta({ id: 'SetColumnResult', description: 'The value of a chat in a column.' })
 
 export const routes: readonly Route[] = [
   route({
     name: 'get_columns',
     method: 'GET',
     path: '/columns',
-    summary: 'The columns, and what chats have in them',
+    summary: 'List columns and values',
     description:
-      'Values may have an option that was deleted since; `options` has those that can be set. Without `limit` everything ' +
-      'comes in one answer, however long; with `limit` and `cursor` it comes in pages.',
+      'Returns the columns and the values of chats in them. A value may contain an option that was deleted later; `options` lists those that can be set. Without `limit` everything ' +
+      'comes in one response; with `limit` and `cursor` it comes in pages.',
     scopes: ['read', 'write'],
     gates: ['crm'],
     account: 'optional',
@@ -102,9 +102,9 @@ export const routes: readonly Route[] = [
     name: 'set_column',
     method: 'POST',
     path: '/columns/set',
-    summary: 'Sets or clears what a chat has in a column',
+    summary: 'Set a column value',
     description:
-      'Safe to repeat; an empty `value` clears. `select`: one option. `multi_select`: options, each once. `text`: one text ' +
+      'Sets the value of a chat in a column, or clears it with an empty `value`. Safe to repeat. `select`: one option. `multi_select`: options, each once. `text`: one text ' +
       'of at most 2,000 characters. `number`: in its shortest form, such as -3 or 12.5, with at most 18 digits on each side of the point. `date`: such as 2027-01-31. ' +
       '`checkbox`: true or false. `url`: http or https.',
     scopes: ['write'],
@@ -119,10 +119,10 @@ export const routes: readonly Route[] = [
           .string()
           .min(1, 'must not be empty')
           .max(100, 'is not a column id')
-          .meta({ description: 'The column, as `GET /columns` lists it.' }),
+          .meta({ description: 'Id of the column, from `GET /columns`.' }),
         value,
       })
-      .meta({ id: 'SetColumnRequest', description: 'A chat, a column, and what goes there.' }),
+      .meta({ id: 'SetColumnRequest', description: 'A chat, a column and the new value.' }),
     errors: ['invalid_column_value', 'chat_not_found', 'column_not_found'],
     response: saved,
     example: {

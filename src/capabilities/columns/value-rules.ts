@@ -42,7 +42,7 @@ function notAnOption(value: string, options: readonly string[]): string {
 const rules: Record<Exclude<ColumnType, 'select' | 'multi_select'>, (text: string) => string | undefined> = {
   text: (text) =>
     isBlank(text) || lengthOf(text) > textMax
-      ? `must be a text of 1 to ${textMax} characters; an empty array clears`
+      ? `must be a text of 1 to ${textMax} characters; an empty array clears the value`
       : undefined,
   number: (text) =>
     isCanonical(text)
@@ -54,7 +54,7 @@ const rules: Record<Exclude<ColumnType, 'select' | 'multi_select'>, (text: strin
   url: (text) =>
     isWebAddress(text)
       ? undefined
-      : `must be an address that begins with http:// or https://, of at most ${urlMax} characters`,
+      : `must be a URL that begins with http:// or https://, of at most ${urlMax} characters`,
 }
 
 /** Each number has one form, so that equal values are equal texts: no exponent, no plus, no superfluous zeros. */

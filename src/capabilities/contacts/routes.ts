@@ -7,14 +7,14 @@ import { listContacts, readContactPaging } from './contact-pages.ts'
 const contact = z
   .object({
     account_id: accountIdOut,
-    provider_id: said('Who it is on the platform.'),
-    name: said('The name as the platform tells it.'),
-    username: z.string().nullable().meta({ description: 'Without @; null where there is none.' }),
+    provider_id: said('Id of the person on the platform.'),
+    name: said('Name on the platform.'),
+    username: z.string().nullable().meta({ description: 'Username without @; null if there is none.' }),
   })
-  .meta({ id: 'Contact', description: 'A person whom an account knows.' })
+  .meta({ id: 'Contact', description: 'A contact of an account.' })
 
 const contactPage = z
-  .object({ contacts: z.array(contact).meta({ description: 'By name.' }), ...pageEnd })
+  .object({ contacts: z.array(contact).meta({ description: 'Contacts, sorted by name.' }), ...pageEnd })
   .meta({ id: 'ContactPage', description: 'A page of contacts.' })
 
 export const routes: readonly Route[] = [
@@ -22,9 +22,9 @@ export const routes: readonly Route[] = [
     name: 'list_contacts',
     method: 'GET',
     path: '/contacts',
-    summary: 'The people the accounts know, by name',
+    summary: 'List contacts',
     description:
-      'From the store; the platform is not asked. `q` finds names with a word that begins with it.',
+      'Returns stored contacts by name, without a request to the platform. `q` matches the beginning of any word of a name.',
     scopes: ['read'],
     gates: ['crm'],
     account: 'optional',
@@ -35,7 +35,7 @@ export const routes: readonly Route[] = [
       limit: limit(200, 100),
       q: text(200)
         .optional()
-        .meta({ description: 'Names with a word that begins with it. Case and accents do not matter.' }),
+        .meta({ description: 'Beginning of any word of the name. Case and accents do not matter.' }),
     }),
     check: (app, caller, { query }) => readContactPaging(app, caller, query),
     errors: ['invalid_cursor'],

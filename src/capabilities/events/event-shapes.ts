@@ -19,43 +19,46 @@ const where = { account_id: accountIdOut, chat_id: chatIdOut }
 
 const aboutMessage = z
   .object({ ...where, message: messageOut })
-  .meta({ id: 'MessageEventData', description: 'The message as it is now, and where.' })
+  .meta({ id: 'MessageEventData', description: 'The message as it is now, its chat and its account.' })
 
 const aboutDeletion = z
   .object({
     ...where,
-    message_ids: z.array(messageIdOut).meta({ description: 'Which messages are gone.' }),
+    message_ids: z.array(messageIdOut).meta({ description: 'Ids of the deleted messages.' }),
   })
   .meta({
     id: 'DeletionEventData',
-    description: 'Which messages were deleted, and where. Their texts are gone.',
+    description: 'The deleted messages, their chat and their account. Their texts are no longer stored.',
   })
 
 const aboutMove = z
   .object({
     ...where,
-    from_stage_key: stageKeyOut.meta({ description: 'The stage it was in.' }),
-    to_stage_key: stageKeyOut.meta({ description: 'The stage it is in.' }),
+    from_stage_key: stageKeyOut.meta({ description: 'The previous stage.' }),
+    to_stage_key: stageKeyOut.meta({ description: 'The new stage.' }),
     actor: z
       .object({
-        type: z.enum(['key', 'user', 'cli', 'system']).meta({ description: 'What kind of actor it was.' }),
-        id: said('Which one.'),
+        type: z.enum(['key', 'user', 'cli', 'system']).meta({ description: 'Kind of actor.' }),
+        id: said('Id of the actor.'),
       })
-      .meta({ id: 'EventActor', description: 'Who did it.' }),
+      .meta({ id: 'EventActor', description: 'Who moved the chat.' }),
   })
-  .meta({ id: 'MoveEventData', description: 'Which chat moved, from where to where, and who moved it.' })
+  .meta({ id: 'MoveEventData', description: 'The chat, its previous and new stage, and who moved it.' })
 
 const aboutReply = z
   .object({
-    campaign_id: uuid('The campaign.'),
-    recipient_id: uuid('Its recipient.'),
+    campaign_id: uuid('Id of the campaign.'),
+    recipient_id: uuid('Id of the recipient.'),
     ...where,
     message_id: messageIdOut,
-    step: count('The step that was answered; 0 is the first message.'),
-    variant: count('The variant of that step.'),
+    step: count('The step that the reply answers; 0 is the first message.'),
+    variant: count('Index of the variant of that step.'),
     opted_out: z.boolean().meta({ description: 'Whether the reply asks to stop.' }),
   })
-  .meta({ id: 'ReplyEventData', description: 'Who replied to which message of which campaign.' })
+  .meta({
+    id: 'ReplyEventData',
+    description: 'The recipient, the campaign and the step that the reply answers.',
+  })
 
 function event<T extends EventType, D extends z.ZodType>(
   id: string,
@@ -64,13 +67,13 @@ function event<T extends EventType, D extends z.ZodType>(
 ) {
   return z
     .object({
-      id: said('`evt_…`; the same however often it is delivered.'),
-      type: z.literal(type).meta({ description: 'What happened.' }),
-      api_version: said('The version of this document.'),
-      workspace_id: uuid('The workspace it happened in.'),
-      sequence: count('Its place among the events of the workspace. There are no gaps.'),
+      id: said('`evt_…`; the same in every delivery of the event.'),
+      type: z.literal(type).meta({ description: 'Type of the event.' }),
+      api_version: said('Version of the API.'),
+      workspace_id: uuid('The workspace of the event.'),
+      sequence: count('Position among the events of the workspace, without gaps.'),
       occurred_at: moment('When it happened.'),
-      created_at: moment('When it got its place.'),
+      created_at: moment('When it got its sequence.'),
       data,
     })
     .meta({ id, description })
@@ -80,7 +83,7 @@ function event<T extends EventType, D extends z.ZodType>(
 const events = {
   'message.received': event('MessageReceivedEvent', 'message.received', {
     data: aboutMessage,
-    description: 'Somebody wrote to an account.',
+    description: 'An account received a message.',
   }),
   'message.edited': event('MessageEditedEvent', 'message.edited', {
     data: aboutMessage,
@@ -92,7 +95,7 @@ const events = {
   }),
   'pipeline.moved': event('PipelineMovedEvent', 'pipeline.moved', {
     data: aboutMove,
-    description: 'A chat changed its stage.',
+    description: 'A chat moved to another stage.',
   }),
   'campaign.replied': event('CampaignRepliedEvent', 'campaign.replied', {
     data: aboutReply,
@@ -106,7 +109,7 @@ export const eventOut = z
   .discriminatedUnion('type', eventTypes.map((type) => events[type]) as [EventShape, ...EventShape[]])
   .meta({
     id: 'Event',
-    description: 'Something that happened in the workspace. `type` says what, and so what `data` is.',
+    description: 'An event of the workspace. `type` decides the shape of `data`.',
     discriminator: {
       propertyName: 'type',
       mapping: Object.fromEntries(

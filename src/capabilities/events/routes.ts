@@ -12,10 +12,10 @@ const isSequence = (value: string) => /^(0|[1-9][0-9]{0,14})$/.test(value)
 
 const after = z
   .string()
-  .refine(isSequence, { message: 'must be a sequence, such as 0 or 41' })
+  .refine(isSequence, { message: 'must be the sequence of an event, such as 0 or 41' })
   .optional()
   .meta({
-    description: 'The `sequence` of the last event you have.',
+    description: '`sequence` of the last event that you have processed.',
     openapi: { type: 'integer', minimum: 0, default: 0 },
   })
 
@@ -29,7 +29,7 @@ const wait = z
   .transform(Number)
   .default(0)
   .meta({
-    description: 'How many seconds to wait for an event where there is none yet.',
+    description: 'Seconds to wait for an event if there is none yet.',
     openapi: { type: 'integer', minimum: 0, maximum: waitSecondsMax, default: 0 },
   })
 
@@ -38,7 +38,7 @@ function readPlace({ after, cursor }: { after?: string | undefined; cursor?: str
   if (cursor === undefined) return after ?? '0'
   if (!isSequence(cursor)) throw new ApiError('invalid_cursor')
   if (after === undefined || after === cursor) return cursor
-  throw new ApiError('invalid_request', { detail: 'Give after or cursor, not both: they mean the same.' })
+  throw new ApiError('invalid_request', { detail: 'Give either after or cursor, not both.' })
 }
 
 export const routes: readonly Route[] = [
@@ -46,11 +46,11 @@ export const routes: readonly Route[] = [
     name: 'list_events',
     method: 'GET',
     path: '/events',
-    summary: 'What happened, in order',
+    summary: 'List events',
     description:
-      'The events that webhooks carry, for 30 days. `sequence` has no gaps within a workspace: ask again with ' +
-      '`after` set to the last one you have, and you miss nothing. With `wait` it answers when there is something, or ' +
-      'when the time is up; at most 3 such requests at a time for a key, and 20 for a workspace.',
+      'Returns the events of the last 30 days in order, the same that webhooks deliver. `sequence` has no gaps within a workspace: repeat the request with ' +
+      '`after` set to the last one you have processed, and you miss nothing. With `wait` it responds when there is an event or ' +
+      'when the time is up; a key can have 3 such requests at a time, a workspace 20.',
     scopes: ['read'],
     effect: 'read',
     query: z.object({ after, cursor, limit: limit(1000, 100), wait }),
@@ -58,7 +58,7 @@ export const routes: readonly Route[] = [
     errors: ['invalid_cursor'],
     response: z
       .object({
-        events: z.array(eventOut).meta({ description: 'In their order, oldest first.' }),
+        events: z.array(eventOut).meta({ description: 'Events, oldest first.' }),
         ...pageEnd,
       })
       .meta({ id: 'EventPage', description: 'A page of events.' }),

@@ -58,7 +58,7 @@ async function takePlace(
 
 function tooMany(whose: string, most: number, { seconds }: TakenPlaces): ApiError {
   return new ApiError('rate_limited', {
-    detail: `${most} requests of ${whose} wait for events already. Wait for one of them, or ask without wait.`,
+    detail: `${most} requests of ${whose} are already waiting for events. Wait for one of them, or leave out wait.`,
     // Most end long before they expire.
     retry_after: Math.max(1, Math.min(5, seconds)),
   })

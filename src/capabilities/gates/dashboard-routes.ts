@@ -9,17 +9,17 @@ import { listAllowedNamed, listGates, setAllowed, setGates } from './gates.ts'
 
 /** What each gate switches, in a sentence for the operator who decides. */
 const descriptions: Readonly<Record<Gate, string>> = {
-  rest: 'The REST API as a whole. While it is off, every key is refused; the dashboard goes on.',
-  crm: 'Contacts, and the columns that a team keeps about its chats.',
-  pipeline: 'The pipeline: its stages, and moving chats between them.',
-  analytics: 'Figures about messages, chats and the pipeline.',
-  start_chat: 'Writing first to somebody who has not written to the account.',
-  campaigns: 'Campaigns as a whole: without it they cannot even be read.',
-  scoped_routing: 'Creating and cancelling campaigns, whose recipients are bound to the accounts they name.',
+  rest: 'The whole REST API. While it is off, every key is refused; the dashboard still works.',
+  crm: 'Contacts and the columns that a team keeps about its chats.',
+  pipeline: 'The pipeline: stages, and moving chats between them.',
+  analytics: 'Statistics about messages and campaigns.',
+  start_chat: 'Writing first to people who have not written to the account.',
+  campaigns: 'All of campaigns, including reading them.',
+  scoped_routing: 'Creating and cancelling campaigns whose recipients each name their account.',
   campaign_mutation: 'Creating, cancelling, pausing and resuming campaigns.',
-  branching: 'Campaigns whose next step depends on what a person did.',
+  branching: 'Campaigns whose next step depends on what the recipient did.',
   read_receipts: 'Campaigns whose next step depends on whether a message was read.',
-  broadcast: 'One message to everybody in a stage or with a value in a column.',
+  broadcast: 'One message to everyone in a stage or with a column value.',
   extended: 'Extras: all accounts at once, phone numbers, a first text when a chat is started.',
   mcp_send: 'Agents may ask to send messages. Each needs an approval.',
   mcp_pipeline: 'Agents may ask to move chats in the pipeline. Each move needs an approval.',
@@ -31,8 +31,8 @@ const needs = { scopes: [], operator: true } as const
 const gateOut = z.object({
   name: z.enum(gates),
   enabled: z.boolean(),
-  changed_at: momentOrNull('When it was last switched; null: never.'),
-  description: said('What it opens.'),
+  changed_at: momentOrNull('When it last changed; null if never.'),
+  description: said('What the gate opens.'),
 })
 const gate = {
   name: 'rest',
@@ -42,7 +42,7 @@ const gate = {
 }
 
 const entriesOut = z.array(
-  z.object({ id: uuid('The user or the workspace.'), label: said('Its e-mail address or name.') }),
+  z.object({ id: uuid('Id of the user or the workspace.'), label: said('E-mail address or name.') }),
 )
 const id = '0199a1f0-0000-7000-8000-000000000002'
 
@@ -52,7 +52,7 @@ export const ownRoutes: readonly Route[] = [
     name: 'list_gates',
     method: 'GET',
     path: '/gates',
-    summary: 'Every gate and its state',
+    summary: 'List gates',
     effect: 'read',
     response: z.object({ gates: z.array(gateOut) }),
     example: { response: { gates: [gate] } },
@@ -63,7 +63,7 @@ export const ownRoutes: readonly Route[] = [
     name: 'set_gate',
     method: 'POST',
     path: '/gates/{name}',
-    summary: 'Opens or closes a gate',
+    summary: 'Open or close a gate',
     effect: 'admin',
     params: z.strictObject({ name: z.string() }),
     body: z.strictObject({ enabled: z.boolean() }),
@@ -83,7 +83,7 @@ export const ownRoutes: readonly Route[] = [
     name: 'list_allowlists',
     method: 'GET',
     path: '/allowlists',
-    summary: 'Who may use campaigns',
+    summary: 'List the campaign allowlists',
     effect: 'read',
     response: z.object({ campaign_user: entriesOut, campaign_workspace: entriesOut }),
     example: { response: { campaign_user: [{ id, label: 'ana@acme.example' }], campaign_workspace: [] } },
@@ -94,7 +94,7 @@ export const ownRoutes: readonly Route[] = [
     name: 'set_allowlist',
     method: 'POST',
     path: '/allowlists/{list}',
-    summary: 'Puts a user or a workspace on an allowlist, or takes it off',
+    summary: 'Add to or remove from an allowlist',
     effect: 'admin',
     params: z.strictObject({ list: z.enum(allowlists) }),
     malformed: 'not_found',

@@ -156,7 +156,7 @@ export async function readDispatch(db: Db): Promise<DispatchStatus> {
 export async function dispatchWithout(app: App, actor: Actor, worker_id: string): Promise<void> {
   const forgiven = isUuid(worker_id) && (await forgiveWorker(app.db, worker_id))
   if (!forgiven) {
-    throw new ApiError('not_found', { detail: `The worker ${quote(worker_id)} is not waited for.` })
+    throw new ApiError('not_found', { detail: `Parley is not waiting for the worker ${quote(worker_id)}.` })
   }
   await app.db.transaction((tx) => record(app, tx, actor, { action: 'dispatch.without', target: worker_id }))
 }

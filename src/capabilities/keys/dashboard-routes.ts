@@ -24,16 +24,16 @@ const key = {
 }
 
 const keyOut = z.object({
-  id: uuid('The key.'),
-  name: said('What people call it.'),
-  prefix: said('How it begins, so that it can be recognised.'),
+  id: uuid('Id of the key.'),
+  name: said('Name of the key.'),
+  prefix: said('First characters of the key.'),
   scopes: z.array(z.enum(scopes)),
-  mcp_only: z.boolean().meta({ description: 'Whether the REST API refuses it.' }),
-  user: z.object({ id: uuid('Whose key it is.'), email: said('Their e-mail address.') }),
-  created_at: moment('When it was made.'),
-  expires_at: momentOrNull('When it stops working by itself; null: never.'),
-  revoked_at: momentOrNull('Since when it is refused; null where it is not.'),
-  last_used_at: momentOrNull('Its last use, to the minute; null where it was never used.'),
+  mcp_only: z.boolean().meta({ description: 'Whether the key works for MCP only.' }),
+  user: z.object({ id: uuid('Owner of the key.'), email: said('E-mail address of the owner.') }),
+  created_at: moment('When the key was created.'),
+  expires_at: momentOrNull('When the key expires; null if never.'),
+  revoked_at: momentOrNull('When the key was revoked; null if it was not.'),
+  last_used_at: momentOrNull('Last use, to the minute; null if never used.'),
 })
 
 const needs = { scopes: [], role: 'member' } as const
@@ -44,7 +44,7 @@ export const workspaceRoutes: readonly Route[] = [
     name: 'list_keys',
     method: 'GET',
     path: '/keys',
-    summary: 'The keys that one may see, newest first',
+    summary: 'List keys',
     effect: 'read',
     response: z.object({ keys: z.array(keyOut) }),
     example: { response: { keys: [key] } },
@@ -55,7 +55,7 @@ export const workspaceRoutes: readonly Route[] = [
     name: 'create_key',
     method: 'POST',
     path: '/keys',
-    summary: 'Makes a key, which is shown once',
+    summary: 'Create a key',
     effect: 'admin',
     statuses: [201],
     body: z.strictObject({
@@ -67,7 +67,7 @@ export const workspaceRoutes: readonly Route[] = [
     errors: ['conflict'],
     response: z.object({
       key: keyOut,
-      secret: said('The key itself. It is not kept, so it is shown this once.'),
+      secret: said('The key itself. Parley stores only its hash, so this is the only time it is shown.'),
     }),
     example: {
       body: { name: 'crm sync', scopes: ['read'] },
@@ -88,7 +88,7 @@ export const workspaceRoutes: readonly Route[] = [
     name: 'revoke_key',
     method: 'POST',
     path: '/keys/{key_id}/revoke',
-    summary: 'Refuses a key from now on',
+    summary: 'Revoke a key',
     effect: 'admin',
     params: z.strictObject({ key_id: z.string() }),
     errors: ['not_found'],
@@ -113,7 +113,7 @@ function requireOwnScopes(caller: Caller, wanted: readonly string[]): void {
   const beyond = wanted.filter((scope) => !caller.scopes.some((own) => own === scope))
   if (beyond.length > 0) {
     throw new ApiError('missing_scope', {
-      detail: `You may not do this yourself, so no key of yours may: ${beyond.join(', ')}.`,
+      detail: `Your role does not include these scopes, so your keys cannot have them: ${beyond.join(', ')}.`,
     })
   }
 }

@@ -42,7 +42,7 @@ const fields = sql`id, workspace_id, user_id, name, prefix, scopes, mcp_only, cr
 export async function createKey(app: App, actor: Actor, wanted: NewKey): Promise<Key & { key: string }> {
   const { workspace_id, user_id, name, expires_at = null, mcp_only = false } = wanted
   const granted = requireScopes(wanted.scopes)
-  requireName('A key has a name', name)
+  requireName('A key needs a name', name)
   await requireWorkspace(app.db, workspace_id)
   const user = await requireUser(app.db, user_id)
   const { key, prefix, hash } = makeKey()
@@ -56,7 +56,7 @@ export async function createKey(app: App, actor: Actor, wanted: NewKey): Promise
         and (expires_at is null or expires_at > domain_now())`)
     if (live >= liveKeysMax) {
       throw new ApiError('conflict', {
-        detail: `A workspace has at most ${liveKeysMax} live keys. Revoke one first.`,
+        detail: `A workspace can have at most ${liveKeysMax} live keys. Revoke one first.`,
       })
     }
     const row = await tx.one<Key>(sql`
@@ -164,7 +164,7 @@ function requireScopes(wanted: readonly string[]): readonly Scope[] {
   const unknown = wanted.filter((scope) => !scopes.some((known) => known === scope))
   if (unknown.length > 0 || wanted.length === 0) {
     throw new ApiError('invalid_request', {
-      detail: `Scopes are any of ${scopes.join(', ')}${unknown[0] ? `, not ${quote(unknown[0])}` : ''}.`,
+      detail: `The scopes are ${scopes.join(', ')}${unknown[0] ? `; ${quote(unknown[0])} is not one` : ''}.`,
     })
   }
   return scopes.filter((scope) => wanted.includes(scope))

@@ -6,45 +6,45 @@ import { describeCaller } from './me.ts'
 
 const account = z
   .object({
-    id: said('Names the account in every other operation.'),
-    provider: said('The platform it is on.'),
-    type: z.literal('MESSAGING').meta({ description: 'What kind of account it is.' }),
-    name: said('What its owner calls it.'),
-    status: said('READY: it may be used.'),
+    id: said('Id of the account.'),
+    provider: said('Platform of the account.'),
+    type: z.literal('MESSAGING').meta({ description: 'Kind of account.' }),
+    name: said('Name of the account.'),
+    status: said('`READY` if the account can be used.'),
   })
-  .meta({ id: 'Account', description: 'A messaging account of the workspace that may be used.' })
+  .meta({ id: 'Account', description: 'A messaging account that the key can use.' })
 
 const me = z
   .object({
-    workspace_id: uuid('The workspace the key belongs to.'),
+    workspace_id: uuid('Id of the workspace of the key.'),
     workspace: z
-      .object({ id: uuid('Its id.'), name: said('Its name.') })
-      .meta({ id: 'Workspace', description: 'A tenant: everything a key can see is inside of one.' }),
+      .object({ id: uuid('Id of the workspace.'), name: said('Name of the workspace.') })
+      .meta({ id: 'Workspace', description: 'A tenant. A key sees nothing outside its workspace.' }),
     key: z
       .object({
-        name: said('What it was called when it was made.'),
-        prefix: said('Its first characters, by which people tell keys apart.'),
-        scopes: z.array(z.enum(scopes)).meta({ description: 'What it may do.' }),
+        name: said('Name of the key.'),
+        prefix: said('First characters of the key.'),
+        scopes: z.array(z.enum(scopes)).meta({ description: 'Scopes of the key.' }),
       })
       .meta({ id: 'Key', description: 'The API key of this request.' }),
-    accounts: z.array(account).meta({ description: 'The accounts it may use.' }),
+    accounts: z.array(account).meta({ description: 'Accounts that the key can use.' }),
     capabilities: z
       .record(z.string(), z.boolean())
-      .meta({ description: 'For every operation by its name: whether this key may perform it right now.' }),
-    contract_version: said('The version of this document.'),
+      .meta({ description: 'For every operation id: whether this key can perform it now.' }),
+    contract_version: said('Version of the API.'),
   })
-  .meta({ id: 'Me', description: 'Who a key is.' })
+  .meta({ id: 'Me', description: 'A key, its workspace, its accounts and what it can do.' })
 
 export const routes: readonly Route[] = [
   route({
     name: 'get_me',
     method: 'GET',
     path: '/me',
-    summary: 'Who this key is',
+    summary: 'Get the current key',
     description:
-      'The workspace, the key with its scopes, the accounts it may use, and for every operation whether ' +
-      'gates, scopes and allowlists let this key perform it right now. What acts on a platform is false while ' +
-      'nothing can be sent: sending is switched off, or no worker may write down what it sends.',
+      'Returns the workspace, the key with its scopes, the accounts it can use, and for every operation whether ' +
+      'gates, scopes and allowlists allow it now. Operations that act on a platform are false while ' +
+      'nothing can be sent: sending is switched off, or no worker can write its journal.',
     scopes: ['read'],
     effect: 'read',
     response: me,

@@ -10,30 +10,30 @@ const textMax = 4096
 
 const messagePage = z
   .object({
-    messages: z.array(messageOut).meta({ description: 'Oldest first within the page.' }),
+    messages: z.array(messageOut).meta({ description: 'Messages, oldest first within the page.' }),
     source: z
       .enum(['store', 'platform'])
-      .meta({ description: '`platform` where some of them had to be fetched just now.' }),
+      .meta({ description: '`platform` if some messages were fetched from the platform for this request.' }),
     next_before: z
       .string()
       .nullable()
       .meta({
         description:
-          'Give it as `before` for the next older page; null at the end. A plain time, unless one millisecond has more ' +
-          'messages than a page holds: then its digits below the millisecond say where to go on.',
+          'Pass it as `before` to get the next older page; null at the end. A plain time, unless one millisecond has more ' +
+          'messages than a page: then its digits below the millisecond mark the position.',
         openapi: { type: ['string', 'null'], format: 'date-time' },
       }),
-    has_more: z.boolean().meta({ description: 'Whether there are older ones.' }),
+    has_more: z.boolean().meta({ description: 'Whether there are older messages.' }),
   })
   .meta({ id: 'MessagePage', description: 'A page of messages of one chat.' })
 
 const sent = z
   .object({
     ...done,
-    operation_id: uuid('Its row in the ledger.'),
+    operation_id: uuid('Id of the operation in the ledger.'),
     account_id: accountIdOut,
     chat_id: chatIdOut,
-    message_id: said('The number that the platform gave it.'),
+    message_id: said('Id of the message on the platform.'),
     timestamp: moment('When the platform accepted it.'),
   })
   .meta({ id: 'SentMessage', description: 'A message that the platform accepted.' })
@@ -51,10 +51,10 @@ export const routes: readonly Route[] = [
     name: 'list_messages',
     method: 'GET',
     path: '/chats/{chat_id}/messages',
-    summary: 'Messages of one chat',
+    summary: 'List messages',
     description:
-      'Oldest first within the page; `next_before` leads to the next older page. Reading marks nothing read. What ' +
-      'the store does not hold yet is fetched from the platform (`source: "platform"`) and kept.',
+      'Returns the messages of a chat, oldest first within the page; `next_before` leads to the next older page. Reading marks nothing as read. Messages that ' +
+      'are not stored yet are fetched from the platform (`source: "platform"`) and stored.',
     scopes: ['read'],
     account: 'extended',
     effect: 'read',
@@ -101,11 +101,11 @@ export const routes: readonly Route[] = [
     name: 'send_message',
     method: 'POST',
     path: '/messages',
-    summary: 'Sends one message to a chat',
+    summary: 'Send a message',
     description:
-      'Text as JSON, or a form with exactly one file in `attachments` (at most 26,214,400 bytes) and `text` as its ' +
-      'caption. 200 means that the platform accepted it. An outcome nobody can know is 503 `outcome_ambiguous` and is ' +
-      'never sent again under this key; when the platform shows the message later, a repeat answers 200.',
+      'Sends a text as JSON, or a form with exactly one file in `attachments` (at most 26,214,400 bytes) and `text` as its ' +
+      'caption. 200 means that the platform accepted it. An unknown outcome is 503 `outcome_ambiguous`; the message is ' +
+      'never sent again under this key, and once the platform shows it, a repeat returns 200.',
     scopes: ['send'],
     idempotency: 'required',
     account: 'extended',
@@ -119,9 +119,9 @@ export const routes: readonly Route[] = [
       .strictObject({
         account_id: scopedAccountId,
         chat_id: chatId,
-        text: text(textMax).meta({ description: 'What is sent.' }),
+        text: text(textMax).meta({ description: 'The text to send.' }),
       })
-      .meta({ id: 'SendMessageRequest', description: 'A text for one chat.' }),
+      .meta({ id: 'SendMessageRequest', description: 'A text message.' }),
     form: z
       .strictObject({
         account_id: scopedAccountId,
@@ -134,12 +134,12 @@ export const routes: readonly Route[] = [
           .transform((value) => (isBlank(value) ? '' : value))
           .default('')
           .meta({
-            description: 'The caption. Blank: none.',
+            description: 'The caption; blank for none.',
             openapi: { type: 'string', maxLength: textMax, default: '' },
           }),
         attachment: formFile,
       })
-      .meta({ description: 'One file for one chat, with a caption.' }),
+      .meta({ description: 'A file with an optional caption.' }),
     errors: [
       'chat_unavailable',
       'blocked_by_person',

@@ -10,14 +10,13 @@ export const ownRoutes: readonly Route[] = [
     name: 'begin_oidc_setup',
     method: 'POST',
     path: '/setup/oidc',
-    summary:
-      'Leads to the identity provider, and links whoever signs in there to the user of the set-up link',
+    summary: 'Link a user to the identity provider',
     effect: 'admin',
     body: z.strictObject({
       token: z.string().min(1, 'is required').max(200, 'is not the token of a set-up link'),
     }),
     errors: ['not_found', 'provider_unavailable'],
-    response: z.object({ location: said('Where the browser goes next.') }),
+    response: z.object({ location: said('Address to which the browser is redirected.') }),
     example: {
       body: { token: 'aB3dE5…' },
       response: { location: 'https://id.example.com/authorize?client_id=parley' },

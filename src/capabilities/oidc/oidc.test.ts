@@ -236,7 +236,7 @@ describe('GET /dashboard/oidc/callback', () => {
     const before = await countRows()
     expect(await signInAt('nobody')).toMatchObject({
       ...refused,
-      body: { error: expect.stringContaining('Nobody here is linked to this account at Acme ID') },
+      body: { error: expect.stringContaining('No user of this instance is linked to this Acme ID account') },
     })
     const email = (await newUser()).email
     const known = await signInAt('nobody', { lies: { claims: { email, email_verified: true } } })
@@ -410,7 +410,7 @@ describe('GET /dashboard/oidc/callback', () => {
       const back = await visit(`/dashboard/oidc/callback?${query}`, { cookies: begun.cookies })
       expect(back).toMatchObject({
         ...unavailable,
-        body: { error: 'Acme ID does not answer. Sign in with e-mail and password, or try again later.' },
+        body: { error: 'Acme ID does not respond. Sign in with e-mail and password, or try again later.' },
       })
       expect(await visit('/dashboard/oidc/start', {}, fresh)).toMatchObject(unavailable)
       expect(
@@ -508,7 +508,7 @@ describe('a set-up link', () => {
     const token = await tokenFor(user.id)
     expect(await follow(token, sub)).toMatchObject({
       ...refused,
-      body: { error: expect.stringContaining('belongs to another user') },
+      body: { error: expect.stringContaining('linked to another user') },
     })
     expect(await identitiesOf(user.id)).toEqual([])
     expect(await follow(token, newId())).toMatchObject({ status: 302 })

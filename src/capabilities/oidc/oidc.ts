@@ -13,18 +13,18 @@ import { readReturnTo } from './return-to.ts'
 
 /** Why a sign-in is refused: a code for the sign-in page and a sentence for other clients. */
 const refusals = {
-  failed: ['sign_in_refused', (label) => `Signing in with ${label} did not work. Please try again.`],
+  failed: ['sign_in_refused', (label) => `Signing in with ${label} failed. Please try again.`],
   unknown: [
     'sign_in_refused',
     (label) =>
-      `Nobody here is linked to this account at ${label} yet. Ask an admin of your workspace for a set-up link.`,
+      `No user of this instance is linked to this ${label} account yet. Ask an admin of your workspace for a set-up link.`,
   ],
-  taken: ['sign_in_refused', (label) => `This account at ${label} belongs to another user here.`],
+  taken: ['sign_in_refused', (label) => `This ${label} account is linked to another user of this instance.`],
   link: ['sign_in_refused', () => 'This set-up link has been used or has expired. Ask for a new one.'],
   disabled: ['sign_in_refused', () => 'This user is disabled. Ask an operator of this instance.'],
   unavailable: [
     'provider_unavailable',
-    (label) => `${label} does not answer. Sign in with e-mail and password, or try again later.`,
+    (label) => `${label} does not respond. Sign in with e-mail and password, or try again later.`,
   ],
 } as const satisfies Record<string, readonly [ErrorCode, (label: string) => string]>
 
@@ -141,6 +141,6 @@ function refused(
   { error, reason, return_to }: { error: unknown; reason: Reason; return_to: string },
 ): OidcRefusal {
   const { message, code } = error as Error & { code?: string }
-  app.log.warn({ reason, code, problem: message }, 'signing in with the identity provider did not work')
+  app.log.warn({ reason, code, problem: message }, 'signing in with the identity provider failed')
   return new OidcRefusal(config, reason, return_to)
 }

@@ -60,17 +60,17 @@ describe('GET /operations/{operation_id}', () => {
 
   test.each<[RegExp, Row]>([
     [/Nothing was sent yet/, { state: 'queued' }],
-    [/its answer is awaited/, { state: 'submitting' }],
+    [/waits for the answer of the platform/, { state: 'submitting' }],
     [/proved it later/, { state: 'completed', reconciled: true }],
-    [/refused it for good \(blocked_by_person\)/, { state: 'refused', detail: 'blocked_by_person' }],
+    [/refused it permanently \(blocked_by_person\)/, { state: 'refused', detail: 'blocked_by_person' }],
     [
-      /Nothing was sent \(flood_wait\)\. The same request may be made again/,
+      /Nothing was sent \(flood_wait\)\. You can repeat the request/,
       { state: 'released', detail: 'flood_wait' },
     ],
-    [/did not answer in time.*It is not sent again.*watched/, { state: 'ambiguous', reason: 'timeout' }],
-    [/ended or fell silent/, { state: 'ambiguous', reason: 'lease' }],
+    [/did not answer in time.*does not send it again.*watches/, { state: 'ambiguous', reason: 'timeout' }],
+    [/stopped before it stored the outcome/, { state: 'ambiguous', reason: 'lease' }],
     [/restored from an older copy/, { state: 'ambiguous', reason: 'restored' }],
-    [/noted it as not sent/, { state: 'ambiguous', reason: 'unknown', closed_as: 'not_sent' }],
+    [/recorded it as not sent/, { state: 'ambiguous', reason: 'unknown', closed_as: 'not_sent' }],
   ])('200 says what is known: %s', async (sentence, row) => {
     const { body } = await look(await operation(row))
     expect(body.operation).toMatchObject({ state: row.state, detail: expect.stringMatching(sentence) })

@@ -39,7 +39,7 @@ export async function closeOperation(
     if (!noted || !known) {
       if (!known) throw notFound('operation', id)
       throw new ApiError('conflict', {
-        detail: `The operation is ${known.state}: only an ambiguous one needs a person's word.`,
+        detail: `The operation is ${known.state}. Only ambiguous operations can be closed by a person.`,
       })
     }
     const { workspace_id } = known
@@ -82,7 +82,7 @@ export async function describeOperation(
       crossed_at, finished_at, reconciled, reason, detail as cause, closed_as, effect,
       reply_body ->> 'message' as message, reply_body ->> 'changed' = 'false' as unchanged, coalesce(reply_body ->> 'message_id', proof_message_id::text) as message_id
     from operations where workspace_id = ${workspace_id} and (id = ${id} or public_id = ${id})`)
-  if (!row) throw new ApiError('not_found', { detail: 'There is no such operation in this workspace.' })
+  if (!row) throw new ApiError('not_found', { detail: 'This workspace has no such operation.' })
   const { cause, closed_as, effect, message, unchanged, ...shown } = row
   const done = routes.find(({ name }) => name === row.kind)?.done
   return { ...shown, detail: effect === 'local' ? localSentence(row, done) : sentenceOn(row) }
@@ -98,9 +98,9 @@ interface Ending {
 }
 
 /** A local change commits together with its row, so such a row is always completed. */
-function localSentence({ message, unchanged }: Ending, done = 'It was done.'): string {
-  const what = message ?? (unchanged ? 'It was already in that state, so nothing changed.' : done)
-  return `${what} Nothing was sent by this request.`
+function localSentence({ message, unchanged }: Ending, done = 'The change was made.'): string {
+  const what = message ?? (unchanged ? 'Nothing changed: it already was in that state.' : done)
+  return `${what} This request sent nothing.`
 }
 
 function sentenceOn({
@@ -112,39 +112,39 @@ function sentenceOn({
 }: Pick<LedgerRow & Ending, 'state' | 'reason' | 'cause' | 'closed_as' | 'reconciled'>): string {
   switch (state) {
     case 'queued':
-      return 'It waits for the worker that drives the account. Nothing was sent yet.'
+      return 'Waiting for the worker of the account. Nothing was sent yet.'
     case 'submitting':
-      return 'It is being submitted: its answer is awaited.'
+      return 'The worker is submitting it and waits for the answer of the platform.'
     case 'completed':
       return reconciled
-        ? 'The platform accepted it. Its answer was lost, and a message that carries our random id proved it later.'
+        ? 'The platform accepted it. Its answer was lost; a message with the random id of this operation proved it later.'
         : 'The platform accepted it.'
     case 'refused':
-      return `The platform refused it for good (${cause ?? reason}). Nothing was sent.`
+      return `The platform refused it permanently (${cause ?? reason}). Nothing was sent.`
     case 'released':
-      return `Nothing was sent (${cause ?? reason}). The same request may be made again.`
+      return `Nothing was sent (${cause ?? reason}). You can repeat the request.`
     case 'ambiguous':
       return `${unknownBecause(reason)} ${closed_as ? noteOf(closed_as) : watched}`
   }
 }
 
 const watched =
-  "It is not sent again. The platform's updates and history are watched for its random id; an operator may note what happened."
+  "Parley does not send it again. It watches the platform's updates and history for the random id; an operator can record what happened."
 
 function noteOf(closed_as: ClosedAs): string {
   const what = closed_as === 'sent' ? 'sent' : 'not sent'
-  return `It is not sent again. A person has noted it as ${what}.`
+  return `Parley does not send it again. A person recorded it as ${what}.`
 }
 
 function unknownBecause(reason: string | null): string {
   switch (reason) {
     case 'timeout':
-      return 'The platform did not answer in time, so nobody can know whether it was accepted.'
+      return 'The platform did not answer in time, so it is unknown whether the platform accepted it.'
     case 'lease':
-      return 'The process that submitted it ended or fell silent before it could say what became of it.'
+      return 'The worker that submitted it stopped before it stored the outcome.'
     case 'restored':
-      return 'The database was restored from an older copy, and a journal knows that it may have been submitted.'
+      return 'The database was restored from an older copy, and a journal shows that the worker may have submitted it.'
     default:
-      return 'The connection broke before the answer came, or what the platform answered does not tell whether it was accepted.'
+      return 'The connection broke before the answer, or the answer does not say whether the platform accepted it.'
   }
 }

@@ -9,40 +9,40 @@ const textOrNull = (description: string) => z.string().nullable().meta({ descrip
 
 const operation = z
   .object({
-    id: uuid('The id that `X-Operation-Id` and `operation_id` named.'),
-    kind: said('What was to be done, such as `send_message`.'),
+    id: uuid('Id of the operation, as in `X-Operation-Id` and `operation_id`.'),
+    kind: said('Kind of operation, such as `send_message`.'),
     state: z
       .enum(states)
-      .meta({ description: 'How far it has come. `ambiguous`: nobody can know whether it happened.' }),
-    account_id: textOrNull('The account it acts through; null for what changes only our database.'),
-    chat_id: textOrNull('The chat it is about; null where there is none yet.'),
-    created_at: moment('When it was first asked for.'),
-    crossed_at: momentOrNull('When it was last about to be submitted; null where it never was.'),
-    finished_at: momentOrNull('When it came to its present end; null while it is under way.'),
-    reconciled: z.boolean().meta({ description: 'True where a message of the platform proved it later.' }),
-    reason: textOrNull('Why it ended as it did, as one word.'),
-    detail: said('What is known and what is being done about it, as a sentence.'),
-    message_id: textOrNull('The message it became.'),
+      .meta({ description: 'State of the operation. `ambiguous`: the outcome is unknown.' }),
+    account_id: textOrNull('The account; null for changes in the database only.'),
+    chat_id: textOrNull('The chat; null if there is none yet.'),
+    created_at: moment('When it was first requested.'),
+    crossed_at: momentOrNull('When the worker was last about to submit it; null if never.'),
+    finished_at: momentOrNull('When it reached its current final state; null before.'),
+    reconciled: z
+      .boolean()
+      .meta({ description: 'Whether a message found on the platform later proved the outcome.' }),
+    reason: textOrNull('Reason for the state, as one word.'),
+    detail: said('What is known and what Parley does next, as a sentence.'),
+    message_id: textOrNull('Id of the sent message.'),
   })
-  .meta({ id: 'Operation', description: 'One row of the ledger.' })
+  .meta({ id: 'Operation', description: 'An operation in the ledger.' })
 
 export const routes: readonly Route[] = [
   route({
     name: 'get_operation',
     method: 'GET',
     path: '/operations/{operation_id}',
-    summary: 'What became of an operation',
+    summary: 'Get an operation',
     description:
-      'One row of the ledger, by the id that `X-Operation-Id` and `operation_id` name. `detail` says what is known and ' +
-      'what is being done about it. An `ambiguous` operation is never sent again by itself.',
+      'Returns an operation of the ledger by the id in `X-Operation-Id` or `operation_id`. `detail` says what is known and ' +
+      'what Parley does next. Parley never sends an `ambiguous` operation again.',
     scopes: ['read'],
     effect: 'read',
-    params: z.strictObject({ operation_id: uuid('The id of the operation.') }),
+    params: z.strictObject({ operation_id: uuid('Id of the operation.') }),
     malformed: 'not_found',
     errors: ['not_found'],
-    response: z
-      .object({ operation })
-      .meta({ id: 'OperationAnswer', description: 'What is known of an operation.' }),
+    response: z.object({ operation }).meta({ id: 'OperationAnswer', description: 'One operation.' }),
     example: {
       params: { operation_id: '019a7e6e-7c1a-7b55-9f53-0d6a1f0c7a11' },
       response: {

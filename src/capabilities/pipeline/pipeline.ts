@@ -126,17 +126,17 @@ export async function createStage(
   if (!/^[a-z0-9][a-z0-9_-]{0,63}$/.test(key)) {
     throw new ApiError('invalid_request', {
       detail:
-        'A stage has a key of 1 to 64 lower-case letters, digits, dashes and underscores, such as in-talks.',
+        'A stage needs a key of 1 to 64 lower-case letters, digits, dashes and underscores, such as in-talks.',
     })
   }
-  requireName('A stage has a label', label)
+  requireName('A stage needs a label', label)
   return app.db.transaction(async (tx) => {
     const known = await lockStages(tx, workspace_id)
     if (known.some((other) => other.key === key)) {
-      throw new ApiError('conflict', { detail: `There is a stage ${quote(key)} already.` })
+      throw new ApiError('conflict', { detail: `This workspace already has a stage ${quote(key)}.` })
     }
     if (known.length >= stagesMax) {
-      throw new ApiError('conflict', { detail: `A workspace has at most ${stagesMax} stages.` })
+      throw new ApiError('conflict', { detail: `A workspace can have at most ${stagesMax} stages.` })
     }
     await addStages(tx, workspace_id, [stage])
     const { terminal = false, hidden = false } = stage
@@ -158,7 +158,7 @@ interface StageChange {
 
 export async function updateStage(app: App, actor: Actor, change: StageChange): Promise<Stage> {
   const { workspace_id, key, label, terminal, hidden, place } = change
-  if (label !== undefined) requireName('A stage has a label', label)
+  if (label !== undefined) requireName('A stage needs a label', label)
   if (key === defaultStage.key && hidden) {
     throw new ApiError('conflict', { detail: 'The stage "new" cannot be hidden.' })
   }

@@ -9,28 +9,28 @@ const stage_key = z
   .string()
   .min(1, 'must not be empty')
   .max(64, 'must have at most 64 characters')
-  .meta({ description: 'The key of the stage, as `GET /pipeline` lists it.' })
+  .meta({ description: 'Key of the stage, from `GET /pipeline`.' })
 
 const stage = z
   .object({
-    key: said('Names the stage in every other operation.'),
-    label: said('What people call it.'),
-    terminal: z.boolean().meta({ description: 'A chat that is here has come to its end.' }),
-    hidden: z.boolean().meta({ description: 'No chat can be moved here any more.' }),
+    key: said('Key of the stage.'),
+    label: said('Label of the stage.'),
+    terminal: z.boolean().meta({ description: 'Whether this is a final stage.' }),
+    hidden: z.boolean().meta({ description: 'Whether the stage is hidden: no chat can be moved to it.' }),
   })
-  .meta({ id: 'Stage', description: 'A stage that chats move through.' })
+  .meta({ id: 'Stage', description: 'A stage of the pipeline.' })
 
 const placement = z
   .object({ account_id: accountIdOut, chat_id: chatIdOut, stage_key: stageKeyOut })
-  .meta({ id: 'Placement', description: 'Which stage a chat was moved to.' })
+  .meta({ id: 'Placement', description: 'A chat and its stage.' })
 
 const pipeline = z
   .object({
-    stages: z.array(stage).meta({ description: 'All stages, in their order.' }),
-    placements: z.array(placement).meta({ description: 'The chats that were ever moved.' }),
+    stages: z.array(stage).meta({ description: 'All stages in order.' }),
+    placements: z.array(placement).meta({ description: 'Stages of all chats that were ever moved.' }),
     ...pageEnd,
   })
-  .meta({ id: 'Pipeline', description: 'The stages, and which chat is in which.' })
+  .meta({ id: 'Pipeline', description: 'The stages and the chats in them.' })
 
 const moved = z
   .object({
@@ -38,18 +38,18 @@ const moved = z
     account_id: accountIdOut,
     chat_id: chatIdOut,
     stage_key: stageKeyOut,
-    changed: z.boolean().meta({ description: 'False where the chat was there already.' }),
+    changed: z.boolean().meta({ description: 'False if the chat already was in this stage.' }),
   })
-  .meta({ id: 'MoveResult', description: 'Where a chat is now.' })
+  .meta({ id: 'MoveResult', description: 'The stage of a chat.' })
 
 export const routes: readonly Route[] = [
   route({
     name: 'get_pipeline',
     method: 'GET',
     path: '/pipeline',
-    summary: 'The stages, and which chat is in which',
+    summary: 'Get the pipeline',
     description:
-      'A chat without a placement is in the stage `new`. Without `limit` everything comes in one answer, however long; ' +
+      'Returns the stages and the chats in them. A chat without a placement is in the stage `new`. Without `limit` everything comes in one response; ' +
       'with `limit` and `cursor` it comes in pages.',
     scopes: ['read', 'write'],
     gates: ['pipeline'],
@@ -79,17 +79,17 @@ export const routes: readonly Route[] = [
     name: 'move_chat',
     method: 'POST',
     path: '/pipeline/move',
-    summary: 'Puts a chat into a stage',
+    summary: 'Move a chat to a stage',
     description:
-      'Safe to repeat: a chat that is there already stays, and `changed` is false. A real change is told in the event ' +
-      '`pipeline.moved`, with the stage before and who moved it.',
+      'Safe to repeat: if the chat already is in the stage, `changed` is false. A move that changes the stage emits ' +
+      '`pipeline.moved` with the previous stage and who moved the chat.',
     scopes: ['write'],
     gates: ['pipeline'],
     account: 'extended',
     effect: 'local',
     body: z
       .strictObject({ account_id: scopedAccountId, chat_id: chatId, stage_key })
-      .meta({ id: 'MoveRequest', description: 'A chat and the stage it goes to.' }),
+      .meta({ id: 'MoveRequest', description: 'A chat and its new stage.' }),
     errors: ['invalid_stage', 'chat_not_found'],
     response: moved,
     example: {
@@ -105,7 +105,7 @@ export const routes: readonly Route[] = [
     },
     handle: async (_, tx, { caller, accounts, body }) => {
       const { changed, ...placement } = await moveChat(tx, caller, accounts, body)
-      const message = changed ? 'The chat was moved.' : 'The chat was there already.'
+      const message = changed ? 'The chat was moved.' : 'The chat already was in this stage.'
       return ok({ ok: true, message, ...placement, changed })
     },
   }),

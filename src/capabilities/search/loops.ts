@@ -32,7 +32,7 @@ function countLag(app: App): void {
   sharedMetric(app.metrics, name, () => {
     return new Gauge({
       name,
-      help: 'Messages that are not in the search index yet. No more than 100,000 are counted.',
+      help: 'Messages that are not in the search index yet. Counts at most 100,000.',
       registers: [app.metrics],
       async collect() {
         this.remove()

@@ -16,11 +16,12 @@ export function readWords({
 }): Words {
   const { all, none } = query === undefined ? { all: [], none: [] } : parseQuery(query)
   if (query !== undefined && all.length === 0) {
-    throw refusal('query must have a word to look for: it has only exclusions or punctuation.')
+    throw refusal('query must contain a word to search for, not only exclusions or punctuation.')
   }
   const any = keywords.map((keyword) => {
     const phrases = parseQuery(keyword.replaceAll(/["“”„«»-]/gu, ' ')).all
-    if (phrases.length === 0) throw refusal(`keywords has no word in ${quote(keyword)}.`)
+    if (phrases.length === 0)
+      throw refusal(`keywords contains ${quote(keyword)}, which has no word to search for.`)
     return phrases
   })
   if ([...all, ...none, ...any.flat()].flat().length > wordsMax) {
@@ -33,7 +34,8 @@ export function readWords({
 export function readNames(people: readonly string[]): string {
   const names = people.map((name) => {
     const phrases = prefixPhrases(name)
-    if (phrases.length === 0) throw refusal(`people has no word in ${quote(name)}.`)
+    if (phrases.length === 0)
+      throw refusal(`people contains ${quote(name)}, which has no word to search for.`)
     return `(${phrases.map((phrase) => toTsquery(phrase)).join(' & ')})`
   })
   return names.join(' | ')

@@ -11,7 +11,7 @@ const limit = z
   })
   .default(50)
   .meta({
-    description: 'How many matches a page has at most.',
+    description: 'Maximum number of matches per page.',
     openapi: { type: 'integer', minimum: 1, maximum: 100, default: 50 },
   })
 
@@ -25,7 +25,7 @@ const some = (description: string) =>
     .optional()
     .transform((given) => (given?.length === 0 ? undefined : given))
     .meta({
-      description: `${description} An empty list means not given.`,
+      description: `${description} An empty list counts as not given.`,
       openapi: {
         type: 'array',
         items: { type: 'string', minLength: 1, maxLength: 100 },
@@ -40,41 +40,41 @@ export const routes: readonly Route[] = [
     name: 'search_messages',
     method: 'POST',
     path: '/search',
-    summary: 'Messages that are stored, newest first',
+    summary: 'Search messages',
     description:
-      '`query`: all words, in any order; `"a phrase"`; `-not` this word or phrase; the last word may be the beginning ' +
-      'of a longer one. Case and accents do not matter. Text without spaces between words, as in Chinese or Thai, is ' +
-      'found by any part of it. `people`: any of the names, as names of chats or of who wrote it. `keywords`: any of ' +
-      'them. `time_after` includes its moment, `time_before` does not. All of those that are given must hold, and ' +
-      'at least one must be given. `match_count` is exact up to 1,000; beyond that `match_count_capped` is true. ' +
-      '`completeness` tells how much of the history the store has.',
+      'Searches stored messages, newest first. `query`: all words, in any order; `"a phrase"`; `-not` this word or phrase; the last word may be the beginning ' +
+      'of a longer one. Case and accents do not matter. Text without spaces between words, as in Chinese or Thai, matches ' +
+      'by any part. `people`: any of these names, as name of the chat or of the author. `keywords`: any of ' +
+      'these words. `time_after` is inclusive, `time_before` exclusive. A message must meet all given conditions, and ' +
+      'at least one is required. `match_count` is exact up to 1,000; beyond that `match_count_capped` is true. ' +
+      '`completeness` says how much of the history is stored.',
     scopes: ['read'],
     account: 'optional',
     effect: 'read',
     body: z
       .strictObject({
-        query: text(1000)
-          .optional()
-          .meta({ description: 'Words, `"a phrase"`, `-not`; the last word may be the beginning of one.' }),
+        query: text(1000).optional().meta({
+          description: 'Words, `"a phrase"`, `-not`; the last word may be the beginning of a longer one.',
+        }),
         account_id: accountId.optional(),
         chat_id: chatId.optional(),
         limit,
         cursor,
-        people: some('Names of chats or of who wrote it; any of them.'),
+        people: some('Names of chats or authors; any of them.'),
         keywords: some('Words; any of them.'),
-        time_after: time.optional().meta({ description: 'From this moment on.' }),
-        time_before: time.optional().meta({ description: 'Until before this moment.' }),
+        time_after: time.optional().meta({ description: 'Only messages at or after this time.' }),
+        time_before: time.optional().meta({ description: 'Only messages before this time.' }),
         account_types: z
           .enum(['messaging', 'email', 'all'], 'must be messaging, email or all')
           .default('all')
-          .meta({ description: 'No account here is a mailbox: `email` matches nothing.' }),
+          .meta({ description: '`email` matches nothing: no account is a mailbox.' }),
       })
       .refine((body) => conditions.some((name) => body[name] !== undefined), {
         message: `must have at least one of ${conditions.join(', ')}`,
       })
       .meta({
         id: 'SearchRequest',
-        description: 'What to look for. All that is given must hold, and something must be given.',
+        description: 'Search conditions. A message must meet all of them; at least one is required.',
         not: {
           properties: {
             ...{ query: false, time_after: false, time_before: false },

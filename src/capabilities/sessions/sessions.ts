@@ -26,7 +26,7 @@ interface OwnWorkspace {
   readonly role: Role
 }
 
-interface Described {
+interface SessionDescription {
   readonly user: OwnUser
   readonly session: { readonly id: string; readonly created_at: Date; readonly expires_at: Date }
   readonly workspaces: readonly (OwnWorkspace & { readonly scopes: readonly Scope[] })[]
@@ -34,10 +34,10 @@ interface Described {
   readonly version: string
 }
 
-export async function describeSession(app: App, { user_id, via }: UserCaller): Promise<Described> {
+export async function describeSession(app: App, { user_id, via }: UserCaller): Promise<SessionDescription> {
   const [user, session, workspaces] = await Promise.all([
     describeUser(app.db, user_id),
-    app.db.one<Described['session']>(
+    app.db.one<SessionDescription['session']>(
       sql`select id, created_at, expires_at from sessions where id = ${via.id}`,
     ),
     app.db.rows<OwnWorkspace>(sql`

@@ -4,42 +4,45 @@ import { roles, scopes } from '../../contract.ts'
 import { moment, said, uuid } from '../../lib/wire.ts'
 
 export const ownUser = z.object({
-  id: uuid('The user.'),
-  email: said('The address they sign in with.'),
-  name: said('What others call them; empty until they say.'),
-  operator: z.boolean().meta({ description: 'Whether they may change what holds for the whole instance.' }),
-  time_zone: z.string().nullable().meta({ description: "Such as Europe/Berlin. Null: the browser's." }),
-  has_password: z.boolean().meta({ description: 'Whether they can sign in with a password.' }),
+  id: uuid('Id of the user.'),
+  email: said('E-mail address for signing in.'),
+  name: said('Name of the user; may be empty.'),
+  operator: z.boolean().meta({ description: 'Whether the user is an operator of the instance.' }),
+  time_zone: z
+    .string()
+    .nullable()
+    .meta({ description: 'Time zone, such as Europe/Berlin; null for that of the browser.' }),
+  has_password: z.boolean().meta({ description: 'Whether the user can sign in with a password.' }),
 })
 
 export const provider = z
   .object({ label: said('What people call it.') })
   .nullable()
-  .meta({ description: 'The identity provider that one can sign in with, where there is one.' })
+  .meta({ description: 'The identity provider for signing in, if there is one.' })
 
 export const session = z.object({
-  id: uuid('The session.'),
+  id: uuid('Id of the session.'),
   created_at: moment('When it began.'),
-  expires_at: moment('When it ends, however busy it is.'),
+  expires_at: moment('When it ends at the latest.'),
 })
 
 export const listedSession = session.extend({
-  last_seen_at: moment('Its last request, to the minute.'),
-  user_agent: said('What the browser says it is.'),
-  current: z.boolean().meta({ description: 'Whether this request belongs to it.' }),
+  last_seen_at: moment('Time of its last request, to the minute.'),
+  user_agent: said('Browser, as it names itself.'),
+  current: z.boolean().meta({ description: 'Whether it is the session of this request.' }),
   identity: z.object({ issuer: said('`local`, or the identity provider.') }),
 })
 
 export const ownWorkspace = z.object({
-  id: uuid('The workspace.'),
+  id: uuid('Id of the workspace.'),
   name: said('What people call it.'),
-  role: z.enum(roles).meta({ description: 'What the user is there.' }),
+  role: z.enum(roles).meta({ description: 'Role of the user.' }),
   scopes: z
     .array(z.enum(scopes))
-    .meta({ description: 'What they may do there, and the most that a key of theirs may.' }),
+    .meta({ description: 'Scopes of the user, and the most that their keys can have.' }),
 })
 
-export const done = z.object({ ok: z.literal(true), message: said('What has happened.') })
+export const done = z.object({ ok: z.literal(true), message: said('Result as a sentence.') })
 
 export const examples = {
   user: {

@@ -71,7 +71,7 @@ export async function countAttempts(app: App, attempts: readonly Taking[]): Prom
   const { allowed, retry_after } = await app.limits.takeAll(attempts)
   if (allowed) return
   throw new ApiError('rate_limited', {
-    detail: 'Too many attempts to sign in. Wait as long as Retry-After says.',
+    detail: 'Too many sign-in attempts. Retry after the seconds in Retry-After.',
     retry_after,
   })
 }

@@ -20,7 +20,7 @@ export function toEntry(kind: Kind, given: string): Entry | string {
   if (kind === 'phone') {
     const value = listedDigits(text)
     return value === undefined
-      ? `${quote(given)} is not a phone number: 7 to 15 digits that begin with the country's code.`
+      ? `${quote(given)} is not a phone number: 7 to 15 digits, beginning with the country code.`
       : { kind, value }
   }
   const parsed = parseIdentifier(text)

@@ -47,7 +47,7 @@ function* readColumns(names: readonly string[], { line, cells }: CsvRow): Genera
     empty = false
     yield toFound(line, name as Kind, value)
   }
-  if (empty) yield { line, reason: `It has no ${kinds.join(', no ')}.` }
+  if (empty) yield { line, reason: `The row has no ${kinds.join(', no ')}.` }
 }
 
 function toFound(line: number, kind: Kind, value: string): FoundEntry | SkippedRow {

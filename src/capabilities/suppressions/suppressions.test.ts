@@ -187,14 +187,14 @@ describe('the list as a file', () => {
     expect(await importText(text, workspace_id)).toEqual({
       added: 5,
       skipped: [
-        { line: 3, reason: 'It is on the list already.' },
+        { line: 3, reason: 'Already on the list.' },
         { line: 5, reason: expect.stringContaining('"x" is not a username') },
         { line: 6, reason: expect.stringContaining('"12" is not a phone number') },
         { line: 7, reason: expect.stringContaining('"0" is not a platform id') },
-        { line: 8, reason: 'It has no platform_id, no username, no phone.' },
-        { line: 9, reason: 'It is on line 2 already.' },
-        { line: 11, reason: 'It is on line 4 already.' },
-        { line: 11, reason: 'It is on line 4 already.' },
+        { line: 8, reason: 'The row has no platform_id, no username, no phone.' },
+        { line: 9, reason: 'Duplicate of line 2.' },
+        { line: 11, reason: 'Duplicate of line 4.' },
+        { line: 11, reason: 'Duplicate of line 4.' },
         // Without the country's code it would be nobody's number.
         { line: 12, reason: expect.stringContaining('is not a phone number') },
       ],
@@ -222,9 +222,7 @@ describe('the list as a file', () => {
     const again = await importText(text, to.workspace_id)
     expect(again.added).toBe(0)
     expect(again.skipped).toHaveLength(2_500)
-    expect(new Set(again.skipped.map(({ reason }) => reason))).toEqual(
-      new Set(['It is on the list already.']),
-    )
+    expect(new Set(again.skipped.map(({ reason }) => reason))).toEqual(new Set(['Already on the list.']))
     const bad = await importText('kind,value\nemail,a@b.example\nphone,\n', to.workspace_id)
     expect(bad).toMatchObject({ added: 0, skipped: [{ line: 2 }, { line: 3 }] })
   })
@@ -234,7 +232,7 @@ describe('the list as a file', () => {
     await expect(importText('')).rejects.toThrow('must name the columns')
     const before = (await list()).length
     await expect(importText('username\nhal_of_it\n"the rest\nida_of_it\n')).rejects.toThrow(
-      'line 3 never ends',
+      'line 3 is never closed',
     )
     expect(await list()).toHaveLength(before)
     for (const given of [{}, { username: 'a_b_c', phone: '+491701234567' }]) {

@@ -125,7 +125,7 @@ function requireEntry(given: GivenEntry): Entry {
   const [kind, another] = named
   if (kind === undefined || another !== undefined) {
     throw new ApiError('invalid_request', {
-      detail: 'Name exactly one of platform_id, username and phone.',
+      detail: 'Give exactly one of platform_id, username and phone.',
       missing: 'identity',
     })
   }
@@ -240,7 +240,7 @@ export async function importSuppressions(
       batch = []
       if (skipped.length > skippedMax) {
         throw new ApiError('invalid_request', {
-          detail: `More than ${skippedMax} rows add nothing. Nothing was imported.`,
+          detail: `More than ${skippedMax} rows are invalid or already on the list. Nothing was imported.`,
         })
       }
     }
@@ -285,12 +285,12 @@ async function findSkipped(
     const name = `${entry.kind} ${entry.value}`
     const before = lines.get(name) ?? null
     if (before === line && !stored.has(name)) stored.add(name)
-    else skipped.push({ line, reason: before === null ? onTheList : `It is on line ${before} already.` })
+    else skipped.push({ line, reason: before === null ? onTheList : `Duplicate of line ${before}.` })
   }
   return skipped
 }
 
-const onTheList = 'It is on the list already.'
+const onTheList = 'Already on the list.'
 
 /** A message from the other side of a private chat. */
 interface IncomingMessage {

@@ -26,16 +26,16 @@ const setup = {
 }
 
 const memberOut = z.object({
-  user_id: uuid('The user.'),
-  email: said('Their e-mail address.'),
-  name: said('What they call themselves; may be empty.'),
+  user_id: uuid('Id of the user.'),
+  email: said('E-mail address of the user.'),
+  name: said('Name of the user; may be empty.'),
   role: z.enum(roles),
-  joined_at: moment('Since when.'),
-  last_seen_at: momentOrNull('When they last used the dashboard; null: never.'),
+  joined_at: moment('When the user joined.'),
+  last_seen_at: momentOrNull('When the user last used the dashboard; null if never.'),
 })
 const setupOut = z.object({
-  setup_link: said('Shown this once. Whoever has it chooses how this user signs in.'),
-  expires_at: moment('Until when it is good.'),
+  setup_link: said('The link, shown only now. Anyone who has it can choose how this user signs in.'),
+  expires_at: moment('When the link expires.'),
 })
 const memberParams = z.strictObject({ user_id: z.string() })
 const admins = { scopes: [], role: 'admin' } as const
@@ -46,7 +46,7 @@ export const workspaceRoutes: readonly Route[] = [
     name: 'list_members',
     method: 'GET',
     path: '/members',
-    summary: 'Who belongs to the workspace, longest first',
+    summary: 'List members',
     effect: 'read',
     response: z.object({ members: z.array(memberOut) }),
     example: { response: { members: [member] } },
@@ -57,7 +57,7 @@ export const workspaceRoutes: readonly Route[] = [
     name: 'add_member',
     method: 'POST',
     path: '/members',
-    summary: 'Adds somebody by e-mail address',
+    summary: 'Add a member',
     effect: 'admin',
     statuses: [201],
     body: z.strictObject({ email: z.string(), role: z.enum(roles) }),
@@ -68,7 +68,7 @@ export const workspaceRoutes: readonly Route[] = [
       response: { member, setup_link: setup.setup_link },
     },
     handle: async (app, { caller, body }) => {
-      if (body.role !== 'member') requireOwner(caller, 'give somebody a role above member') // guard: roles are for owners
+      if (body.role !== 'member') requireOwner(caller, 'give a role above member') // guard: roles are for owners
       const { workspace_id } = caller
       await requireAddLimit(app, workspace_id)
       const { id: user_id } = await createUser(app, actorOf(caller), { workspace_id, ...body })
@@ -86,7 +86,7 @@ export const workspaceRoutes: readonly Route[] = [
     name: 'set_member_role',
     method: 'PATCH',
     path: '/members/{user_id}',
-    summary: 'Gives a member another role',
+    summary: 'Change the role of a member',
     effect: 'admin',
     params: memberParams,
     body: z.strictObject({ role: z.enum(roles) }),
@@ -102,7 +102,7 @@ export const workspaceRoutes: readonly Route[] = [
     name: 'remove_member',
     method: 'DELETE',
     path: '/members/{user_id}',
-    summary: 'Ends a membership, also of the caller',
+    summary: 'Remove a member',
     effect: 'admin',
     params: memberParams,
     errors: ['not_found', 'conflict', 'missing_role'],
@@ -123,7 +123,7 @@ export const workspaceRoutes: readonly Route[] = [
     name: 'make_member_setup_link',
     method: 'POST',
     path: '/members/{user_id}/setup-link',
-    summary: 'A set-up link for a member who cannot sign in yet',
+    summary: 'Create a set-up link for a member',
     effect: 'admin',
     params: memberParams,
     errors: ['not_found', 'conflict', 'missing_role'],
@@ -133,7 +133,7 @@ export const workspaceRoutes: readonly Route[] = [
       const { email } = await requireManageable(app, caller, params)
       if (!(await mayLink(app.db, keyOf(caller, params)))) {
         throw new ApiError('conflict', {
-          detail: `The user ${email} can sign in already, or belongs to more than this workspace. Only an operator of this instance can make a link for them.`,
+          detail: `The user ${email} can already sign in, or belongs to another workspace too. Only an operator of this instance can create a link for them.`,
         })
       }
       return ok(await makeSetupLink(app, actorOf(caller), params.user_id))
@@ -143,15 +143,15 @@ export const workspaceRoutes: readonly Route[] = [
 
 const operators = { scopes: [], operator: true } as const
 const userOut = z.object({
-  id: uuid('The user.'),
-  email: said('Their e-mail address.'),
-  name: said('What they call themselves; may be empty.'),
-  time_zone: z.string().nullable().meta({ description: "Null: the browser's." }),
-  has_password: z.boolean().meta({ description: 'Whether they can sign in with a password.' }),
-  operator: z.boolean().meta({ description: 'Whether they may change what holds for the whole instance.' }),
-  created_at: moment('When they were made.'),
-  disabled_at: momentOrNull('Since when they may not sign in; null where they may.'),
-  memberships: z.array(z.object({ workspace_id: uuid('A workspace of theirs.'), role: z.enum(roles) })),
+  id: uuid('Id of the user.'),
+  email: said('E-mail address of the user.'),
+  name: said('Name of the user; may be empty.'),
+  time_zone: z.string().nullable().meta({ description: 'Time zone; null for that of the browser.' }),
+  has_password: z.boolean().meta({ description: 'Whether the user can sign in with a password.' }),
+  operator: z.boolean().meta({ description: 'Whether the user is an operator of the instance.' }),
+  created_at: moment('When the user was created.'),
+  disabled_at: momentOrNull('When the user was disabled; null if not.'),
+  memberships: z.array(z.object({ workspace_id: uuid('A workspace of the user.'), role: z.enum(roles) })),
 })
 const user = {
   id: user_id,
@@ -171,7 +171,7 @@ export const ownRoutes: readonly Route[] = [
     name: 'list_users',
     method: 'GET',
     path: '/users',
-    summary: 'Every user of this instance, oldest first',
+    summary: 'List users',
     effect: 'read',
     response: z.object({ users: z.array(userOut) }),
     example: { response: { users: [user] } },
@@ -182,7 +182,7 @@ export const ownRoutes: readonly Route[] = [
     name: 'make_user_setup_link',
     method: 'POST',
     path: '/users/{user_id}/setup-link',
-    summary: 'A set-up link for any user, such as one who has lost a password',
+    summary: 'Create a set-up link for a user',
     effect: 'admin',
     params: memberParams,
     errors: ['not_found'],
@@ -223,7 +223,7 @@ async function requireAddLimit(app: App, workspace_id: string): Promise<void> {
   const { allowed, retry_after } = await app.limits.take(`add_member:${workspace_id}`, addRule)
   if (!allowed) {
     throw new ApiError('rate_limited', {
-      detail: `This workspace has added ${addRule.limit} members in the last hour. Wait as long as Retry-After says.`,
+      detail: `This workspace has added ${addRule.limit} members in the last hour. Retry after the seconds in Retry-After.`,
       retry_after,
     })
   }

@@ -72,7 +72,7 @@ describe('POST /members', () => {
     expect(JSON.stringify(await auditOf(user_id))).not.toContain('new@')
     expect(await askDashboard(service, 'POST', at('/members'), { cookie: owner, body })).toMatchObject({
       status: 409,
-      body: { code: 'conflict', error: 'new@acme.example is a member of this workspace already.' },
+      body: { code: 'conflict', error: 'new@acme.example is already a member of this workspace.' },
     })
   })
 

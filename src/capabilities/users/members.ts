@@ -110,7 +110,7 @@ async function requireOtherOwner(app: App, tx: Tx, { workspace_id, user_id }: Me
     where m.workspace_id = ${workspace_id} and m.role = 'owner' and m.ended_at is null`)
   if (last) {
     throw new ApiError('conflict', {
-      detail: 'A workspace keeps at least one owner who can sign in. Make another member an owner first.',
+      detail: 'A workspace needs at least one owner who can sign in. Make another member an owner first.',
     })
   }
 }

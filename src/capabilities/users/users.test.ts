@@ -34,7 +34,7 @@ describe('a user', () => {
     const again = await make('bo@ACME.example', { workspace_id: other.workspace_id, role: 'admin' })
     expect(again.id).toBe(bo.id)
     expect(again.memberships).toHaveLength(2)
-    await expect(make('BO@acme.example')).rejects.toThrow('is a member of this workspace already')
+    await expect(make('BO@acme.example')).rejects.toThrow('is already a member of this workspace')
   })
 
   test('is made once, however often at the same time', async () => {

@@ -54,7 +54,7 @@ export async function createUser(app: App, actor: Actor, fields: NewUser): Promi
         set role = excluded.role, ended_at = null, created_at = domain_now()
         where memberships.ended_at is not null`)
     if (joined === 0) {
-      throw new ApiError('conflict', { detail: `${email} is a member of this workspace already.` })
+      throw new ApiError('conflict', { detail: `${email} is already a member of this workspace.` })
     }
     // An earlier link would now give its holder access to this workspace too.
     await endSetupLinks(tx, user.id) // guard: links from before a further workspace
@@ -83,7 +83,7 @@ async function setFirstPassword(
   if (kept) {
     throw new ApiError('conflict', {
       detail:
-        'This user has a password already, which only they can change. A set-up link lets them choose a new one.',
+        'This user already has a password, which only they can change. Create a set-up link to let them choose a new one.',
     })
   }
   await setPassword(app, tx, actor, given)
@@ -165,7 +165,7 @@ export async function consumeSetupLink(tx: Tx, token: string): Promise<string> {
 
 function linkNotFound(): ApiError {
   return new ApiError('not_found', {
-    detail: 'This set-up link is not known, or it has been used or has expired. Ask for a new one.',
+    detail: 'This set-up link is unknown, used or expired. Ask for a new one.',
   })
 }
 
@@ -206,7 +206,7 @@ export async function updateUser(
 ): Promise<User> {
   await requireUser(app.db, id)
   if (email !== undefined) requireEmail(email)
-  if (name) requireName('A user has a name', name)
+  if (name) requireName('A user needs a name', name)
   if (time_zone && !(await isTimezone(app.db, time_zone))) {
     throw new ApiError('invalid_request', {
       detail: `${quote(time_zone)} is not an IANA time zone, such as Europe/Berlin.`,
@@ -237,7 +237,7 @@ export async function updateUser(
 }
 
 function emailTaken(email: string): ApiError {
-  return new ApiError('conflict', { detail: `Another user has the address ${quote(email)}.` })
+  return new ApiError('conflict', { detail: `Another user already has the address ${quote(email)}.` })
 }
 
 /** Disabling ends the user's sessions for good and suspends their keys, on every process within a second. */

@@ -5,7 +5,7 @@ import { openSecret, signatureHeaders } from '../../lib/webhook-signatures.ts'
 import { type CallOutcome, type HttpCaller, isSuccess } from './call.ts'
 import { bodyOf } from './deliveries.ts'
 import {
-  type Attempted,
+  type AttemptResult,
   claimEndpoints,
   type DueDelivery,
   type EndpointState,
@@ -202,7 +202,10 @@ export class Deliverer {
       headers = signatureHeaders({ id: delivery.event_id, timestamp, body }, this.#secretsOf(state))
     } catch (err) {
       // The secret was sealed with another PARLEY_SECRET. Nothing is sent without a signature.
-      this.#app.log.error({ err, webhook_id: state.webhook_id }, 'the secret of a webhook cannot be opened')
+      this.#app.log.error(
+        { err, webhook_id: state.webhook_id },
+        'the secret of a webhook cannot be decrypted',
+      )
       return { status: null, error: 'unsigned', ms: 0, response: null, retry_after: null }
     }
     return this.#caller.post({ url: state.url, headers, body }, this.#cut.signal)
@@ -220,7 +223,7 @@ export class Deliverer {
         await this.#recorder.add(ended)
         return
       } catch (err) {
-        this.#app.log.error({ err, tries }, 'attempts of webhooks could not be recorded')
+        this.#app.log.error({ err, tries }, 'the worker could not store webhook attempts')
         await this.#app.sources.sleep(Math.min(retryMs.first * 2 ** tries, retryMs.most))
       }
     }
@@ -230,7 +233,7 @@ export class Deliverer {
     const now = this.#app.sources.now()
     const attempts = ended.map((each) => attemptedOf(each, now))
     for (const { id, ...rest } of await recordAttempts(this.#app, this.#owner, attempts)) {
-      this.#app.log.warn({ webhook_id: id, ...rest }, 'a webhook was made inactive by its failures')
+      this.#app.log.warn({ webhook_id: id, ...rest }, 'a webhook was deactivated after too many failures')
     }
     return ended.map(() => true)
   }
@@ -242,7 +245,7 @@ export class Deliverer {
     const held = [...this.#endpoints.keys()]
     // No other process may take them while attempts run, and the last renewal may be a third of the lease ago.
     const renewed = renewLeases(db, this.#owner, held) // guard: leases of endpoints at a stop
-    await renewed.catch((err) => log.warn({ err }, 'the leases of webhooks could not be renewed'))
+    await renewed.catch((err) => log.warn({ err }, 'the worker could not renew its webhook leases'))
     const all = () => Promise.all(this.#attempts)
     await Promise.race([all(), sources.sleep(stopMsMax)]) // guard: attempts may end at a stop
     this.#cut.abort() // guard: attempts cut off at a stop
@@ -264,7 +267,10 @@ interface EndedCall {
   readonly startedAt: number
 }
 
-function attemptedOf({ state, delivery, outcome, ok, probe, startedAt }: EndedCall, now: number): Attempted {
+function attemptedOf(
+  { state, delivery, outcome, ok, probe, startedAt }: EndedCall,
+  now: number,
+): AttemptResult {
   const { id: delivery_id, attempts, series_attempts } = delivery
   const { retry_after, ...rest } = outcome
   const attempt = attempts + 1

@@ -177,9 +177,9 @@ const queuedAnew = sql`state = 'pending', due_at = domain_now(), series_attempts
 /** Throws on a time from which no delivery can be. */
 export async function requireSince({ settings }: App, since: Date): Promise<void> {
   const now = (await settings.current()).now()
-  if (since > now) throw new ApiError('invalid_request', { detail: 'since must not lie in the future.' })
+  if (since > now) throw new ApiError('invalid_request', { detail: 'since must not be in the future.' })
   if (since.getTime() < now.getTime() - retentionMs) {
-    throw new ApiError('invalid_request', { detail: 'since must lie at most 30 days back.' })
+    throw new ApiError('invalid_request', { detail: 'since must be within the last 30 days.' })
   }
 }
 
@@ -221,5 +221,5 @@ export async function queueTest(tx: Tx, key: WebhookKey): Promise<Delivery> {
 const testType = 'webhook.test'
 
 function missing(): ApiError {
-  return new ApiError('not_found', { detail: 'There is no such delivery of this webhook.' })
+  return new ApiError('not_found', { detail: 'This webhook has no such delivery.' })
 }

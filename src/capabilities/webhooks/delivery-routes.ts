@@ -54,19 +54,22 @@ export const deliveryRoutes: readonly Route[] = [
     name: 'list_webhook_deliveries',
     method: 'GET',
     path: '/webhooks/{webhook_id}/deliveries',
-    summary: 'What was delivered to an endpoint, and what was not',
+    summary: 'List deliveries',
     description:
-      'Newest first, for 30 days. Events are planned in lots, so the newest may not be listed yet.',
+      'Returns the deliveries of the last 30 days, newest first. Parley plans deliveries in batches, so the newest events may not be listed yet.',
     effect: 'read',
     params: webhookParams,
     query: z.object({
-      state: z.enum(deliveryStates).optional().meta({ description: 'Only those in this state.' }),
+      state: z.enum(deliveryStates).optional().meta({ description: 'Only deliveries in this state.' }),
       cursor,
       limit: limit(100, 50),
     }),
     errors: ['webhook_not_found', 'invalid_cursor'],
     response: z
-      .object({ deliveries: z.array(deliveryOut).meta({ description: 'Newest first.' }), ...pageEnd })
+      .object({
+        deliveries: z.array(deliveryOut).meta({ description: 'Deliveries, newest first.' }),
+        ...pageEnd,
+      })
       .meta({ id: 'DeliveryPage', description: 'A page of deliveries.' }),
     example: {
       params: { webhook_id },
@@ -82,7 +85,7 @@ export const deliveryRoutes: readonly Route[] = [
     name: 'get_webhook_delivery',
     method: 'GET',
     path: '/webhooks/{webhook_id}/deliveries/{delivery_id}',
-    summary: 'A delivery with its body and its attempts',
+    summary: 'Get a delivery',
     effect: 'read',
     params: deliveryParams,
     errors: ['webhook_not_found', 'not_found'],
@@ -107,9 +110,9 @@ export const deliveryRoutes: readonly Route[] = [
     name: 'resend_webhook_delivery',
     method: 'POST',
     path: '/webhooks/{webhook_id}/deliveries/{delivery_id}/resend',
-    summary: 'Delivers once more',
+    summary: 'Resend a delivery',
     description:
-      'Due at once, with a new series of attempts. To an endpoint that keeps failing: at its next attempt; to an inactive one: once it is active.',
+      'Makes the delivery due now, with a new series of attempts. A failing endpoint gets it at its next attempt, an inactive one once it is active.',
     effect: 'local',
     params: deliveryParams,
     errors: ['webhook_not_found', 'not_found'],
@@ -128,18 +131,18 @@ export const deliveryRoutes: readonly Route[] = [
     name: 'resend_failed_deliveries',
     method: 'POST',
     path: '/webhooks/{webhook_id}/resend-failed',
-    summary: 'Delivers once more what was given up',
-    description: 'At most 10,000 at a time, oldest first: ask again until `queued` is 0.',
+    summary: 'Resend failed deliveries',
+    description: 'Queues at most 10,000 failed deliveries, oldest first. Repeat until `queued` is 0.',
     effect: 'local',
     params: webhookParams,
     body: z
       .strictObject({ since: sinceIn })
-      .meta({ id: 'ResendRequest', description: 'From when on failed deliveries are repeated.' }),
+      .meta({ id: 'ResendRequest', description: 'Resend deliveries that failed since this time.' }),
     check: (app, _caller, { body: { since } }) => requireSince(app, since),
     errors: ['webhook_not_found'],
     response: z
-      .object({ ...done, queued: count('How many were queued.') })
-      .meta({ id: 'ResendResult', description: 'How much will be delivered once more.' }),
+      .object({ ...done, queued: count('Number of queued deliveries.') })
+      .meta({ id: 'ResendResult', description: 'Number of deliveries that Parley will resend.' }),
     example: {
       params: { webhook_id },
       body: { since: '2026-11-14' },
@@ -157,10 +160,10 @@ export const deliveryRoutes: readonly Route[] = [
     name: 'test_webhook',
     method: 'POST',
     path: '/webhooks/{webhook_id}/test',
-    summary: 'Delivers a test event to one endpoint',
+    summary: 'Send a test event',
     description:
-      'One attempt of `webhook.test`, also while the endpoint is inactive. A failure does not count; a success closes ' +
-      'the circuit breaker. `GET …/deliveries/{delivery_id}` tells what came of it.',
+      'Makes one attempt to deliver `webhook.test`, even if the endpoint is inactive. A failure does not count; a success closes ' +
+      'the circuit breaker. `GET …/deliveries/{delivery_id}` returns the result.',
     effect: 'local',
     params: webhookParams,
     errors: ['webhook_not_found'],

@@ -241,7 +241,7 @@ describe('a failing endpoint', () => {
       sql`select actor from audit where action = 'webhook.disabled' and target = ${one.id}`,
     )
     expect(audited).toEqual([{ actor: 'system' }])
-    expect(place.service.log.join('')).toContain('made inactive by its failures')
+    expect(place.service.log.join('')).toContain('deactivated after too many failures')
     expect(await place.service.app.metrics.metrics()).toMatch(/parley_webhooks_inactive [1-9]/)
     expect(await verifyAudit(place.service.app)).toMatchObject({ ok: true })
     // It is left alone, and then gets everything that happened meanwhile.

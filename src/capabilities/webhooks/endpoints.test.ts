@@ -5,7 +5,7 @@ import { sql } from '../../db/sql.ts'
 import { emit } from '../../events/emit.ts'
 import { sequence } from '../../events/sequencer.ts'
 import { newId } from '../../lib/ids.ts'
-import { type Attempted, claimEndpoints, loadDue, recordAttempts, releaseLeases } from './endpoints.ts'
+import { type AttemptResult, claimEndpoints, loadDue, recordAttempts, releaseLeases } from './endpoints.ts'
 import { plan } from './planning.ts'
 import { createWebhook } from './webhooks.ts'
 
@@ -118,7 +118,7 @@ describe('the lease of an endpoint', () => {
     await claim(one)
     const wanted = [{ webhook_id, room: 5 }]
     const [{ due } = { due: [] }] = await loadDue(service.app.db, { owner: one, wanted, busy: [] })
-    const attempted = (n: number, more: Partial<Attempted>): Attempted => ({
+    const attempted = (n: number, more: Partial<AttemptResult>): AttemptResult => ({
       webhook_id,
       url: 'https://example.com/',
       delivery_id: due[n]?.id ?? '',

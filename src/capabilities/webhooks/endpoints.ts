@@ -121,7 +121,7 @@ export async function loadDue(
 }
 
 /** How one attempt ended. */
-export interface Attempted {
+export interface AttemptResult {
   readonly webhook_id: string
   /** The address it was sent to: the endpoint may have another one by now. */
   readonly url: string
@@ -152,7 +152,7 @@ interface DisabledEndpoint {
 export async function recordAttempts(
   app: App,
   owner: string,
-  attempts: readonly Attempted[],
+  attempts: readonly AttemptResult[],
 ): Promise<readonly DisabledEndpoint[]> {
   return app.db.transaction(async (tx) => {
     const disabled = await storeAttempts(tx, owner, attempts)
@@ -168,12 +168,12 @@ export async function recordAttempts(
  * How the attempts at one address change the endpoint's count: a success resets it, and later failures add to it. Responses
  * from an address that the endpoint no longer has do not count.
  */
-function tallyOf(attempts: readonly Attempted[]) {
+function tallyOf(attempts: readonly AttemptResult[]) {
   const lastSuccess = attempts.findLastIndex(({ ok }) => ok)
   // A test never counts as a failure, but its success resets the count like any other.
   const failed = attempts.slice(lastSuccess + 1).filter(({ test }) => !test)
   const probed = failed.some(({ probe }) => probe)
-  const { webhook_id, url } = attempts[0] as Attempted
+  const { webhook_id, url } = attempts[0] as AttemptResult
   return { webhook_id, url, succeeded: lastSuccess >= 0, failures: failed.length, probed }
 }
 
@@ -183,7 +183,7 @@ const queuedAnew = sql`d.series_attempts < r.series_attempts` // guard: queued a
 async function storeAttempts(
   tx: Tx,
   owner: string,
-  attempts: readonly Attempted[],
+  attempts: readonly AttemptResult[],
 ): Promise<DisabledEndpoint[]> {
   const byAddress = Map.groupBy(attempts, ({ webhook_id, url }) => `${webhook_id} ${url}`)
   const tallies = [...byAddress.values()].map(tallyOf)

@@ -56,7 +56,7 @@ function countAttempts(app: App): (ending: Ending) => void {
   const counter = sharedMetric(app.metrics, name, () => {
     return new Counter({
       name,
-      help: 'Attempts to deliver an event, by what came of it.',
+      help: 'Attempts to deliver an event, by result.',
       labelNames: ['outcome'],
       registers: [app.metrics],
     })
@@ -69,7 +69,7 @@ function countInactive(app: App): void {
   sharedMetric(app.metrics, name, () => {
     return new Gauge({
       name,
-      help: 'Endpoints that their failures have made inactive, on the whole instance.',
+      help: 'Endpoints deactivated after too many failures, on the whole instance.',
       registers: [app.metrics],
       async collect() {
         const { count } = await app.db.one<{ count: number }>(sql`

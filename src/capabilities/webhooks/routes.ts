@@ -23,10 +23,10 @@ const secret = 'whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA='
 
 const withSecret = z
   .object({ webhook: webhookOut, secret: secretOut })
-  .meta({ id: 'WebhookWithSecret', description: 'A webhook, and the secret that is not shown again.' })
+  .meta({ id: 'WebhookWithSecret', description: 'A webhook and its secret, which is shown only now.' })
 const oneWebhook = z
   .object({ webhook: webhookOut })
-  .meta({ id: 'WebhookResult', description: 'The webhook as it is now.' })
+  .meta({ id: 'WebhookResult', description: 'The webhook.' })
 
 export const routes: readonly Route[] = [
   route({
@@ -34,15 +34,15 @@ export const routes: readonly Route[] = [
     name: 'create_webhook',
     method: 'POST',
     path: '/webhooks',
-    summary: 'Adds an endpoint that events are delivered to',
+    summary: 'Create a webhook',
     description:
-      'It gets what happens from now on, at least once, signed with the secret that is shown this once. A workspace has ' +
-      'at most 10.',
+      'Delivers every event from now on at least once, signed with the secret, which is shown only now. A workspace can have ' +
+      'at most 10 webhooks.',
     effect: 'local',
     statuses: [201],
     body: z
       .strictObject({ url: urlIn, events: eventsIn.optional() })
-      .meta({ id: 'WebhookRequest', description: 'Where events go, and which.' }),
+      .meta({ id: 'WebhookRequest', description: 'An address and the types of events to deliver.' }),
     errors: ['webhook_limit_reached'],
     response: withSecret,
     example: { body: { url: webhook.url }, response: { webhook, secret } },
@@ -56,11 +56,11 @@ export const routes: readonly Route[] = [
     name: 'list_webhooks',
     method: 'GET',
     path: '/webhooks',
-    summary: 'The endpoints of the workspace',
+    summary: 'List webhooks',
     effect: 'read',
     response: z
-      .object({ webhooks: z.array(webhookOut).meta({ description: 'Oldest first.' }) })
-      .meta({ id: 'WebhookList', description: 'Every webhook of the workspace.' }),
+      .object({ webhooks: z.array(webhookOut).meta({ description: 'Webhooks, oldest first.' }) })
+      .meta({ id: 'WebhookList', description: 'All webhooks of the workspace.' }),
     example: { response: { webhooks: [webhook] } },
     handle: async ({ db }, { caller }) => ok({ webhooks: await listWebhooks(db, caller.workspace_id) }),
   }),
@@ -69,21 +69,21 @@ export const routes: readonly Route[] = [
     name: 'update_webhook',
     method: 'PATCH',
     path: '/webhooks/{webhook_id}',
-    summary: 'Changes an endpoint',
+    summary: 'Update a webhook',
     description:
-      'What is undelivered goes to the new address. An inactive endpoint keeps its place: once it is active again, ' +
-      'everything of the last 30 days is delivered. `active: true` and another `url` set the count of failures to 0.',
+      'Undelivered events go to the new address. An inactive endpoint keeps its position: once it is active again, ' +
+      'Parley delivers the events of the last 30 days. `active: true` and a new `url` reset the failure count to 0.',
     effect: 'local',
     params: webhookParams,
     body: z
       .strictObject({
         url: urlIn.optional(),
         events: eventsIn.optional(),
-        active: z.boolean().optional().meta({ description: 'Whether events are delivered to it.' }),
+        active: z.boolean().optional().meta({ description: 'Whether Parley delivers events to it.' }),
       })
       .meta({
         id: 'WebhookUpdate',
-        description: 'What is to change; at least one of them.',
+        description: 'The fields to change; at least one.',
         minProperties: 1,
       }),
     errors: ['webhook_not_found'],
@@ -97,12 +97,12 @@ export const routes: readonly Route[] = [
     name: 'delete_webhook',
     method: 'DELETE',
     path: '/webhooks/{webhook_id}',
-    summary: 'Removes an endpoint',
-    description: 'What was not delivered to it goes with it. `GET /events` has it still.',
+    summary: 'Delete a webhook',
+    description: 'Deletes the webhook and its undelivered events. `GET /events` still returns these events.',
     effect: 'local',
     params: webhookParams,
     errors: ['webhook_not_found'],
-    response: z.object(done).meta({ id: 'WebhookDeleted', description: 'It is gone.' }),
+    response: z.object(done).meta({ id: 'WebhookDeleted', description: 'The webhook was deleted.' }),
     example: { params, response: { ok: true, message: 'The webhook was deleted.' } },
     handle: async (app, tx, { caller, params }) => {
       await deleteWebhook(app, tx, actorOf(caller), keyOf(caller, params))
@@ -114,8 +114,8 @@ export const routes: readonly Route[] = [
     name: 'rotate_webhook_secret',
     method: 'POST',
     path: '/webhooks/{webhook_id}/rotate-secret',
-    summary: 'Gives an endpoint another secret',
-    description: 'For 24 hours deliveries are signed with the secret before, too.',
+    summary: 'Rotate a webhook secret',
+    description: 'Creates a new secret. For 24 hours Parley also signs deliveries with the previous one.',
     effect: 'local',
     params: webhookParams,
     errors: ['webhook_not_found'],

@@ -50,20 +50,20 @@ export function readTarget(text: string, allow: Allowed): Target | string {
 
 function problemOf(url: URL, { host, allowed }: Omit<Target, 'url'>): string | undefined {
   if (url.protocol !== 'https:' && !(allowed && url.protocol === 'http:'))
-    return 'must begin with https://, but for hosts that PARLEY_WEBHOOK_ALLOW of the service names'
+    return 'must begin with https://, unless PARLEY_WEBHOOK_ALLOW of the service lists the host'
   if (url.username || url.password) return 'must not contain a user name or a password'
   if (url.hash || url.href.endsWith('#')) return 'must not have a fragment'
   const port = Number(url.port || (url.protocol === 'https:' ? 443 : 80))
   const standard = port === 443 || (allowed && port === 80)
   if (!standard && (port < 1024 || blockedPorts.has(port))) {
-    return `must not lead to port ${port}: 443 and most ports from 1024 on are possible`
+    return `must not use port ${port}; use 443 or a port from 1024 on`
   }
   if (allowed) return undefined
-  if (ipaddr.isValid(host)) return isPublic(host) ? undefined : `must not lead to the address ${quote(host)}`
+  if (ipaddr.isValid(host)) return isPublic(host) ? undefined : `must not use the address ${quote(host)}`
   // A second dot at the end would turn `localhost` into another name.
   if (host.split('.').includes('')) return 'must not have an empty part in its host name'
   const local = localNames.some((name) => host === name || host.endsWith(`.${name}`))
-  return local || !host.includes('.') ? `must not lead to the local name ${quote(host)}` : undefined
+  return local || !host.includes('.') ? `must not use the local name ${quote(host)}` : undefined
 }
 
 /** Whether an address is on the public internet. IPv4 mapped to IPv6 is judged as IPv4. */

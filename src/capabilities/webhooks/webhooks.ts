@@ -85,7 +85,9 @@ export async function updateWebhook(
   { workspace_id, webhook_id, url, events, active }: WebhookKey & WebhookChange,
 ): Promise<Webhook> {
   if (url === undefined && events === undefined && active === undefined) {
-    throw new ApiError('invalid_request', { detail: 'Name what to change: url, events or active.' })
+    throw new ApiError('invalid_request', {
+      detail: 'Give at least one field to change: url, events or active.',
+    })
   }
   if (url !== undefined) requireUrl(app, url)
   const webhook =

@@ -19,19 +19,19 @@ export const ownRoutes: readonly Route[] = [
     name: 'list_workspaces',
     method: 'GET',
     path: '/workspaces',
-    summary: 'Every workspace of this instance, oldest first',
+    summary: 'List workspaces',
     effect: 'read',
     response: z.object({
       workspaces: z.array(
         z.object({
-          id: uuid('The workspace.'),
-          name: said('What people call it.'),
-          timezone: said('Whose midnight ends its day.'),
+          id: uuid('Id of the workspace.'),
+          name: said('Name of the workspace.'),
+          timezone: said('Time zone in which its day ends at midnight.'),
           sending_window: z
             .string()
             .nullable()
-            .meta({ description: 'When campaigns may write; null: always.' }),
-          created_at: moment('When it was made.'),
+            .meta({ description: 'When campaigns can send; null for always.' }),
+          created_at: moment('When the workspace was created.'),
         }),
       ),
     }),

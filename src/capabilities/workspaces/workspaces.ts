@@ -73,7 +73,7 @@ function readWindow(given: string): string {
   const window = parseWindow(given)
   if (window) return formatWindow(window)
   throw new ApiError('invalid_request', {
-    detail: `${quote(given)} is not a sending window, such as "mon-fri 09:00-18:00": days, then a time from and a later one to. "none" is no window.`,
+    detail: `${quote(given)} is not a sending window. Give days, a start time and a later end time, such as "mon-fri 09:00-18:00", or "none" for no window.`,
   })
 }
 
@@ -94,7 +94,7 @@ export async function requireWorkspace(db: Db, id: string): Promise<Workspace> {
 }
 
 async function requireFields(db: Db, { name, timezone }: WorkspaceFields): Promise<void> {
-  if (name !== undefined) requireName('A workspace has a name', name)
+  if (name !== undefined) requireName('A workspace needs a name', name)
   if (timezone !== undefined && !(await isTimezone(db, timezone))) {
     throw new ApiError('invalid_request', {
       detail: `${quote(timezone)} is not an IANA time zone, such as Europe/Berlin.`,

@@ -78,16 +78,16 @@ export function SignInPage() {
 function refusalWords(reason: string, label: string): string {
   switch (reason) {
     case 'unknown':
-      return `Nobody here is linked to this account at ${label} yet. Ask an admin of your workspace for a set-up link.`
+      return `No user of this instance is linked to this ${label} account yet. Ask an admin of your workspace for a set-up link.`
     case 'link':
       return 'This set-up link has been used or has expired. Ask for a new one.'
     case 'taken':
-      return `This account at ${label} belongs to another user here.`
+      return `This ${label} account is linked to another user of this instance.`
     case 'unavailable':
-      return `${label} does not answer. Sign in with e-mail and password, or try again later.`
+      return `${label} does not respond. Sign in with e-mail and password, or try again later.`
     case 'disabled':
       return 'This user is disabled. Ask an operator of this instance.'
     default:
-      return `Signing in with ${label} did not work. Please try again.`
+      return `Signing in with ${label} failed. Please try again.`
   }
 }

@@ -98,9 +98,9 @@ function findBracketed(text: string, form: PlaceholderForm): Bracketed[] {
 /** Throws on a text with a placeholder that can never be filled. */
 export function requireKnown({ unknown }: Template, form: PlaceholderForm): void {
   if (unknown === undefined) return
-  const known = form === 'braces' ? '{{name}} is' : '[[name]] and [[username]] are'
+  const known = form === 'braces' ? '{{name}}' : '[[name]] or [[username]]'
   throw new ApiError('unresolved_personalization', {
-    detail: `${quote(unknown)} is not a placeholder here: ${known}, with or without a fallback after |, which has no brackets.`,
+    detail: `${quote(unknown)} is not a placeholder here. Use ${known}; a fallback may follow after | and must not contain brackets.`,
   })
 }
 

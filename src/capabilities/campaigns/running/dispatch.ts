@@ -98,14 +98,16 @@ export class Dispatch {
     const { log } = this.#app
     const work = attemptMessage(this.#app, this.#ways, due, account)
       .catch((err) => {
-        log.error({ err, recipient_id, account_id }, 'a message of a campaign failed')
+        log.error({ err, recipient_id, account_id }, 'a campaign message failed')
         return 'avoid' as const
       })
       .then((result) => {
         if (result === 'avoid') this.#avoid.set(recipient_id, this.#app.sources.now() + avoidMs)
         release()
         this.#busy.delete(account_id)
-        void this.#begin().catch((err) => log.error({ err }, 'due messages could not be read'))
+        void this.#begin().catch((err) =>
+          log.error({ err }, 'the worker could not read due campaign messages'),
+        )
       })
     this.#busy.set(account_id, work)
     account.awaits(work)
