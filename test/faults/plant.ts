@@ -37,7 +37,7 @@ import { Postgres } from './postgres.ts'
 import { openPlantApp, type PlantDatabase, prepareDatabase, type Tenant } from './tenant.ts'
 
 const database = 'plant'
-const secret = 'a secret of the plant that is long enough'
+export const secret = 'a secret of the plant that is long enough'
 /** One operation lease, one account lease, and the sweep. */
 const settleMsMax = 120_000
 

@@ -7,10 +7,11 @@ import { connect, createServer, type Server, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { afterAll, afterEach, expect, test } from 'vitest'
 import { setAccountEnabled } from '../../src/capabilities/accounts/accounts.ts'
+import { openDatabase } from '../../src/db/pool.ts'
 import { sql } from '../../src/db/sql.ts'
 import { endProcesses, spawnParley, until } from '../harness/process.ts'
 import { ask, sendOf } from './clients.ts'
-import { openPlant, type Plant, type PlantOptions } from './plant.ts'
+import { openPlant, type Plant, type PlantOptions, secret as plantSecret } from './plant.ts'
 
 /** Otherwise an account of a worker that is gone waits for more than a minute. */
 const briefTakeover = { marker: 'limit: takeover', replace: 'takeoverSeconds: 2,' }
@@ -119,15 +120,8 @@ test('a whole installation is put back: what was sent since is proven, not sent'
   const own = await open({})
   await own.work(0).kill('SIGTERM')
   await own.serve(0).kill('SIGTERM')
-  const copy = join(own.directory, 'copy')
   const databaseCopy = join(own.directory, 'copy-of-database')
-  const parts = ['serve-0', 'work-0']
-  const back = async (from: string, to: string) => {
-    for (const part of parts) {
-      await rm(join(to, part), { recursive: true, force: true })
-      await cp(join(from, part), join(to, part), { recursive: true })
-    }
-  }
+  const [disk, diskCopy] = [own.work(0).data_dir, join(own.directory, 'copy-of-disk')]
   const start = async () => {
     await own.postgres.start()
     await Promise.all(own.members.map((member) => member.start()))
@@ -136,14 +130,15 @@ test('a whole installation is put back: what was sent since is proven, not sent'
   }
   await own.postgres.stop()
   await own.postgres.copy(databaseCopy)
-  await back(own.directory, copy)
+  await cp(disk, diskCopy, { recursive: true })
   await start()
   const wanted = message(own, 'sent since')
   expect((await ask(own, wanted)).status).toBe(200)
   for (const member of own.members) await member.kill()
   await own.postgres.stop()
   await own.postgres.restore(databaseCopy)
-  await back(copy, own.directory)
+  await rm(disk, { recursive: true })
+  await cp(diskCopy, disk, { recursive: true })
   await start()
   const answer = await until('it is answered', 60_000, async () => {
     const asked = await ask(own, wanted)
@@ -156,54 +151,44 @@ test('a whole installation is put back: what was sent since is proven, not sent'
 test('a copy of the database beside its original opens no connection', { timeout: 180_000 }, async () => {
   const own = await open({})
   await Promise.all(own.members.map((member) => member.kill('SIGTERM')))
-  await own.db.pool
-    .query(`select pg_terminate_backend(pid) from pg_stat_activity
-    where datname = 'plant' and pid <> pg_backend_pid()`)
-    .catch(() => {})
-  const other = own.postgres.url('postgres', { name: 'copier' })
-  const { default: pg } = await import('pg')
-  const client = new pg.Client({ connectionString: other })
-  await client.connect()
+  const server = openDatabase(
+    { connectionString: own.postgres.url('postgres', { name: 'copier' }) },
+    { pool_size: 1 },
+  )
   await until('the database is copied', 30_000, async () => {
-    await client.query(`select pg_terminate_backend(pid) from pg_stat_activity where datname = 'plant'`)
-    return client.query('create database copy template plant').then(
+    // The connections of this test itself.
+    await server.pool.query(`select pg_terminate_backend(pid) from pg_stat_activity where datname = 'plant'`)
+    return server.pool.query('create database copy template plant').then(
       () => true,
       () => false,
     )
   })
-  await client.end()
+  await server.close()
   await Promise.all(own.members.map((member) => member.start()))
   await own.untilReady()
   const connections = relay.connections.length
+  const url = own.postgres.url('copy', { name: 'copied' })
   const copied = spawnParley(['work', '--port', '0', '--data-dir', join(own.directory, 'copied')], {
-    DATABASE_URL: own.postgres.url('copy', { name: 'copied' }),
-    PARLEY_SECRET: 'a secret of the plant that is long enough',
+    DATABASE_URL: url,
+    PARLEY_SECRET: plantSecret,
     ...own.telegramEnv(),
   })
   await copied.ready()
-  // It looks for accounts every second.
+  const copy = openDatabase({ connectionString: url }, { pool_size: 1 })
+  const beats = async () =>
+    (await copy.one<{ beats: number }>(sql`select restore_counter::int as beats from instance`)).beats
+  await until('the copy is in doubt', 60_000, async () => {
+    const doubt = await copy.maybe(sql`select from instance where unconfirmed_since is not null`)
+    return doubt !== undefined
+  })
+  const before = await beats()
   await until(
-    'it has looked for accounts',
+    'the worker of the copy has beaten three times since',
     60_000,
-    async () => /"loops"|ready|heartbeat/.test(copied.stdout()) || true,
+    async () => (await beats()) >= before + 3,
   )
-  const { rows } = await (async () => {
-    const watching = new pg.Client({ connectionString: own.postgres.url('copy', { name: 'watching' }) })
-    await watching.connect()
-    try {
-      await until('the copy is in doubt', 60_000, async () => {
-        const found = await watching.query('select unconfirmed_since from instance')
-        return found.rows[0]?.unconfirmed_since !== null
-      })
-      const beats = async () =>
-        Number((await watching.query('select restore_counter from instance')).rows[0].restore_counter)
-      const before = await beats()
-      await until('it has beaten three times since', 60_000, async () => (await beats()) >= before + 3)
-      return await watching.query('select lease_owner from account_hosts where lease_until > now()')
-    } finally {
-      await watching.end()
-    }
-  })()
+  const rows = await copy.rows(sql`select from account_hosts where lease_until > clock_timestamp()`)
+  await copy.close()
   expect([rows, relay.connections.length]).toEqual([[], connections])
   copied.signal('SIGTERM')
   await copied.exit()
