@@ -84,7 +84,7 @@ describe('four emitters and three sequencers at once', () => {
     for (const app of apps) await app.close()
   })
 
-  test('let a backlog larger than one batch through in order', async () => {
+  test('number a backlog larger than one batch in order', async () => {
     const { workspace_id } = await service.tenant()
     const { db } = service.app
     await db.run(sql`
@@ -97,10 +97,10 @@ describe('four emitters and three sequencers at once', () => {
     expect(events).toHaveLength(2500)
   })
 
-  test('are as quick with a backlog that the statistics do not know yet', timed, async () => {
+  test('are as fast with a backlog that the statistics do not know yet', timed, async () => {
     const { workspace_id } = await service.tenant()
     const { db } = service.app
-    // As far as the statistics know, and the plans that were made from them, the table is empty.
+    // According to the statistics, and the plans that were made from them, the table is empty.
     await db.run(sql`vacuum analyze outbox`)
     for (let n = 0; n < 10; n++) await sequence(db)
     for (let n = 0; n < 6; n++) {

@@ -1,4 +1,4 @@
-/** What the log says of a request that was refused for no fault of the caller. */
+/** What the log says about a request that failed through no fault of the caller. */
 import type { FastifyRequest } from 'fastify'
 import { pino } from 'pino'
 import { expect, test } from 'vitest'
@@ -12,7 +12,7 @@ function told(error: ApiError): Record<string, unknown> {
   return lines[0] === undefined ? {} : JSON.parse(lines[0])
 }
 
-test('the cause where there is one, and no stack where the code says everything', () => {
+test('logs the cause if there is one, and no stack when the code says everything', () => {
   expect(told(new ApiError('session_unavailable'))).toMatchObject({ level: 40, code: 'session_unavailable' })
   expect(told(new ApiError('session_unavailable'))).not.toHaveProperty('err')
   const cause = new Error('the disk is full')
@@ -21,7 +21,7 @@ test('the cause where there is one, and no stack where the code says everything'
   })
 })
 
-test('of what nobody foresaw, the stack', () => {
+test('logs the stack of an unexpected error', () => {
   expect(told(new ApiError('internal'))).toMatchObject({ level: 50, err: { stack: expect.any(String) } })
   expect(told(new ApiError('not_found'))).toEqual({})
 })

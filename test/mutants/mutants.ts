@@ -20,12 +20,12 @@ const crossing = {
 
 const clockSetBack = {
   file: 'src/ledger/positions.test.ts',
-  still: 'claimAccounts leaves an account whose owner lives, and takes one whose lease has run out',
+  still: 'claimAccounts skips an account whose owner is alive, and claims one whose lease has expired',
 }
 const rechecking = {
   file: 'src/ledger/recheck.test.ts',
   still:
-    'somebody on the list is not written to first but others are, and an answer in a chat is no first message',
+    'a suppressed person gets no first message but others do, and an answer in a chat is not a first message',
 }
 
 const ledger = (name: string) => `src/ledger/${name}.test.ts`
@@ -38,10 +38,13 @@ const telegram = (name: string) => ({ file: `src/platform/telegram/${name}.test.
 /** A value in a template of the shipped source. */
 const value = (expression: string) => `$${'{'}${expression}}`
 
-const turnsOfKeys = { file: 'src/lib/queue.test.ts', still: 'work that fails gives its place back' }
+const turnsOfKeys = {
+  file: 'src/lib/queue.test.ts',
+  still: 'turns of many keys work that fails gives its turn back',
+}
 const playing = {
   file: 'src/capabilities/campaigns/play.test.ts',
-  still: 'a play answers a page of the timetable, the load of every day and the end',
+  still: 'a play returns a page of the timetable, the load of every day and the end',
 }
 
 const dataCentre = (name: string) => ({ file: `src/platform/sandbox/mtproto/${name}.test.ts` })
@@ -56,45 +59,45 @@ function mutant(place: Place, marker: string, test: string, replace = '', what =
 /** A condition of the boundary is left out. */
 const crosses = (marker: string, test: string) => mutant(crossing, marker, `does not cross ${test}`)
 
-const settling = { file: ledger('settle'), still: 'the attempt of the row speaks submitting: completed' }
+const settling = { file: ledger('settle'), still: "the row's own attempt settles submitting: completed" }
 const advancing = {
   file: ledger('positions'),
   still: 'advancePositions moves the position of an account that is ours, and counts the write',
 }
 const claiming = {
   file: ledger('positions'),
-  still: 'claimAccounts leaves an account whose owner lives, and takes one whose lease has run out',
+  still: 'claimAccounts skips an account whose owner is alive, and claims one whose lease has expired',
 }
-const sweeping = { file: ledger('sweep'), still: 'sweep an attempt whose lease lasts stays as it is' }
+const sweeping = { file: ledger('sweep'), still: 'sweep keeps an attempt whose lease is valid' }
 const puttingBack = {
   file: ledger('put-back'),
-  still: 'putBack an account that is not of this database leaves nothing',
+  still: 'putBack restores nothing for an account that this database does not have',
 }
-const attempting = { file: ledger('attempt'), still: 'what is queued is sent once and completed' }
+const attempting = { file: ledger('attempt'), still: 'sends a queued message once and completes it' }
 const restoring = {
   file: ledger('restore-guard'),
-  still: 'at the start the database is the one this disk knows: it may cross',
+  still: 'at the start operations cross when the database is the one this disk knows',
 }
 const messages = { file: running('crossing') }
 const journalling = {
   file: ledger('journal'),
-  still: 'a line that a full disk cut off does not swallow the next one',
+  still: 'a line cut off by a full disk does not corrupt the next one',
 }
 
 const repliedInFlight = {
   file: 'src/capabilities/campaigns/running/outcomes.test.ts',
-  still: 'a reply that was written before our first message is no reply to it: the sequence goes on',
+  still: 'a reply that was written before our first message does not end the sequence',
 }
 const attemptingMessages = {
   file: running('message-attempt'),
-  still: 'somebody is put on the list while their message is on its way somebody else is not held for them',
+  still: 'a person who is suppressed while their message is in flight another user is not held for them',
 }
-const lookedUp = 'a contact who is found by name, and whose phone is on the list at the look-up'
-const learnt = 'what is learnt of a message whose recipient'
+const lookedUp = 'a contact found by name, whose phone is suppressed at the look-up'
+const learnt = 'a late outcome of a message whose recipient'
 const crossingDirectly = { file: ledger('direct-crossing') }
-const leftAlone = 'what another transaction holds is left alone'
+const leftAlone = 'skips what another transaction has locked'
 const anotherAccount =
-  'a message of a campaign that another account of its pool sent, as the journal knows known as submitting: account, chat and day are put back, and each day has what was used of it'
+  'a campaign message that another account of its pool sent, according to the journal known as submitting: account, chat and day are put back, and each day has what was used of it'
 const hearing = { file: worker('hearing') }
 const byHistory = 'a reply, and a request to stop in a page of history'
 const elsewhere = 'another account of the pool'
@@ -102,11 +105,11 @@ const elsewhere = 'another account of the pool'
 const poolGuards = { file: 'test/pools.test.ts' }
 const runs = {
   file: ledger('runs'),
-  still: 'listBehind names accounts of which the database knows fewer writes, or nothing at all',
+  still: 'listBehind names accounts of which the database has fewer writes, or none at all',
 }
 const identities = { file: 'src/capabilities/campaigns/running/identities.test.ts' }
 const confirmed = 'confirmAccounts leaves it where'
-const serverRestarted = 'the database server was started again'
+const serverRestarted = 'after a restart of the database server'
 const putBackWhole = 'the whole directory is put back, journals included'
 
 /** What spans accounts. */
@@ -133,23 +136,23 @@ const pools: readonly Mutant[] = [
   mutant(
     restoring,
     'guard: a new run is noticed at the start',
-    `${serverRestarted} at the start of a worker: its journals are put back before it crosses`,
+    `${serverRestarted} a starting worker puts its journals back before anything crosses`,
     'return undefined',
   ),
   mutant(
     restoring,
     'guard: a new run of the server is noticed',
-    `${serverRestarted} under a running worker: its journals are put back with the next heartbeat`,
+    `${serverRestarted} a running worker puts its journals back with the next heartbeat`,
   ),
   mutant(
     restoring,
     'guard: marks are compared',
-    `${serverRestarted} and what this process saw committed is missing: every worker learns of it`,
+    `${serverRestarted} every worker learns that commits which this process saw are missing`,
   ),
   mutant(
     puttingBack,
     'guard: what was removed is not forgotten',
-    'listUnknown an operation that was removed after its 30 days is not forgotten; one that was made later is',
+    'listUnknown does not report an operation as lost that was deleted after its 30 days, but reports a later one',
   ),
   mutant(
     poolGuards,
@@ -190,24 +193,24 @@ const pools: readonly Mutant[] = [
   mutant(
     identities,
     'guard: one person of a batch',
-    'a person who is named twice in one campaign gets one message, whichever of 6 accounts find them',
+    'a person who appears twice in one campaign gets one message, whichever of 6 accounts find them',
     `const person = \`${value('account_id')} ${value('chat_id')}\``,
   ),
   mutant(
     identities,
     'guard: whom a look_up found is kept',
-    'a contact whom a look-up found is kept by every name until the recipient is final',
+    'a contact that a look-up found keeps every name until the recipient is final',
   ),
   mutant(
     identities,
     'guard: a contact of whom only the chat is known',
-    'a contact whom a look-up found and of whom only the chat is known is looked up again',
+    'a contact that a look-up found is looked up again when only the chat is known',
     'chat_id: row.chat_id,',
   ),
   mutant(
     identities,
     'guard: a name that is another person',
-    'a contact whom a look-up found and of whom only the chat is known is looked up again',
+    'a contact that a look-up found is looked up again when only the chat is known',
     'if (false) {',
   ),
   mutant(
@@ -219,7 +222,7 @@ const pools: readonly Mutant[] = [
   mutant(
     { file: 'src/capabilities/campaigns/running/dispatch-contacts.test.ts' },
     'guard: a person who was reached is not written to again',
-    'contacts that are one person under two names are written to once, also where the follow-up to one was refused',
+    'contacts that are one person under two names get one message, also when the follow-up to one was refused',
     "and other.status not in ('failed', 'cancelled')",
   ),
 ]
@@ -233,18 +236,19 @@ const clockAfterCommit: Patch = {
 
 const members = {
   file: 'src/capabilities/users/members.test.ts',
-  still: 'GET /members 200 with everybody who belongs to the workspace, and nobody who has left',
+  still: 'GET /members 200 with everyone who belongs to the workspace, and no one who has left',
 }
 const roleMatrix = { file: 'test/roles.test.ts', still: '/dashboard/api/w/{workspace_id} list_members' }
 const oidc = {
   file: 'src/capabilities/oidc/oidc.test.ts',
-  still: 'GET /dashboard/oidc/callback 302 to the page that was wanted, as the user who is linked',
+  still: 'GET /dashboard/oidc/callback 302 to the requested page, as the linked user',
 }
 const devices = { file: 'src/capabilities/sessions/devices.test.ts' }
 const sockets = { file: 'test/limits/sockets.test.ts' }
 const waits = { file: 'src/capabilities/events/events.test.ts' }
 const lockout = { file: 'test/lockout.test.ts' }
-const setupLinks = 'POST /members/{user_id}/setup-link 409 for an operator, and for who can sign in already'
+const setupLinks =
+  'POST /members/{user_id}/setup-link 409 for an operator, and for a user who can already sign in'
 
 /** Who belongs to a workspace, and who is let in by the identity provider. */
 const people: readonly Mutant[] = [
@@ -256,7 +260,7 @@ const people: readonly Mutant[] = [
   mutant(
     members,
     'guard: a key needs a member',
-    'DELETE /members/{user_id} 409 for a key that is made while its user leaves',
+    'DELETE /members/{user_id} 409 for a key that is created while its user leaves',
   ),
   mutant(
     roleMatrix,
@@ -281,7 +285,7 @@ const people: readonly Mutant[] = [
       still: 'one session moves a chat and sets a column, knowing only the tools: modern',
     },
     'guard: choices for who may read them',
-    'a caller that may not read them, or a closed gate: the eight tools without lists',
+    'lists the eight tools without choices for a caller that may not read them, or with a closed gate',
     'if (!choices) return listed',
   ),
   mutant(
@@ -297,44 +301,40 @@ const people: readonly Mutant[] = [
   mutant(
     members,
     'guard: no link into another workspace',
-    'POST /members 201 without a link for a user of another workspace: it would lead there, too',
+    'POST /members 201 without a link for a user of another workspace: it would open that one too',
     'and false',
   ),
   mutant(
     members,
     'guard: links from before a further workspace',
-    'a set-up link that somebody keeps does not lead into a workspace that its user is added to later',
+    'a set-up link that its receiver keeps does not open a workspace that its user is added to later',
   ),
   mutant(
     members,
     'guard: links from before an operator',
-    'a set-up link that somebody keeps does not make an operator of whoever has it',
+    'a set-up link that its receiver keeps does not make its holder an operator',
   ),
   mutant(
     members,
     'guard: links from before an owner',
-    'a set-up link that somebody keeps does not make an owner of whoever has it',
+    'a set-up link that its receiver keeps does not make its holder an owner',
   ),
   mutant(
     { file: 'src/capabilities/sessions/sessions.test.ts' },
     'guard: a session that has ended',
-    'POST /dashboard/api/password 401 where the session has ended, or the password is another, since it was let in',
+    'POST /dashboard/api/password 401 when the session ended, or the password changed, after the check',
   ),
   mutant(
     { file: 'src/capabilities/sessions/sessions.test.ts' },
     'guard: no hash for a link that is not good',
-    'POST /dashboard/api/setup a link that is not good costs nobody a hash',
+    'POST /dashboard/api/setup an invalid link computes no hash',
   ),
   mutant(
     { file: 'src/capabilities/sessions/sessions.test.ts' },
     'guard: what was compared still holds',
-    'POST /dashboard/api/sign-in 401 where the password is another, or the user disabled, since it was compared',
+    'POST /dashboard/api/sign-in 401 when the password changed, or the user was disabled, after it was compared',
   ),
-  mutant(
-    members,
-    'guard: roles are for owners',
-    'POST /members 403 where an admin gives a role above member',
-  ),
+  mutant(members, 'guard: roles are for owners', 'POST /members 403 when an admin gives a role above member'),
   mutant(
     { file: 'test/people.test.ts' },
     'guard: owners are for owners',
@@ -348,7 +348,7 @@ const people: readonly Mutant[] = [
   mutant(
     members,
     'guard: another owner can sign in',
-    'the last owner 409 when giving up the role or leaving; once there is another, both go',
+    'the last owner 409 when giving up the role or leaving; with another owner both succeed',
   ),
   mutant(
     oidc,
@@ -358,7 +358,7 @@ const people: readonly Mutant[] = [
   mutant(
     devices,
     'guard: a device token is signed',
-    'a known browser is not signed in by it, and a token that somebody made or changed is none',
+    'a known browser is not signed in by its token, and a forged or changed token does not count',
   ),
   mutant(devices, 'guard: age of a device token', 'a known browser is known for 180 days'),
   mutant(
@@ -370,7 +370,7 @@ const people: readonly Mutant[] = [
   mutant(
     { file: 'src/lib/lane-queue.test.ts' },
     'guard: nobody takes all places',
-    'a source gives places back to others: the last to come of the one that has most is refused',
+    'a source gives places to others: the latest of the source that has most is refused',
     'return undefined',
   ),
   mutant(
@@ -392,27 +392,27 @@ const people: readonly Mutant[] = [
   mutant(
     waits,
     'guard: waits of a key',
-    'GET /events?wait= 429 for a fourth that waits at the same time under one key, on any process; what does not wait is answered',
+    'GET /events?wait= 429 for a fourth waiting request of one key, on any process; requests without wait are answered',
   ),
   mutant(
     waits,
     'guard: waits of a workspace',
-    'GET /events?wait= 429 for the 21st of a workspace, whatever keys; another workspace waits all the same',
+    "GET /events?wait= 429 for a workspace's 21st waiting request, whatever the keys; another workspace may still wait",
   ),
   mutant(
     waits,
     'guard: waits are counted in turn',
-    'GET /events?wait= 429 for the 21st of a workspace, whatever keys; another workspace waits all the same',
+    "GET /events?wait= 429 for a workspace's 21st waiting request, whatever the keys; another workspace may still wait",
   ),
   mutant(
     waits,
     'guard: a wait that is over gives its place back',
-    'GET /events?wait= 429 for a fourth that waits at the same time under one key, on any process; what does not wait is answered',
+    'GET /events?wait= 429 for a fourth waiting request of one key, on any process; requests without wait are answered',
   ),
   mutant(
     waits,
     'guard: a caller who leaves waits no longer for events',
-    'GET /events?wait= 200 once a caller who waited has left, and once those of a process that died have expired',
+    "GET /events?wait= 200 after a waiting caller has left, and after a dead process's waiting requests have expired",
   ),
   mutant(
     sockets,
@@ -429,7 +429,7 @@ const people: readonly Mutant[] = [
   mutant(
     { file: 'src/access/limits.test.ts' },
     'guard: idle callers go first',
-    'in memory drops idle callers first: whoever has asked in its window keeps its count',
+    'in memory drops idle callers first: a caller with a request in its window keeps its count',
   ),
   mutant(
     { file: 'src/access/limits.test.ts' },
@@ -440,7 +440,7 @@ const people: readonly Mutant[] = [
   mutant(
     { file: 'src/access/limits.test.ts' },
     'guard: a refused attempt adds no row',
-    'in PostgreSQL adds no row for what a later limit refuses',
+    'in PostgreSQL adds no row for a call that a later limit refuses',
     'if (!window.allowed) return window',
   ),
   mutant(
@@ -457,47 +457,47 @@ const people: readonly Mutant[] = [
   mutant(
     { file: 'src/lib/addresses.test.ts' },
     'guard: one source for a network',
-    'a source is an IPv4 address, or the first 64 bits of one of IPv6, however it is written',
+    'a source is an IPv4 address, or the first 64 bits of an IPv6 address, in any spelling',
     'return parsed.toString()',
   ),
   mutant(
     { file: 'src/capabilities/campaigns/campaigns.test.ts' },
     'guard: first messages of other campaigns',
-    'POST /campaigns/preview and GET /campaigns/{campaign_id}/forecast 200 without reading the texts of the other campaigns on the account, which can be long',
+    "POST /campaigns/preview and GET /campaigns/{campaign_id}/forecast 200 without reading the texts of the account's other campaigns, which can be long",
     'sql`k.message_text`,',
   ),
   mutant(
     { file: 'src/capabilities/campaigns/campaigns.test.ts' },
     'guard: follow_ups of other campaigns',
-    'POST /campaigns/preview and GET /campaigns/{campaign_id}/forecast 200 without reading the texts of the other campaigns on the account, which can be long',
+    "POST /campaigns/preview and GET /campaigns/{campaign_id}/forecast 200 without reading the texts of the account's other campaigns, which can be long",
     'stepsOf,',
   ),
   mutant(
     { file: 'src/lib/addresses.test.ts' },
     'guard: zones of addresses',
-    'an address is read in its one strict form',
+    'an address has one strict form',
     'return isIP(text) === 0 ? undefined : ipaddr.process(text)',
   ),
   mutant(
     { file: 'src/config.test.ts' },
     'guard: networks of proxies are not all',
-    'the configuration takes proxies to trust, by address and by network, and never everybody',
+    'the configuration accepts trusted proxies, by address and by network, and never all addresses',
   ),
   mutant(
     oidc,
     'guard: age of a flow',
-    'GET /dashboard/oidc/callback 401 after ten minutes, and for a cookie that was moved from elsewhere',
+    'GET /dashboard/oidc/callback 401 after ten minutes, and for a cookie copied from elsewhere',
   ),
   mutant(
     oidc,
     'guard: an address given anew',
-    'an e-mail address does not lead to a user who has an account at the provider already: addresses are given anew',
+    'an e-mail address does not link a user who already has an account at the provider: addresses are reassigned',
   ),
 ]
 
 const directories = {
   file: 'src/db/data-directory.test.ts',
-  still: 'a directory that a group may write to is taken',
+  still: 'accepts a directory that a group may write to',
 }
 
 /** What an operator types, and where it acts. */
@@ -517,7 +517,7 @@ const terminal: readonly Mutant[] = [
   mutant(
     directories,
     'guard: owner of a secret',
-    'a secret of another user refuses the directory, before anything is made in it',
+    'a secret of another user makes the directory refused, before anything is created in it',
     'if (false) {',
   ),
   mutant(
@@ -534,12 +534,12 @@ const terminal: readonly Mutant[] = [
 ]
 const approving = {
   file: 'src/capabilities/approvals/bindings.test.ts',
-  still: 'the update uses the token up where everything is as it was',
+  still: 'the update consumes the token when nothing has changed',
 }
 
 const placeholders = {
   file: 'src/capabilities/campaigns/planning/personalize.test.ts',
-  still: 'personalization a value is text: brackets in a name are not filled',
+  still: 'personalization treats a value as text: brackets in a name are not filled',
 }
 
 /** What the contract says of texts, addresses and answers. */
@@ -581,7 +581,7 @@ export const mutants: readonly Mutant[] = [
   crosses('guard: dispatch', 'dispatch is off'),
   mutant(crossing, 'guard: restore_counter', 'does not cross the restore counter is lower', 'where true'),
   crosses('guard: generation', 'the generation is another'),
-  crosses('guard: owes', 'a worker owes'),
+  crosses('guard: owes', 'a worker still has to put its journals back'),
   crosses('guard: writes', 'the database knows fewer writes'),
   crosses('guard: queued', 'its caller has withdrawn it'),
   crosses('guard: expires_at', 'it has expired'),
@@ -600,17 +600,17 @@ export const mutants: readonly Mutant[] = [
   mutant(
     crossing,
     'guard: proven is not sent',
-    'a stored message that carries the random id proves it: nobody may submit it',
+    'a stored message with the random id is proof: no worker may submit it',
   ),
   mutant(
     crossing,
     'guard: the release waits for the row',
-    'a crossing whose answer was lost its commit is still under way: the release waits for it and hits',
+    'a crossing whose answer was lost is released after its pending commit, which the release waits for',
   ),
   mutant(
     crossing,
     'guard: a late crossing finds another token',
-    'a crossing whose answer was lost it is still queued: the crossing that comes late does nothing, and whoever reads it anew crosses',
+    'a crossing whose answer was lost does nothing when it arrives late on a row that is still queued, and the next attempt crosses',
   ),
 
   {
@@ -619,33 +619,33 @@ export const mutants: readonly Mutant[] = [
       { marker: 'guard: token of a release', replace: 'const ours = row !== undefined' },
       { marker: 'guard: settle token', replace: 'true' },
     ],
-    test: 'a crossing whose answer was lost the token is of another attempt: nothing changes',
+    test: 'a crossing whose answer was lost changes nothing when the token belongs to another attempt',
     ...crossing,
   },
 
   // The one way to end.
-  mutant(settling, 'guard: settle token', 'another attempt speaks submitting: nothing changes', 'true'),
+  mutant(settling, 'guard: settle token', 'another attempt settles submitting: nothing changes', 'true'),
   mutant(
     settling,
     'guard: settle queued_no',
-    'no attempt speaks who queued it for another time ends nothing',
+    'no attempt settles a caller who queued it for another time ends nothing',
   ),
-  mutant(settling, 'guard: settle crossed rows only', 'the attempt of the row speaks queued: released'),
+  mutant(settling, 'guard: settle crossed rows only', "the row's own attempt settles queued: released"),
   mutant(
     settling,
     'guard: settle queued rows only',
-    'no attempt speaks submitting: only what is queued ends',
+    'no attempt settles submitting: only what is queued ends',
   ),
-  mutant(settling, 'guard: settle unknown once', 'the attempt of the row speaks ambiguous: ambiguous'),
+  mutant(settling, 'guard: settle unknown once', "the row's own attempt settles ambiguous: ambiguous"),
   mutant(
     settling,
-    'guard: the kind is told in the same transaction',
-    'the kind is told in the same transaction what it writes commits with the row',
+    "guard: the kind's own changes in the same transaction",
+    "the kind's own changes in the same transaction commit with the row",
   ),
   mutant(
     settling,
     'guard: counted once',
-    'a completion that is told twice is counted once',
+    'a completion that is reported twice counts once',
     'const fresh = changed ? own : []',
   ),
 
@@ -668,24 +668,24 @@ export const mutants: readonly Mutant[] = [
   mutant(
     advancing,
     'guard: live once caught up',
-    'advancePositions is live from the first batch on that was read to the end, and not before',
+    'advancePositions makes the session live with the first batch that was read to the end, and not before',
     'observed_at = real_now()',
   ),
   mutant(
     claiming,
     'guard: account lease too far ahead',
-    'claimAccounts takes one whose lease is further ahead than any can be: the clock was set back',
+    'claimAccounts claims one whose lease is further ahead than possible: the clock was set back',
   ),
   mutant(
     claiming,
     'guard: not live until caught up',
-    'claimAccounts makes it not live, and renewing the lease does not make it so',
+    'claimAccounts makes it not live, and renewing the lease does not change that',
     'observed_at = real_now()',
   ),
   mutant(
     claiming,
     'guard: renewing makes nothing live',
-    'claimAccounts makes it not live, and renewing the lease does not make it so',
+    'claimAccounts makes it not live, and renewing the lease does not change that',
     'when true',
   ),
   mutant(
@@ -696,7 +696,7 @@ export const mutants: readonly Mutant[] = [
   mutant(
     claiming,
     'guard: a lease is given back by its epoch',
-    'releaseLease ends the lease of this epoch only: its worker may have taken the account again',
+    'releaseLease ends the lease of this epoch only: its worker may have claimed the account again',
   ),
   mutant(claiming, 'guard: a lease that has run out is not held', 'holdsLease where it has run out'),
   mutant(
@@ -707,40 +707,40 @@ export const mutants: readonly Mutant[] = [
   mutant(
     sweeping,
     'guard: an owing worker is not forgotten',
-    'forgetWorkers keeps one that owes, however long ago it ended: its journals may know what the database has forgotten',
+    'forgetWorkers keeps one that has not put its journals back, however long ago it ended: they may know what the database has lost',
   ),
   mutant(
     sweeping,
     'guard: lease too far ahead',
-    'sweep a lease further ahead than any can be counts as over',
+    'sweep treats a lease further ahead than possible as expired',
   ),
   mutant(
     sweeping,
     'guard: swept with its worker',
-    'sweep an attempt whose owner has stopped is unknown at once',
+    'sweep makes an attempt whose owner has stopped unknown immediately',
   ),
   mutant(
     sweeping,
     'guard: swept is ambiguous',
-    'sweep an attempt whose lease has run out is unknown, never queued',
+    'sweep makes an attempt whose lease has expired unknown, never queued',
     "return { id, token, ending: { to: 'released', reason: 'never_written' } }",
   ),
   mutant(
     sweeping,
     'guard: sweep waits for nobody',
-    'sweep a row that somebody is at is left to them, and the others are not',
+    'sweep skips a row that another transaction has locked, and not the others',
     'for update of o',
   ),
   mutant(
     sweeping,
     'guard: a chat hides no other',
-    'listQueued many that wait in one chat do not hide another chat',
+    'listQueued many waiting in one chat do not hide another chat',
     'select',
   ),
   mutant(
-    { file: ledger('lanes'), still: 'one at a time in each chat, four at a time of each account' },
+    { file: ledger('lanes'), still: 'runs one at a time in each chat, and four at a time of each account' },
     'guard: files are fair',
-    'files of one account that hang leave room for those of another, and for its own texts',
+    "one account's hanging files leave room for another account's, and for its own texts",
     'if (file && this.#files.size >= filesMax) return undefined',
   ),
 
@@ -762,22 +762,22 @@ export const mutants: readonly Mutant[] = [
   mutant(
     puttingBack,
     'guard: a repeat of the key is put back',
-    'putBack a repeat has made another row for the key: it must not run, and keeps its public name',
+    'putBack blocks the row that a repeat has made for the key, and keeps its public name',
   ),
   mutant(
     restoring,
     'guard: journals are put back',
-    'at the start it is an older copy: the journals are put back, and a person switches on',
+    'at the start puts the journals back into an older copy, and an operator switches sending on',
   ),
   mutant(
     restoring,
     'guard: an older copy is noticed',
-    'at the start it is an older copy: the journals are put back, and a person switches on',
+    'at the start puts the journals back into an older copy, and an operator switches sending on',
   ),
   mutant(
     restoring,
     'guard: another generation is noticed',
-    'at the start it has another generation: the journals are put back first',
+    'at the start puts the journals back first when the generation is another',
     'return undefined',
   ),
   mutant(
@@ -789,28 +789,28 @@ export const mutants: readonly Mutant[] = [
   mutant(
     restoring,
     'guard: owing worker crosses nothing',
-    'a put-back that fails nothing crosses, here or elsewhere, until it is complete',
+    'a put-back that fails blocks every crossing, here and in other processes, until it is complete',
   ),
   mutant(
     restoring,
     'guard: a debt is kept on the disk',
-    'a put-back that fails is remembered on the disk: the next process of it goes on',
+    'a put-back that fails is recorded on the disk: the next process on it continues',
   ),
   mutant(
     restoring,
     'guard: the debt of an ended worker is taken over',
-    'a worker that dies owing, beside one of its disk that owes nothing the other takes over what it owed once it has ended',
+    'a worker that dies before it put its journals back, next to one on its disk that is done the other one takes over its journals once it has ended',
   ),
   mutant(
     restoring,
     'guard: a living worker keeps its debt',
-    'a worker that dies owing, beside one of its disk that owes nothing the other takes over what it owed once it has ended',
+    'a worker that dies before it put its journals back, next to one on its disk that is done the other one takes over its journals once it has ended',
     'const debts = others',
   ),
   mutant(
     restoring,
     'guard: an inherited debt is put back',
-    'a worker that dies owing, beside one of its disk that owes nothing what it noticed while the database was away is put back, too',
+    'a worker that dies before it put its journals back, next to one on its disk that is done also puts back what it noticed while the database was unreachable',
   ),
   mutant(
     restoring,
@@ -820,50 +820,50 @@ export const mutants: readonly Mutant[] = [
   mutant(
     restoring,
     'guard: noticed while a debt ended',
-    'commits are found lost at the moment at which a put-back is done: it begins again',
+    'starts again when commits are found lost at the moment at which a put-back finishes',
   ),
   mutant(
     restoring,
     'guard: a living journal is not set aside',
-    'journals of others that of a process that lives is not set aside',
+    'journals of others are not set aside while their process is alive',
     'if (told.get(name) === size && ended) await markReplayed(directory, file)',
   ),
 
   mutant(
     restoring,
     'guard: an older copy stays one',
-    'an older copy that could not be told stays one, also where another generation is noticed since',
+    'an older copy that could not be reported stays one, also when another generation is noticed later',
     'this.#untold = why',
   ),
   mutant(
     restoring,
     'guard: a generation begun meanwhile',
-    'a heartbeat that was answered before lost commits were noticed does not bring the generation before back',
+    'a heartbeat answered before lost commits were noticed does not bring the earlier generation back',
   ),
   mutant(
     restoring,
     'guard: damaged lines keep sending off',
-    'a damaged line keeps sending off, also where nothing was forgotten',
+    'a damaged line keeps sending off, also when nothing was lost',
   ),
   mutant(
     restoring,
     'guard: a put back that noticed more is not done',
-    'what is noticed while the journals are put back is not forgotten: they are put back again',
+    'what is noticed while the journals are put back is kept: they are put back again',
   ),
   mutant(
     restoring,
     'guard: noticed during a put back',
-    'what is noticed while the journals are put back is not forgotten: they are put back again',
+    'what is noticed while the journals are put back is kept: they are put back again',
   ),
   mutant(
     restoring,
     'guard: a journal that failed is not done',
-    'journals of others that could not be replayed is not set aside, and the put-back is not complete',
+    'journals of others that could not be replayed are not set aside, and the put-back is not complete',
   ),
   mutant(
     restoring,
     'guard: a failed replay is no put back',
-    'journals of others that could not be replayed is not set aside, and the put-back is not complete',
+    'journals of others that could not be replayed are not set aside, and the put-back is not complete',
     'await replay(app, parts, file)',
   ),
   mutant(
@@ -886,11 +886,11 @@ export const mutants: readonly Mutant[] = [
     'guard: asked once',
     'a page that was answered since it was listed is not asked for again',
   ),
-  mutant(journalling, 'guard: journal is flushed', 'an intent resolves only when the disk has it'),
+  mutant(journalling, 'guard: journal is flushed', 'an intent resolves only when it is on disk'),
   mutant(
     journalling,
     'guard: checksum of a line',
-    'a line whose bytes have changed is skipped and counted, the others are read',
+    'skips and counts a line whose bytes have changed, and reads the others',
   ),
   mutant(
     journalling,
@@ -901,7 +901,7 @@ export const mutants: readonly Mutant[] = [
   mutant(
     journalling,
     'guard: only replayed journals are removed',
-    'a journal past keeping is removed once it was replayed, and not before',
+    'removes a journal past its retention once it was replayed, and not before',
     'if (Date.now() - mtimeMs > keepMs) await unlink(join(directory, name))',
   ),
   mutant(
@@ -918,13 +918,13 @@ export const mutants: readonly Mutant[] = [
   mutant(
     restoring,
     'guard: a disk that forgot the database puts its journals back',
-    'a disk whose memory of the database is gone lost: its journals are put back all the same',
+    'a disk whose record of the database is gone lost: its journals are put back all the same',
     'const stranger = false',
   ),
   mutant(
     { file: ledger('enqueue') },
     'guard: what was never asked is not unknown',
-    'there is no connection for the row: nothing was asked, and the caller is not told that nobody knows',
+    'without a connection for the row nothing was started, and the caller does not get outcome_ambiguous',
     'return error instanceof LostCommit || isConnectionLost(error)',
   ),
   mutant(
@@ -940,7 +940,7 @@ export const mutants: readonly Mutant[] = [
   mutant(
     { file: ledger('echoes') },
     'guard: what was seen stays seen',
-    'an answer that comes late does not lower the count of writes that was seen',
+    'a late answer does not lower the known count of writes',
     'writes.seen = committed',
   ),
 
@@ -948,60 +948,60 @@ export const mutants: readonly Mutant[] = [
   mutant(
     attempting,
     'guard: unwritable journal',
-    'a journal that cannot be written: nothing is sent',
+    'sends nothing when the journal cannot be written',
     'return true',
   ),
   mutant(
     attempting,
     'guard: journal before call',
-    'the journal knows of it before the platform does',
+    'writes the journal before it calls the platform',
     'const intended = true',
   ),
   mutant(
     attempting,
     'guard: deadline',
-    'a process that was held up since before the boundary sends nothing, and says so',
+    'sends nothing after a freeze that began before the boundary, and reports that',
     'if (!intended) {',
   ),
   mutant(
     attempting,
     'guard: one kind of an account at a time',
-    'messages of two kinds of an account are recorded one kind after the other: an update about both waits in no circle',
+    'records messages of two kinds of one account one kind after the other, without a deadlock with an update about both',
     'for (const together of [learnt]) {',
   ),
   {
     what: 'the clock starts after the boundary',
     patches: [{ marker: 'guard: clock starts before the boundary', replace: noClock }, clockAfterCommit],
-    test: 'a process that was held up since before the boundary sends nothing, and says so',
+    test: 'sends nothing after a freeze that began before the boundary, and reports that',
     ...attempting,
   },
   mutant(
     attempting,
     'guard: lost commit is not sent',
-    'the answer to the crossing is lost nothing is sent, and the row is released',
+    'when the answer to the crossing is lost sends nothing, and releases the row',
     "if (isLost(err)) return crossings.map(({ id, token }) => ({ id, token, status: 'crossed', writes: null }))",
   ),
   mutant(
     attempting,
     'guard: lost commit is in the journal',
-    'the answer to the crossing is lost, and the worker ends before the database is back its journal says that nothing was sent',
+    'when when the answer to the crossing is lost, and the worker ends before the database is back its journal says that nothing was sent',
   ),
   mutant(
     attempting,
     'guard: lost commit is released',
-    'the answer to the crossing is lost nothing is sent, and the row is released',
+    'when the answer to the crossing is lost sends nothing, and releases the row',
   ),
   mutant(
     attempting,
     'guard: lost commit is released',
-    'the answer to the crossing is lost and the release fails at first: it is said again until it is heard',
+    'when the answer to the crossing is lost retries a release that fails at first until it succeeds',
     'await release().catch(() => {})',
     'release tried once',
   ),
   mutant(
     attempting,
     'guard: tried until stored',
-    'an outcome that the database does not take is told again until it does',
+    'retries an outcome until the database accepts it',
     'throw err',
   ),
   mutant(
@@ -1009,7 +1009,7 @@ export const mutants: readonly Mutant[] = [
     'guard: recorded in the order of ids',
     'outcomes of several kinds at once lock their rows in the order of the ids',
   ),
-  mutant(attempting, 'guard: drain before the end', 'a worker that stops waits for what it has submitted'),
+  mutant(attempting, 'guard: drain before the end', 'a stopping worker waits for what it has submitted'),
   mutant(
     attempting,
     'guard: flood wait from its own time',
@@ -1026,7 +1026,7 @@ export const mutants: readonly Mutant[] = [
   mutant(
     attempting,
     'guard: who may not send does not ask',
-    'before its preparation asks the platform a flood wait lasts: nobody is looked up, and the row is released',
+    'before its preparation calls the platform a flood wait lasts: nobody is looked up, and the row is released',
   ),
   mutant(
     attempting,
@@ -1037,46 +1037,46 @@ export const mutants: readonly Mutant[] = [
   mutant(
     attempting,
     'guard: only our own messages prove',
-    'a message of another person proves nothing, whatever random id it shows',
+    "another person's message proves nothing, whatever random id it shows",
     'random_id !== null ? [{ random_id, message_id: id, at: timestamp }] : [],',
   ),
   mutant(
     attempting,
     'guard: a late answer is recorded',
-    'a late answer is recorded: what was unknown is known',
+    'it records a late answer, so that the unknown outcome becomes known',
   ),
 
   // Callers.
   mutant(
-    { file: ledger('waiting'), still: 'two callers of one row are both told at once' },
+    { file: ledger('waiting'), still: 'two callers of one row both get its outcome' },
     'guard: waits for its attempt',
-    'who has queued a key again is not told what the attempt before came to',
+    "a caller that has queued a key again does not get the earlier attempt's outcome",
     'waiter.end(row)',
     'the first outcome wins',
   ),
   mutant(
-    { file: ledger('waiting'), still: 'two callers of one row are both told at once' },
+    { file: ledger('waiting'), still: 'two callers of one row both get its outcome' },
     'guard: poll of settled rows',
-    'an outcome whose wake-up was lost is found by the poll',
+    'the poll finds an outcome whose wake-up was lost',
     'const poll = setInterval(() => {}, pollMs)',
   ),
   mutant(
     { file: ledger('enqueue') },
     'guard: key is looked up',
-    'a second API key of the workspace meets the same operation',
+    'a second API key of the workspace finds the same operation',
     `where idempotency_key = ${value('key')} and key_id is null`,
   ),
   mutant(
     { file: ledger('enqueue') },
     'guard: key is stored',
-    'a second API key of the workspace meets the same operation',
+    'a second API key of the workspace finds the same operation',
     `${value("[caller.via.kind === 'key' ? caller.via.id : '', key].join(' ')")},`,
     'keys are scoped by API key',
   ),
   mutant(
     { file: ledger('enqueue') },
     'guard: random id of the key',
-    'the same key has the same random id, also where its row was forgotten',
+    'the same key has the same random id, also when its row was deleted',
     `${value('randomIdOf(app, caller.workspace_id, kind, id)')}::bigint,`,
   ),
   mutant(
@@ -1092,17 +1092,17 @@ export const mutants: readonly Mutant[] = [
   mutant(
     { file: 'src/capabilities/messages/send.test.ts' },
     'guard: suppression in the second half',
-    'POST /chats/start 409 for a first text that met a flood wait, once the person has asked to be left alone',
+    'POST /chats/start 409 for a first text that got a flood wait, once the person has opted out',
   ),
   mutant(
     clockSetBack,
     'guard: heartbeat from the future',
-    'a clock that was set back a worker whose heartbeat is in the future is not counted on for a share of the accounts',
+    'a clock that was set back a worker whose heartbeat is in the future does not count for shares of the accounts',
   ),
   mutant(
     clockSetBack,
     'guard: heard of in the future',
-    'a clock that was set back renewing a lease forgets that its session was heard of in the future',
+    'a clock that was set back renewing a lease resets a session time that is in the future',
     'h.observed_at,',
   ),
   mutant(
@@ -1113,17 +1113,17 @@ export const mutants: readonly Mutant[] = [
   mutant(
     puttingBack,
     'guard: a repeat of this moment is put back',
-    'putBack a repeat that is being queued at this moment is put back, too',
+    'putBack also blocks a repeat that is being queued at this moment',
   ),
   mutant(
     restoring,
     'guard: owing before the database is asked',
-    'commits are lost, and the database is away when that is noticed by a crossing: it is remembered until it is put back',
+    'when commits are lost, and the database is unreachable at that moment by a crossing: it is remembered until it is put back',
   ),
   mutant(
     restoring,
     'guard: forgotten switches off at once',
-    'what was forgotten and put back by a try that failed still switches sending off',
+    'an operation that a failed attempt restored still switches sending off',
   ),
   mutant(
     {
@@ -1134,11 +1134,11 @@ export const mutants: readonly Mutant[] = [
     'commits are lost, the lease of this process among them: it still knows how far the account had come',
     'const writes = { seen: committed }',
   ),
-  mutant(rechecking, 'guard: recheck', 'somebody on the list is not written to first by their id'),
+  mutant(rechecking, 'guard: recheck', 'a suppressed person gets no first message by their id'),
   mutant(
     rechecking,
     'guard: entries wait for crossings',
-    'in one order with whoever adds to the list an operator waits for a crossing under way',
+    'entries and crossings have one order: an operator waits for a crossing under way',
   ),
 
   // Clocks.
@@ -1148,7 +1148,7 @@ export const mutants: readonly Mutant[] = [
       still: 'a sending window opens at its first minute and is closed at its last',
     },
     'guard: a clock change on the way to the window',
-    'a sending window opens again where clocks pass it twice, or go back into it',
+    'a sending window opens again when clocks pass it twice, or go back into it',
     'const change = undefined as number | undefined',
   ),
 
@@ -1156,44 +1156,44 @@ export const mutants: readonly Mutant[] = [
   mutant(
     messages,
     'guard: one in flight',
-    'a message of an account that has one in flight waits',
+    'a message waits while the account has another message in flight',
     'where false',
   ),
   mutant(
     messages,
     'guard: quota is used with the crossing',
-    'a message that was released is taken up again under its id, and uses the day once',
+    'a message that was released crosses again under its id, and uses the quota once',
     'used = d.used,',
     'the use of a day is not counted with the crossing',
   ),
   mutant(
     messages,
     'guard: refund',
-    'a message that was released is taken up again under its id, and uses the day once',
+    'a message that was released crosses again under its id, and uses the quota once',
     'return day !== null && !nothing ? [{ account_id, workspace_id, day, cold, by: -1 }] : []',
     'the refund is swapped',
   ),
   mutant(
     messages,
     'guard: a recipient is put back with its operation',
-    'a message that a restored database has forgotten is put back with its recipient and the use of its day',
+    'a message that a restored database has lost is restored with its recipient and its use of the quota',
   ),
   mutant(
     messages,
     'guard: suppression at the boundary',
-    'a message to somebody whose name alone is on the list ends the recipient',
+    'a message to a person whose name alone is on the list ends the recipient',
     "(split_part(r.contact, ':', 1), split_part(r.contact, ':', 2)))) and false as suppressed,",
   ),
   mutant(
     messages,
     'guard: suppression list is read under its lock',
-    'a message to somebody who comes onto the list in this very moment ends the recipient',
+    'a message to a person who is suppressed at this very moment ends the recipient',
     'const suppressed = locked.suppressed',
   ),
   mutant(
     messages,
     'guard: campaign is held',
-    'while a cancel is under way nothing crosses on what was read before it',
+    'while a cancel is in progress no message crosses on what was read before it',
     '',
     'the status is read outside of the locks',
   ),
@@ -1207,13 +1207,13 @@ export const mutants: readonly Mutant[] = [
   mutant(
     messages,
     'guard: a settlement sees the cancel',
-    'while a cancel is under way what ends meanwhile waits for it, so that nobody is left waiting',
+    'while a cancel is in progress a recipient that ends in the meantime waits for it, so that none stays pending',
     'order by id',
   ),
   mutant(
     messages,
     'guard: single sends go first',
-    'a message is not picked while somebody waits for a single send of the account',
+    'a message is not picked while a caller waits for a single send of the account',
     'select from operations q where false)',
   ),
   mutant(
@@ -1229,7 +1229,7 @@ export const mutants: readonly Mutant[] = [
   mutant(
     messages,
     'guard: lost commit is not sent',
-    'a message whose crossing gives no answer is not sent, and its worker says so',
+    'a message whose crossing gets no answer is not sent, and its worker reports that',
     '',
     'lost commit of a message is not sent',
   ),
@@ -1239,26 +1239,26 @@ export const mutants: readonly Mutant[] = [
       { marker: 'guard: clock starts before the boundary of a message', replace: noClock },
       clockAfterCommit,
     ],
-    test: 'a message whose process stands still after it has crossed is not sent after a cancel that came meanwhile, and its worker says so',
+    test: 'a message whose process freezes after it has crossed is not sent after a cancel in the meantime, and its worker reports that',
     ...messages,
   },
   mutant(
     messages,
     'guard: lost commit is in the journal',
-    'a message whose crossing gives no answer and whose worker ends before the database is back: its journal says that nothing was sent',
+    'a message whose crossing gets no answer is journaled as not sent when its worker ends before the database is back',
     '',
     'lost commit of a message is in the journal',
   ),
   mutant(
     messages,
     'guard: proven message is not sent',
-    'a message that the platform has shown before crosses with its proof, and nobody submits it',
+    'a message that the platform has shown before crosses with its proof, and no worker submits it',
     "return { status: 'crossed', writes, operation: operationOf(decision.attempt), proof: null }",
   ),
   mutant(
     { file: 'src/capabilities/campaigns/running/dispatch.test.ts' },
     'guard: a reply ends what waits',
-    'a reply ends the sequence, is told once, and counts',
+    'a reply ends the sequence, emits one event, and counts',
     'const replied = []',
   ),
   mutant(
@@ -1294,7 +1294,7 @@ export const mutants: readonly Mutant[] = [
   mutant(
     { file: 'src/capabilities/campaigns/running/replies.test.ts' },
     'guard: written by what was sent',
-    'what only history brings an opt-out of somebody whom the API wrote to suppresses the person',
+    'a message that only history contains as an opt-out suppresses a person whom the API wrote to',
     'where false),',
   ),
   mutant(
@@ -1353,7 +1353,7 @@ export const mutants: readonly Mutant[] = [
   mutant(
     { file: 'src/capabilities/campaigns/running/pick.test.ts' },
     'guard: the first contact is taken first',
-    'an account takes the first contact that is left, also where an account before it has something else to do',
+    'an account takes the first remaining contact, also when an account before it has other work',
     'const row = head',
   ),
   mutant(
@@ -1375,76 +1375,76 @@ export const mutants: readonly Mutant[] = [
   mutant(
     attemptingMessages,
     'guard: only what is in flight is released',
-    `${learnt} has failed because a person noted so, and nothing was written: it stays failed`,
+    `${learnt} failed because an operator said so, and it was not sent: it stays failed`,
   ),
   mutant(
     messages,
     'guard: what was stopped stays so',
-    'a message that a restored database has forgotten is recorded, and a recipient that was suppressed meanwhile stays so',
+    'a message that a restored database has lost is recorded, and a recipient that was suppressed meanwhile stays so',
   ),
   mutant(
     attemptingMessages,
     'guard: what is final stays so',
-    `${learnt} has failed because a person noted so, and it was sent: it is completed, and nothing follows`,
+    `${learnt} failed because an operator said so, and it was sent: it is completed, and nothing follows`,
     "const over = was === 'ambiguous' || row.campaign_status === 'cancelled'",
     'what failed is followed up',
   ),
   mutant(
     attemptingMessages,
     'guard: what is final stays so',
-    `${learnt} was final because nobody knew, and it was sent: it is completed, and nothing follows`,
+    `${learnt} became final as unknown, and it was sent: it is completed, and nothing follows`,
     "const over = was === 'failed' || row.campaign_status === 'cancelled'",
     'what was unknown is followed up',
   ),
   mutant(
     attemptingMessages,
     'guard: unknown in a cancelled campaign is final',
-    `${learnt} is of a campaign that was cancelled meanwhile, and nobody knows: it is final at once`,
+    `${learnt} is in a cancelled campaign, and it is unknown: it is final immediately`,
     'const due = dueAfter(row, row.crossed_at)',
   ),
   mutant(
     attemptingMessages,
     'guard: ends as it was picked',
-    'a look-up that finds nobody ends the contact as it was picked, and not one that has changed since',
+    'a look-up that finds no one ends the contact as it was picked, and not one that has changed since',
   ),
   mutant(
     attemptingMessages,
     'guard: a flood wait of a look up is noted',
-    'a look-up that meets a flood wait holds the account for as long, and the contact stays due',
+    'a look-up that gets a flood wait holds the account that long, and the contact stays due',
   ),
   mutant(
     attemptingMessages,
     'guard: a proven message calls nobody',
-    'with a proof of the boundary nobody is called: the message completes as the one that was shown',
+    'a proof found at the boundary completes the message as shown, without a call',
     'if (false) await null',
   ),
   mutant(
     attemptingMessages,
     'guard: a proven message is in the journal',
-    'with a proof of the boundary nobody is called: the message completes as the one that was shown',
+    'a proof found at the boundary completes the message as shown, without a call',
   ),
   mutant(
     attemptingMessages,
     'guard: the phone that a look_up tells',
-    `${lookedUp} as the platform tells it: nothing is sent`,
+    `${lookedUp} gets nothing when the platform returns the number`,
     'r.found_phone as found_under,',
   ),
   mutant(
     crossingDirectly,
     'guard: cold messages add up',
-    'a message that crosses raises used_cold, the second of a day as well',
+    'a message that crosses increments used_cold, also for the second one of a day',
     'used_cold = excluded.used_cold',
   ),
   mutant(
     crossingDirectly,
     'guard: messages raise writes',
-    'a message that crosses raises the writes of its account, and its worker remembers them',
+    "a message that crosses increments its account's writes, and its worker remembers them",
     'writes = h.writes',
   ),
   mutant(
     crossingDirectly,
     'guard: writes are remembered',
-    'a message that crosses raises the writes of its account, and its worker remembers them',
+    "a message that crosses increments its account's writes, and its worker remembers them",
   ),
   mutant(
     crossingDirectly,
@@ -1455,30 +1455,25 @@ export const mutants: readonly Mutant[] = [
   mutant(
     crossingDirectly,
     'guard: only what was released is taken up again',
-    'a message that crosses is not taken up again by another attempt while it is in flight',
+    'a message that crosses does not cross again in another attempt while it is in flight',
   ),
   mutant(
     crossingDirectly,
     'guard: a message without its operation does not cross',
-    'a message that crosses without its operation does not: the whole batch is undone',
+    'a message that crosses without its operation does not cross: the whole batch is rolled back',
   ),
+  mutant(crossingDirectly, 'guard: days wait for nobody', `${leftAlone} the account's day`, 'for update'),
   mutant(
     crossingDirectly,
-    'guard: days wait for nobody',
-    `${leftAlone} the day of the account`,
-    'for update',
-  ),
-  mutant(
-    crossingDirectly,
-    'guard: what another transaction holds is left alone',
-    `${leftAlone} the day of the account`,
+    'guard: skips what another transaction has locked',
+    `${leftAlone} the account's day`,
     "if (row.forbidden === 'busy' || contended.has(recipient_id)) return { do: 'busy' }",
     'a day that another transaction holds is taken',
   ),
   mutant(
     crossingDirectly,
-    'guard: what another transaction holds is left alone',
-    `${leftAlone} the person whom a contact turned out to be`,
+    'guard: skips what another transaction has locked',
+    `${leftAlone} the person that a contact resolved to`,
     "if (day.busy || row.forbidden === 'busy') return { do: 'busy' }",
     'a person whom another transaction holds is taken',
   ),
@@ -1486,29 +1481,29 @@ export const mutants: readonly Mutant[] = [
   mutant(
     { file: webhooks('webhooks') },
     'guard: webhooks counted under a lock',
-    'POST /webhooks 409 for the eleventh, however many ask at once, and inactive ones count',
+    'POST /webhooks 409 for the eleventh, however many callers create at once; inactive ones count',
   ),
   mutant(
     { file: webhooks('endpoints') },
     'guard: lease of an endpoint',
-    'the lease of an endpoint keeps others away until it is given back or has run out',
+    'the lease of an endpoint excludes other processes until it is released or has expired',
     'and (true',
   ),
   mutant(
     { file: webhooks('endpoints') },
     'guard: count of the owner',
-    'the lease of an endpoint lets its owner count only: a process that has lost it tells what it knows of the delivery',
+    "the lease of an endpoint lets only its owner count: a process that has lost it only records the delivery's outcome",
     '),',
   ),
   mutant(
     { file: webhooks('delivery') },
     'guard: leases of endpoints renewed',
-    'an attempt that takes long keeps its endpoint: the lease is renewed meanwhile',
+    'a long attempt keeps its endpoint: the lease is renewed in the meantime',
   ),
   mutant(
     { file: webhooks('delivery') },
     'guard: one probe at a time',
-    'a failing endpoint is asked for one at a time after three failures, with gaps that double',
+    'a failing endpoint gets one delivery at a time after three failures, with gaps that double',
   ),
   mutant(
     { file: 'test/limits/webhook-calls.test.ts' },
@@ -1544,33 +1539,33 @@ export const mutants: readonly Mutant[] = [
   mutant(
     { file: webhooks('delivery') },
     'guard: nothing for a deleted endpoint',
-    'an endpoint with deliveries that are loaded gets none of them once it is deleted',
+    'an endpoint with loaded deliveries gets none of them once it is deleted',
   ),
   mutant(
     { file: webhooks('delivery') },
     'guard: nothing is loaded for a deleted endpoint',
-    'an endpoint with deliveries that are loaded gets none of them once it is deleted',
+    'an endpoint with loaded deliveries gets none of them once it is deleted',
   ),
   mutant(
     { file: webhooks('delivery') },
     'guard: nothing for an endpoint that is off',
-    'an endpoint with deliveries that are loaded gets none of them once it is switched off',
+    'an endpoint with loaded deliveries gets none of them once it is switched off',
   ),
   mutant(
     { file: webhooks('delivery') },
     'guard: count of the address',
-    'a failing endpoint is not blamed for what its address before answers after the change',
+    'a failing endpoint does not count a late failure of its previous address',
   ),
   mutant(
     { file: webhooks('delivery') },
     'guard: queued anew',
-    'resending 200 while the last attempt of a series is under way: the new series is not lost with it',
+    'resending 200 during the last attempt of a series keeps the new series',
     'const queuedAnew = sql`false`',
   ),
   mutant(
     { file: 'src/capabilities/events/events.test.ts' },
     'guard: poll of waiting readers',
-    'GET /events?wait= 200 without a wake-up: the poll finds it',
+    'GET /events?wait= 200 without a wake-up: the poll finds the event',
     'const poll = undefined',
   ),
   ...people,
@@ -1592,11 +1587,11 @@ export const mutants: readonly Mutant[] = [
   mutant(approving, 'guard: approval is for the account', 'the update does not for another account'),
   mutant(approving, 'guard: approval is for the chat', 'the update does not for another chat'),
   mutant(approving, 'guard: approval is for the payload', 'the update does not for another payload'),
-  mutant(approving, 'guard: approval is used once', 'the update does not a second time'),
+  mutant(approving, 'guard: approval is used once', 'the update does not consume it a second time'),
   mutant(
     approving,
     'guard: account of an approval',
-    'the update does not where the account is not ready, also where this process has not heard of it',
+    'the update does not consume it while the account is not READY, also where this process does not know yet',
   ),
   mutant(
     approving,
@@ -1606,48 +1601,40 @@ export const mutants: readonly Mutant[] = [
   mutant(
     approving,
     'guard: approval is of this database',
-    'a database that was restored to before the use another generation of the database takes no token of the one before',
+    'a database restored to before the use refuses a token of an earlier generation of the database',
   ),
-  mutant(
-    approving,
-    'guard: key of an approval',
-    'who and what has to be there still 403 after the key was revoked',
-  ),
-  mutant(
-    approving,
-    'guard: user of an approval',
-    'who and what has to be there still 403 after the user was disabled',
-  ),
+  mutant(approving, 'guard: key of an approval', 'what must still exist 403 after the key was revoked'),
+  mutant(approving, 'guard: user of an approval', 'what must still exist 403 after the user was disabled'),
   mutant(
     approving,
     'guard: membership of an approval',
-    'who and what has to be there still 403 after the membership has ended, also where the key is still there',
+    'what must still exist 403 after the membership ended, also where the key still exists',
   ),
   mutant(
     approving,
     'guard: identity of an approval',
-    'who and what has to be there still 403 after the identity became somebody else’s',
+    'what must still exist 403 after the identity was linked to another user',
   ),
   mutant(
     approving,
     'guard: uuid of an approval',
-    'a token with something else than was approved 403 twice, and nothing is used up: the UUID of the identity',
+    'a token used for something other than was approved 403 twice, and nothing is used up: the UUID of the identity',
   ),
   mutant(
     approving,
     'guard: platform identity of an approval',
-    'a token with something else than was approved 403 twice, and nothing is used up: who the account is on its platform',
+    'a token used for something other than was approved 403 twice, and nothing is used up: who the account is on its platform',
   ),
   mutant(
     approving,
     'guard: key of an approved operation',
-    'a database that was restored to before the use nothing is known but the message itself: it is not sent again',
+    'a database restored to before the use does not send again when only the message itself is known',
     'return keyPrefix + crypto.randomUUID()',
   ),
   mutant(
     approving,
     'guard: operation of a used approval',
-    'a database that was restored to before the use the ledger knows the operation: the approval is used',
+    'a database restored to before the use consumes the approval when the ledger has the operation',
     "export const isUsed: Sql = sql`a.state = 'used'`",
   ),
   mutant(
@@ -1663,12 +1650,12 @@ export const mutants: readonly Mutant[] = [
   mutant(
     { file: 'src/capabilities/approvals/approvals.test.ts' },
     'guard: gate of the tool',
-    'a write without a token 503 while the gate of the tool is closed, with a token and without',
+    "a write without a token 503 while the tool's gate is closed, with a token and without",
   ),
   mutant(
     { file: 'src/capabilities/campaigns/campaigns.test.ts' },
     'guard: what is not there is told before the limit',
-    'POST /campaigns 429 past the limit of a minute, not counting replays',
+    'POST /campaigns 429 above the limit per minute, not counting replays',
   ),
   mutant(
     { file: 'src/capabilities/approvals/dashboard-routes.test.ts' },
@@ -1679,22 +1666,22 @@ export const mutants: readonly Mutant[] = [
   mutant(
     turnsOfKeys,
     'guard: one at a time for a key',
-    'turns of many keys one at a time for a key, two in all, and the keys take turns',
+    'turns of many keys runs one at a time per key, two in all, and the keys take turns',
   ),
   mutant(
     turnsOfKeys,
     'guard: keys take turns',
-    'turns of many keys one at a time for a key, two in all, and the keys take turns',
+    'turns of many keys runs one at a time per key, two in all, and the keys take turns',
   ),
   mutant(
     turnsOfKeys,
     'guard: places of all keys',
-    'turns of many keys one at a time for a key, two in all, and the keys take turns',
+    'turns of many keys runs one at a time per key, two in all, and the keys take turns',
   ),
   mutant(
     turnsOfKeys,
     'guard: a caller who leaves waits no longer',
-    'turns of many keys a caller that leaves waits no longer, and takes the place of no other',
+    "turns of many keys a caller that leaves stops waiting, and takes no other caller's place",
   ),
   mutant(
     { file: 'test/limits/plays.test.ts' },
@@ -1704,18 +1691,18 @@ export const mutants: readonly Mutant[] = [
   mutant(
     playing,
     'guard: a play is kept for a minute',
-    'a play serves further pages for a minute, and not once something has changed',
+    'a play serves further pages for a minute, but not after something has changed',
     'return undefined',
   ),
   mutant(
     playing,
     'guard: a play stops when the caller leaves',
-    'a play stops once nobody waits for it, and is not kept',
+    'a play stops when no caller waits for it, and is not kept',
   ),
   mutant(
     playing,
     'guard: a play has a budget of processor time',
-    'a play has no end after its processor time, and says what it has',
+    'a play returns what it has, without an end, when its processor time is used up',
   ),
   mutant(
     telegram('transport'),
@@ -1876,24 +1863,24 @@ export const mutants: readonly Mutant[] = [
   mutant(
     claiming,
     'guard: takeover waits',
-    'claimAccounts where a platform wants 75 seconds before another worker takes over leaves an account whose lease ran out 74 seconds ago, and takes one of 76',
+    'claimAccounts when a platform requires 75 seconds before another worker takes over skips an account whose lease expired 74 seconds ago, and claims one after 76',
     'or f.lease_until < real_now()',
   ),
   mutant(
     claiming,
     'guard: only workers that have the platform',
-    'readShares counts for each platform the workers that have it',
+    'readShares counts the workers of each platform',
   ),
   mutant(
     claiming,
     'guard: held by the monotonic clock',
-    'a lease without asking the database ends by the monotonic clock',
+    'a lease checked without the database ends by the monotonic clock',
     'const awake = true',
   ),
   mutant(
     claiming,
     'guard: held by the wall clock',
-    'a lease without asking the database ends by the wall clock, which goes on while a machine sleeps',
+    'a lease checked without the database ends by the wall clock, which goes on while a machine sleeps',
     'return awake',
   ),
   ...[

@@ -1,5 +1,5 @@
 /**
- * Random messages, edits, deletions and merges, and random queries in between: what is found must be what a plain look at
+ * Random messages, edits, deletions and merges, with random queries in between: a search must find what a scan of
  * every message finds. `SEARCH_FUZZ_ROUNDS` makes it longer, `SEARCH_FUZZ_SEED` repeats a run.
  */
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -169,7 +169,7 @@ interface Search {
 
 type Test = (message: Stored) => boolean
 
-/** The words, one after another, the last one perhaps as the beginning of a word. */
+/** The words, one after another, the last one sometimes as the beginning of a word. */
 function has(words: readonly string[], isPrefix: boolean): Test {
   return ({ text }) => {
     const tokens = text.split(' ')
@@ -188,7 +188,7 @@ function makeQuery(): { query: string; test: Test } {
     quoted: random(2) === 0,
     excluded: random(5) === 0,
   }))
-  // Something must be looked for, and words with a hyphen are a phrase without quotation marks.
+  // A query needs a word to look for, and words with a hyphen are a phrase without quotation marks.
   if (pieces.every(({ excluded }) => excluded))
     pieces.push({ words: [pick(vocabulary)], quoted: false, excluded: false })
   const last = pieces.findLastIndex(({ quoted, excluded }) => !quoted && !excluded)
@@ -299,7 +299,7 @@ async function makeWorld(own: Tenant): Promise<World> {
   return new World(owners)
 }
 
-test('200 finds what a plain look at every message finds, whatever happened before', async () => {
+test('200 finds what a scan of every message finds, whatever happened before', async () => {
   for (let round = 0; round < rounds; round++) {
     const own = await service.tenant(`Fuzz ${round}`)
     const world = await makeWorld(own)
