@@ -1,4 +1,4 @@
-/** Telegram as one of the platforms of a service: which variables it has, and how it is opened. */
+/** Telegram as a platform of the service: its variables, and how it is opened. */
 import { readFileSync } from 'node:fs'
 import { addPublicKey, type BasicDcOption } from '@mtcute/core/utils.js'
 import { z } from 'zod'
@@ -29,7 +29,7 @@ const variables = {
 export const telegramModule: PlatformModule = {
   name,
   variables,
-  /** Without an api_id this process has no part in it. */
+  /** A process without an api_id does not run this platform. */
   async open({ env, manual_from }) {
     const given = z.object(variables).parse(env)
     const { PARLEY_TELEGRAM_API_ID: api_id, PARLEY_TELEGRAM_API_HASH: api_hash } = given
@@ -52,7 +52,7 @@ interface Dc {
   readonly key_file: string
 }
 
-/** Undefined: it is written otherwise, or not on this machine. */
+/** Undefined: malformed, or not on this machine. */
 export function parseDc(text: string): Dc | undefined {
   const [, address = '', digits, key_file = ''] = /^([\d.]+):(\d{1,5}),(.+)$/.exec(text) ?? []
   const port = Number(digits)
@@ -61,7 +61,7 @@ export function parseDc(text: string): Dc | undefined {
   return { address, port, key_file }
 }
 
-/** A key that is added here is trusted by the whole process, which is why the address must be on loopback. */
+/** The whole process trusts a key that is added here, so the address must be on loopback. */
 function trustDc(text: string): BasicDcOption {
   const dc = parseDc(text)
   if (!dc) throw new Refusal('PARLEY_TELEGRAM_DC is not an address on this machine.')

@@ -24,7 +24,7 @@ async function learnt(...users: tl.RawUser[]) {
   return { store, peers }
 }
 
-test('people are found again after a start, by number, username and phone', async () => {
+test('finds people again after a start, by number, username and phone', async () => {
   const { store } = await learnt(ada)
   const peers = await Peers.load(store)
   const person = { id: '7', name: 'Ada L', username: 'Ada', phone: '+4930123', kind: 'person' }
@@ -34,7 +34,7 @@ test('people are found again after a start, by number, username and phone', asyn
   expect(peers.findInput('7')).toMatchObject({ userId: 7, accessHash: Long.fromNumber(70) })
 })
 
-test('only what has changed is stored', async () => {
+test('stores only changes', async () => {
   const { store, peers } = await learnt(ada)
   const { phone: _, ...withoutPhone } = ada
   peers.learn({ users: [withoutPhone] })
@@ -45,13 +45,13 @@ test('only what has changed is stored', async () => {
   expect(store.writes).toEqual([1, 1])
 })
 
-test('a person who came without a usable access hash replaces nobody', async () => {
+test('a person without a usable access hash replaces no stored one', async () => {
   const { peers } = await learnt(ada)
   peers.learn({ users: [{ ...ada, min: true, accessHash: Long.fromNumber(1) }] })
   expect(peers.findInput('7')).toMatchObject({ accessHash: Long.fromNumber(70) })
 })
 
-test('a username that moves on is found with its new owner only', async () => {
+test('finds a username that moved only with its new owner', async () => {
   const { peers } = await learnt(ada)
   peers.rename({ _: 'updateUserName', userId: 7, firstName: 'Ada', lastName: '', usernames: [] })
   expect(peers.findByUsername('ada')).toBeUndefined()

@@ -1,4 +1,4 @@
-/** What mtcute asks of its surroundings. `@mtcute/node` would bring a native SQLite and two parsers besides. */
+/** What mtcute requires of its runtime. `@mtcute/node` would add a native SQLite and two parsers. */
 import { createCipheriv, createHash, createHmac, pbkdf2, randomFillSync } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { promisify } from 'node:util'
@@ -7,7 +7,7 @@ import type { ICorePlatform } from '@mtcute/core'
 import { BaseCryptoProvider, type ICryptoProvider } from '@mtcute/core/utils.js'
 import { ige256Decrypt, ige256Encrypt, initSync, SIMD_AVAILABLE } from '@mtcute/wasm'
 
-/** How large an answer may become when it is unpacked. */
+/** The largest size of an unpacked answer. */
 const unpackedBytesMax = 16 * 1024 * 1024
 
 const derive = promisify(pbkdf2)
@@ -72,7 +72,7 @@ export class Crypto extends BaseCryptoProvider implements ICryptoProvider {
   }
 }
 
-/** It logs nothing: what mtcute would log holds messages and phone numbers. */
+/** Logs nothing: mtcute's lines contain messages and phone numbers. */
 export const surroundings: ICorePlatform = {
   beforeExit: () => () => {},
   log: () => {},

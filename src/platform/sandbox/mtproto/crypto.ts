@@ -1,4 +1,4 @@
-/** The cryptography that mtcute asks of its surroundings, from Node and mtcute's own WebAssembly. */
+/** The cryptography that mtcute requires, from Node and mtcute's own WebAssembly. */
 import { createCipheriv, createHash, createHmac, pbkdf2, randomFillSync } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { promisify } from 'node:util'

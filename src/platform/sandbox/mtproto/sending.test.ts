@@ -44,7 +44,7 @@ async function differenceAfter(client: Client, pts: number) {
 }
 
 describe('messages.sendMessage', () => {
-  test('is accepted, and the connection hears of it in the answer alone', async () => {
+  test('is accepted, and its connection gets it in the answer alone', async () => {
     const { client, pts, mara, world, person_id, sent } = await setScene()
     const answer = await client.call(textOf(mara, 'Hello', 7))
     expect(answer).toMatchObject({ _: 'updateShortSentMessage', id: 1, pts: pts + 2, ptsCount: 2 })
@@ -65,14 +65,14 @@ describe('messages.sendMessage', () => {
     expect(sent()).toEqual(['Hello'])
   })
 
-  test('whose message was deleted since is proven all the same', async () => {
+  test('is proven also when its message was deleted since', async () => {
     const { client, pts, mara, world, person_id } = await setScene()
     await client.call(textOf(mara, 'Hello', 7))
     deleteMessage(world, { account_id, person_id, message_id: 1 })
     expect(await differenceAfter(client, pts)).toMatchObject({ ids: ['7'], texts: [] })
   })
 
-  test('that is late or comes twice enters the stream again', async () => {
+  test('enters the stream later or twice when a fault says so', async () => {
     const { client, pts, mara, world, fault } = await setScene()
     fault({ on: 'updates', fault: 'late', seconds: 60 })
     fault({ on: 'updates', fault: 'twice' })
@@ -91,7 +91,7 @@ describe('messages.sendMessage', () => {
     ])
   })
 
-  test('refusals have names, and a fault can name another', async () => {
+  test('is refused by name, and a fault can choose the name', async () => {
     const { client, mara, world, fault, sent } = await setScene()
     const blocking = world.addPerson({ name: 'No', username: 'nobody_here', behaviour: 'blocks' })
     const refusing = await lookUp(client, 'nobody_here')
@@ -113,7 +113,7 @@ describe('messages.sendMessage', () => {
     expect(sent()).toEqual([])
   })
 
-  test('a person is written to with the access hash that this account was given', async () => {
+  test('needs the access hash that this account got for the person', async () => {
     const { stage, mara, world, sent } = await setScene()
     world.addAccount({ account_id: 'acc_two', name: 'Support' })
     const other = stage.client('acc_two')
@@ -124,7 +124,7 @@ describe('messages.sendMessage', () => {
 })
 
 describe('a request that is received and not answered', () => {
-  test('is not sent again, because the data centre says that it has it', async () => {
+  test('is not sent again, because the data centre reports that it has it', async () => {
     const { client, mara, sent, fault } = await setScene()
     fault({ on: 'send', fault: 'slow', seconds: 2 })
     await client.call(textOf(mara, 'Hello', 7))
@@ -144,7 +144,7 @@ describe('a request that is received and not answered', () => {
 })
 
 describe('de-duplication', () => {
-  test('answers a repeated random id with the first message, and accepts that of another account', async () => {
+  test('answers a repeated random id with the first message, and accepts the same id from another account', async () => {
     const { stage, client, mara, world, sent } = await setScene({ dedupe: true })
     const first = await client.call(textOf(mara, 'Hello', 7))
     expect(await client.call(textOf(mara, 'Other', 7))).toEqual({ ...first, ptsCount: 0 })
@@ -165,7 +165,7 @@ describe('a server salt', () => {
 })
 
 describe('messages.sendMedia', () => {
-  test.each([1, 262_144, 10 * 1024 * 1024 + 1])('takes a file of %i bytes in parts', async (size) => {
+  test.each([1, 262_144, 10 * 1024 * 1024 + 1])('accepts a file of %i bytes in parts', async (size) => {
     const { client, mara, world } = await setScene()
     const bytes = randomBytes(size)
     const media = await upload(client, bytes)
