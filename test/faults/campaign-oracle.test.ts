@@ -1,4 +1,4 @@
-/** The oracle of campaigns: it is content with the truth, and each lie is caught as what it is. */
+/** The campaign oracle: it accepts the truth, and names each lie by the promise it breaks. */
 import { describe, expect, test } from 'vitest'
 import {
   type CampaignEvidence,
@@ -14,7 +14,7 @@ type Lists = {
   [K in keyof Omit<CampaignEvidence, 'in_flight'>]-?: Mutable<NonNullable<CampaignEvidence[K]>[number]>[]
 }
 
-/** A sequence of two to two people: one has had both, the other waits for the second. */
+/** A sequence of two to two people: one has received both, the other waits for the second. */
 function truth(): Lists {
   const message = (recipient_id: string, step_no: number, hours: number) => ({
     ...{ id: `${recipient_id}-${step_no}`, campaign_id: 'k', recipient_id, step_no, account_id: 'a' },
@@ -61,7 +61,7 @@ function truth(): Lists {
   }
 }
 
-test('the truth is believed', () => {
+test('accepts the truth', () => {
   expect(judgeCampaigns(truth())).toEqual([])
 })
 
@@ -92,15 +92,15 @@ describe('a person who got the same step twice', () => {
     expect(violations).toEqual(twice)
   })
 
-  test('and the recipients know them as two', () => {
-    // What the ledger says of the second is lost: the platform alone still knows that it was accepted.
+  test('whom the recipients treat as two', () => {
+    // The ledger's record of the second is lost: only the platform still knows that it was accepted.
     const violations = onePerson('contacts', ({ messages }) => {
       Object.assign(first(messages, 1), { state: 'released', quota_day: null })
     })
     expect(violations).toEqual(expect.arrayContaining(twice))
   })
 
-  test('is none where both steps differ, or another campaign wrote', () => {
+  test('does not count if the steps differ, or another campaign wrote', () => {
     expect(onePerson('contacts', ({ journal }) => void journal.splice(0, 1))).not.toContainEqual(twice[0])
     const other = onePerson('contacts', ({ campaigns, recipients, messages, totals }) => {
       campaigns.push({ ...first(campaigns), id: 'other' })
@@ -110,7 +110,7 @@ describe('a person who got the same step twice', () => {
     expect(other).toEqual([])
   })
 
-  test('is none where the caller chose both chats', () => {
+  test('does not count if the caller chose both chats', () => {
     expect(onePerson('scoped')).toEqual([])
   })
 })
@@ -123,7 +123,7 @@ function tellReply(
   first(totals).status = 'replied'
 }
 
-test('a reply that was written before our message crossed, and heard of only after it, is believed', () => {
+test('accepts a reply that was written before our message crossed, and received only after it', () => {
   const told = truth()
   tellReply(told, { written: 23, stored: 25 })
   expect(judgeCampaigns(told)).toEqual([])
@@ -143,7 +143,7 @@ function inFlight(): Lists {
   return told
 }
 
-test('what was accepted may be unrecorded while its worker is at it, and not a moment longer', () => {
+test('an accepted message may be unrecorded while its worker processes it, and no longer', () => {
   expect(judgeCampaigns({ ...inFlight(), in_flight: ['one-1'] })).toEqual([])
   expect(judgeCampaigns(inFlight()).map(({ promise }) => promise)).toEqual(['P2'])
 })
@@ -284,11 +284,11 @@ describe('people on the suppression list', () => {
     ['what had crossed before the entry', send(11, 'crossed'), listed],
     ['what another person got', { ...send(11, 'late'), chat_id: 'platform:chat:2' }, listed],
     ['what was accepted after the database forgot the entry', send(21, 'late'), { ...listed, to_seq: 20 }],
-  ])('%s is believed', (_, entry, fact) => {
+  ])('accepts %s', (_, entry, fact) => {
     expect([...checkListed([fact], [entry])]).toEqual([])
   })
 
-  test('a message after the entry is P5, also of an entry that the database forgot later', () => {
+  test('a message after the entry is P5, also if the database lost the entry later', () => {
     const facts = [listed, { ...listed, to_seq: 20 }]
     for (const fact of facts) {
       expect([...checkListed([fact], [send(11, 'late')])]).toMatchObject([{ promise: 'P5' }])

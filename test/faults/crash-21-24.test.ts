@@ -1,6 +1,7 @@
 /**
- * The crash points that an adversary found, by real processes: a COMMIT that stalls, a key that is queued again while its
- * last attempt is being answered, a damaged journal, a clock that jumps back. Continues crash-world.test.ts.
+ * The crash points that an adversary found, with real processes: a COMMIT that stalls, a key that is queued again
+ * while its last attempt is being answered, a damaged journal, a clock that jumps back. Continues
+ * crash-world.test.ts.
  */
 import { appendFile, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -30,7 +31,7 @@ afterAll(async () => {
   await endProcesses()
 })
 
-describe("21: the boundary's COMMIT stalls longer than its connection is waited for, and is done after all", () => {
+describe("21: the boundary's COMMIT stalls longer than the wait for its connection, and commits after all", () => {
   /** Less than is shipped, and still much longer than any answer. */
   const briefSilence: Patch = {
     marker: 'limit: silence of the database',
@@ -40,7 +41,7 @@ describe("21: the boundary's COMMIT stalls longer than its connection is waited 
   let holder: pg.Client
 
   beforeAll(async () => {
-    // The work of the boundary is done, and its COMMIT waits for as long as the test likes.
+    // The boundary's work is done, and its COMMIT waits as long as the test says.
     await plant.db.pool.query(`
       create function faults.stall() returns trigger language plpgsql as $$
       begin
@@ -63,7 +64,7 @@ describe("21: the boundary's COMMIT stalls longer than its connection is waited 
         select 1 from pg_stat_activity where wait_event = ${event} and application_name ~ '^work-'`),
     )
 
-  test('its worker lives: the release waits for the row and hits it, and the repeat runs', async () => {
+  test('its worker lives: the release waits for the row and finds it, and the repeat runs', async () => {
     const wanted = scene.send()
     await scene.arm(briefSilence)
     await holder.query('select pg_advisory_lock($1)', [gate])
@@ -83,7 +84,7 @@ describe("21: the boundary's COMMIT stalls longer than its connection is waited 
     expect(await scene.look(wanted)).toEqual({ state: 'completed', reason: null, accepted: 1 })
   })
 
-  test('its worker dies meanwhile: nobody can know, and it never runs again', async () => {
+  test('its worker dies in the meantime: the outcome is unknown, and it never runs again', async () => {
     const wanted = scene.send()
     await scene.arm()
     await holder.query('select pg_advisory_lock($1)', [gate])
@@ -101,7 +102,7 @@ describe("21: the boundary's COMMIT stalls longer than its connection is waited 
 })
 
 describe('22: a key is queued again while the caller of its last attempt is being answered', () => {
-  /** The API has read how the first attempt ended, and takes its time to tell its caller. */
+  /** The API has read the first attempt's outcome, and is slow to answer its caller. */
   const slowToTell: Patch = {
     marker: 'guard: waits for its attempt',
     replace: `
@@ -112,7 +113,7 @@ describe('22: a key is queued again while the caller of its last attempt is bein
   const aboutToTell = () =>
     until('the API has read it', 120_000, () => plant.serve(0).output().includes('about to tell'))
 
-  test('each is told what became of its own attempt', async () => {
+  test("each caller gets its own attempt's outcome", async () => {
     const wanted = scene.send()
     await plant.serve(0).restart([slowToTell])
     await scene.arm()
@@ -125,7 +126,7 @@ describe('22: a key is queued again while the caller of its last attempt is bein
     expect(await scene.look(wanted)).toEqual({ state: 'completed', reason: null, accepted: 1 })
   })
 
-  test('the API dies with both of them waiting: the repeat is told the success', async () => {
+  test('the API dies while both wait: the repeat returns the success', async () => {
     const wanted = scene.send()
     await plant.serve(0).restart([slowToTell])
     cut.set('boundary', 'after')
@@ -154,7 +155,7 @@ describe('23: a line of a journal is torn or flipped', () => {
   }
 
   test('that line is skipped and logged, the others are replayed', async () => {
-    // Starts, because no echo tells of them: only a journal does.
+    // Starts, because no echo shows them: only a journal does.
     const [flipped, torn] = [await scene.start(), await scene.start({ account: 1 })]
     const answers: Promise<unknown>[] = []
     let written = ''
@@ -165,7 +166,7 @@ describe('23: a line of a journal is torn or flipped', () => {
       expect(await scene.look(wanted)).toMatchObject({ state: 'submitting', accepted: 1 })
     }
     await dieWith(flipped)
-    // Before anybody else reads it.
+    // Before any other process reads it.
     const path = await journalOf(flipped.key)
     const text = await readFile(path, 'utf8')
     await writeFile(path, text.replace('"outcome":{"kind":"accepted"', '"outcome":{"kind":"accepteD"'))
@@ -175,7 +176,7 @@ describe('23: a line of a journal is torn or flipped', () => {
     await plant.work(0).start()
     await plant.expireLeases({ attempts: false })
     expect(await scene.until(torn, 'completed')).toMatchObject({ accepted: 1 })
-    // By whichever of the two processes that came later was the first to read it.
+    // By whichever of the two later processes was the first to read it.
     await until('the damage is logged', 120_000, () =>
       `${written}${plant.work(0).output()}`.includes('lines of a journal are damaged and were skipped'),
     )
@@ -192,14 +193,14 @@ describe('23: a line of a journal is torn or flipped', () => {
 })
 
 describe('24: the clock jumps back by an hour, and the owner dies', () => {
-  test('a lease further ahead than its length is over: nobody can know, and others go on', async () => {
+  test('a lease further ahead than its length has expired: the outcome is unknown, and other workers continue', async () => {
     const [wanted, other] = [scene.send(), scene.send({ account: 1 })]
     await scene.arm(dieAt('crash point 5a'))
     const first = scene.ask(wanted)
     await plant.work(0).ended()
     expect(await scene.look(wanted)).toEqual({ state: 'submitting', reason: null, accepted: 0 })
     await plant.db.run(sql`insert into simulated_time (at) values (clock_timestamp() - interval '1 hour')`)
-    // Set back, it goes on: a clock that stands still would keep every lease for ever.
+    // Set back, it continues: a clock that stands still would keep every lease for ever.
     const ticking = setInterval(() => {
       plant.db
         .run(sql`update simulated_time set at = clock_timestamp() - interval '1 hour'`)

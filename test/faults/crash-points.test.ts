@@ -1,7 +1,7 @@
 /**
- * The crash points of the ledger where a process dies, each by a patch of the shipped source that kills it exactly
- * there: what the row says afterwards, what the platform holds, and what the caller's repeat is told. Those where a
- * process sleeps or the database suffers are in crash-world.test.ts.
+ * The ledger's crash points where a process dies, each by a patch of the shipped source that kills it exactly there:
+ * the row's state afterwards, what the platform has, and the answer to the caller's repeat. Those where a process
+ * sleeps or the database fails are in crash-world.test.ts.
  */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { sql } from '../../src/db/sql.ts'
@@ -41,7 +41,7 @@ describe('1: the API dies before the operation is committed', () => {
 describe('2: the API dies after the operation is committed', () => {
   const afterEnqueue = dieAt('crash point 2')
 
-  test('it waits for a worker: the repeat is told so, and later the success', async () => {
+  test('it waits for a worker: the repeat says so, and later returns the success', async () => {
     const wanted = scene.send()
     await plant.work(0).kill()
     await plant.serve(0).restart([afterEnqueue])
@@ -54,7 +54,7 @@ describe('2: the API dies after the operation is committed', () => {
     expect(told(await scene.ask(wanted))).toEqual([200, 'replayed'])
   })
 
-  test('or nobody takes it in time: it is over, and the repeat runs', async () => {
+  test('or no worker takes it in time: it is over, and the repeat runs', async () => {
     const wanted = scene.send()
     await plant.work(0).kill()
     await plant.serve(0).restart([afterEnqueue])
@@ -70,7 +70,7 @@ describe('2: the API dies after the operation is committed', () => {
 })
 
 describe('3: the worker dies before the boundary is committed', () => {
-  test('in preparation: the next one executes it, for the first caller, too', async () => {
+  test('in preparation: the next one executes it, also for the first caller', async () => {
     const wanted = await scene.start()
     await scene.arm(dieAt('crash point 3'))
     const first = scene.ask(wanted)
@@ -83,7 +83,7 @@ describe('3: the worker dies before the boundary is committed', () => {
     expect(told(await scene.ask(wanted))).toEqual([200, 'replayed'])
   })
 
-  test('inside its transaction: it is undone, and the next one executes it', async () => {
+  test('inside its transaction: it is rolled back, and the next one executes it', async () => {
     const wanted = scene.send()
     const { promise: released, resolve: release } = Promise.withResolvers<void>()
     const { promise: locked, resolve: lock } = Promise.withResolvers<void>()
@@ -96,7 +96,7 @@ describe('3: the worker dies before the boundary is committed', () => {
     const first = scene.ask(wanted)
     await until('the boundary waits for the switch', 120_000, () => waitingBoundaries().then((n) => n > 0))
     await plant.work(0).kill()
-    // Its server process finds out when it gives up on the lock.
+    // Its server process notices when it gives up on the lock.
     await until('nobody waits any more', 120_000, () => waitingBoundaries().then((n) => n === 0))
     release()
     await holding
@@ -117,7 +117,7 @@ describe('3: the worker dies before the boundary is committed', () => {
 })
 
 describe("4: the answer to the boundary's COMMIT is lost, the process lives", () => {
-  test('it was done: nothing is sent, its worker says so, the repeat runs', async () => {
+  test('it was committed: nothing is sent, its worker reports that, the repeat runs', async () => {
     const wanted = scene.send()
     cut.set('boundary', 'after')
     expect(told(await scene.ask(wanted))).toEqual([503, 'store_unavailable'])
@@ -127,7 +127,7 @@ describe("4: the answer to the boundary's COMMIT is lost, the process lives", ()
     expect(await scene.look(wanted)).toEqual({ state: 'completed', reason: null, accepted: 1 })
   })
 
-  test('it was not done: the operation is still queued and runs', async () => {
+  test('it was not committed: the operation is still queued and runs', async () => {
     const wanted = scene.send()
     cut.set('boundary', 'before')
     expect(told(await scene.ask(wanted))).toEqual([200])
@@ -141,7 +141,7 @@ describe('5: the boundary is committed, nothing is written yet', () => {
   test.each([
     ['before the journal', 'crash point 5'],
     ['with the journal written', 'crash point 5a'],
-  ])('%s: nobody can know, and it never runs again', async (_, point) => {
+  ])('%s: the outcome is unknown, and it never runs again', async (_, point) => {
     const wanted = scene.send()
     await scene.arm(dieAt(point))
     const first = scene.ask(wanted)
@@ -158,7 +158,7 @@ describe('5: the boundary is committed, nothing is written yet', () => {
 describe('6: while bytes are written', () => {
   const isSend = `(frame as { call?: string }).call === 'send'`
 
-  test('half of them: nobody can know', async () => {
+  test('half of them: the outcome is unknown', async () => {
     const wanted = scene.send()
     const half = `if (${isSend}) { socket.write(JSON.stringify(frame).slice(0, 40)); process.kill(process.pid, 'SIGKILL') }`
     await scene.arm({ marker: 'crash point 6', insert: half })
@@ -209,7 +209,7 @@ describe('7: accepted, and the answer is lost with the process', () => {
     expect(told(await scene.ask(wanted))).toEqual([200, 'replayed'])
   })
 
-  test('where the platform shows no id of ours, it stays unknown', async () => {
+  test('stays unknown if the platform does not show our id', async () => {
     const wanted = await scene.start()
     await scene.arm(dieAt('crash point 7'))
     const first = scene.ask(wanted)
@@ -221,7 +221,7 @@ describe('7: accepted, and the answer is lost with the process', () => {
   })
 })
 
-describe('8: the outcome is in the journal, the row does not know it', () => {
+describe('8: the outcome is in the journal, and not in the row', () => {
   const recorded = dieAt('crash point 8')
 
   test.each([
@@ -229,7 +229,7 @@ describe('8: the outcome is in the journal, the row does not know it', () => {
     ['start', false],
     ['read_state', false],
     ['start', true],
-  ] as const)('%s, given up meanwhile: %s: the replay completes it', async (kind, given_up) => {
+  ] as const)('%s, given up in the meantime: %s: the replay completes it', async (kind, given_up) => {
     const wanted =
       kind === 'send'
         ? scene.send()
@@ -249,7 +249,7 @@ describe('8: the outcome is in the journal, the row does not know it', () => {
 })
 
 describe('9: the API dies with the outcome stored, before its answer', () => {
-  test('the repeat is told the success', async () => {
+  test('the repeat returns the success', async () => {
     const wanted = scene.send()
     await plant.serve(0).restart([dieAt('crash point 9')])
     expect(told(await scene.ask(wanted))).toEqual([null])
@@ -260,8 +260,8 @@ describe('9: the API dies with the outcome stored, before its answer', () => {
   })
 })
 
-describe('10: the refusal is read, the row does not know it', () => {
-  test('for good, in the journal: the repeat is told the same refusal', async () => {
+describe('10: the refusal is read, and not in the row', () => {
+  test('permanent, in the journal: the repeat returns the same refusal', async () => {
     const wanted = scene.send()
     await scene.arm(dieAt('crash point 8'))
     await plant.fault({ on: 'send', fault: 'refuse', account_id: wanted.account_id })
@@ -273,7 +273,7 @@ describe('10: the refusal is read, the row does not know it', () => {
     expect(told(await scene.ask(wanted))).toEqual([403, 'chat_unavailable', 'replayed'])
   })
 
-  test('for now, in the journal: the repeat waits, then runs', async () => {
+  test('temporary, in the journal: the repeat waits, then runs', async () => {
     const wanted = scene.send()
     await scene.arm(dieAt('crash point 8'))
     await plant.fault({ on: 'send', fault: 'flood_wait', seconds: 25, account_id: wanted.account_id })
@@ -287,7 +287,7 @@ describe('10: the refusal is read, the row does not know it', () => {
     expect(await scene.look(wanted)).toEqual({ state: 'completed', reason: null, accepted: 1 })
   })
 
-  test('not in the journal: nobody can know', async () => {
+  test('not in the journal: the outcome is unknown', async () => {
     const wanted = scene.send()
     await scene.arm(dieAt('crash point 10'))
     await plant.fault({ on: 'send', fault: 'refuse', account_id: wanted.account_id })

@@ -1,6 +1,6 @@
 /**
- * The crash points of the ledger where nobody dies of a kill: a process sleeps too long, PostgreSQL crashes, the
- * database is put back to an older copy. Continues crash-points.test.ts.
+ * The ledger's crash points without a killed process: a process sleeps too long, PostgreSQL crashes, the database is
+ * restored to an older copy. Continues crash-points.test.ts.
  */
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -11,7 +11,7 @@ import type { Patch } from './patch.ts'
 import { openPlant, type Plant } from './plant.ts'
 import { dieAt, Scene, stopAt, told, untilStopped } from './scene.ts'
 
-/** Less than is shipped may pass between the boundary and the call. */
+/** Shorter than shipped: the time from the boundary to the call. */
 const briefDeadline: Patch = {
   marker: 'limit: from boundary to call',
   replace: 'const submitMsMax = 3_000',
@@ -36,7 +36,7 @@ afterAll(async () => {
 })
 
 describe('12: paused longer than the lease, before the deadline check', () => {
-  test('given up by another process; its worker proves that it wrote nothing, and the repeat runs', async () => {
+  test('another process gives it up; its worker proves that it wrote nothing, and the repeat runs', async () => {
     const wanted = scene.send()
     await scene.arm(stopAt('crash point 12'), briefDeadline)
     const first = scene.ask(wanted)
@@ -76,7 +76,7 @@ describe('13: paused between the check and the write', () => {
 })
 
 describe('an account goes to another process', () => {
-  test('what is under way there is answered first', async () => {
+  test('what is in flight there is answered first', async () => {
     await scene.arm()
     const wanted = await Promise.all(plant.accounts.map((_, account) => scene.start({ account })))
     await plant.fault({ on: 'start', fault: 'slow', seconds: 5, times: wanted.length })
@@ -97,7 +97,7 @@ describe('14: PostgreSQL is killed', () => {
     ['before the boundary', 'crash point 3a'],
     ['after the boundary', 'crash point 5'],
     ['after the answer', 'crash point 8'],
-  ])('%s: the row says what was committed last, and it ends as if nothing had been', async (_, point) => {
+  ])('%s: the row has the last committed state, and it ends as if nothing had happened', async (_, point) => {
     const [wanted, other] = [scene.send(), scene.send({ account: 1 })]
     await scene.arm(stopAt(point))
     const first = scene.ask(wanted)
@@ -116,10 +116,11 @@ describe('14: PostgreSQL is killed', () => {
   })
 })
 
-describe('15: the database is put back to before the boundary', () => {
-  test('the journals tell what they know, nothing goes out until a person says so, nothing twice', async () => {
+describe('15: the database is restored to before the boundary', () => {
+  test('the journals restore what they know, nothing is sent until an operator says so, nothing twice', async () => {
     const copy = join(plant.directory, 'copy')
-    // Refused for now and later accepted, two attempts under one key: the copy knows the first as over, or as under way.
+    // Refused temporarily and later accepted, two attempts under one key: the copy has the first as ended, or as
+    // running.
     const over = scene.send({ account: 3 })
     const later = scene.send({ account: 1 })
     for (const { account_id } of [over, later]) {
@@ -141,14 +142,14 @@ describe('15: the database is put back to before the boundary', () => {
     for (const wanted of [over, later]) {
       await until('it runs', 120_000, async () => (await scene.ask(wanted)).status === 200)
     }
-    // The copy knows nothing of these.
+    // The copy has none of these.
     const [sent, started, marked] = [scene.send(), await scene.start(), scene.readState()]
     const all = [over, later, waiting, sent, started, marked]
     for (const wanted of [sent, started, marked]) expect(told(await scene.ask(wanted))).toEqual([200])
     const refused = scene.send({ account: 2 })
     await plant.fault({ on: 'send', fault: 'refuse', account_id: refused.account_id })
     expect(told(await scene.ask(refused))).toEqual([403, 'chat_unavailable'])
-    // An intent without an outcome, where the platform shows no id of ours.
+    // An intent without an outcome, where the platform does not show our id.
     const open = await scene.start({ account: 3 })
     await scene.arm(dieAt('crash point 7'))
     const first = scene.ask(open)
@@ -191,7 +192,7 @@ describe('15: the database is put back to before the boundary', () => {
     for (const wanted of [...all, open, fresh]) {
       expect(await scene.look(wanted)).toMatchObject({ accepted: 1 })
     }
-    // What the platform had refused is asked again, and this time it says yes.
+    // What the platform had refused is submitted again, and this time accepted.
     expect(told(await scene.ask(refused))).toEqual([200])
     expect(await scene.look(refused)).toMatchObject({ accepted: 1 })
   }, 180_000)

@@ -1,4 +1,4 @@
-/** The oracle itself, tested first: it lets honest runs pass and names every lie it was built to find. */
+/** Tests of the oracle itself: it accepts honest runs and names every lie it was built to find. */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { type Asked, type Evidence, judge, kindOf, type OperationRow, type Violation } from './oracle.ts'
@@ -21,7 +21,7 @@ test('honest runs pass', () => {
   )
 })
 
-/** Changes one thing that a row or an answer fits; undefined: this run has none. */
+/** Changes one thing that matches a row or an answer; undefined: this run has none. */
 interface Lie {
   readonly what: string
   readonly promise: Violation['promise']
@@ -56,7 +56,7 @@ function changeAnswer(
   }
 }
 
-/** One more request of the same key, long after. */
+/** One more request with the same key, long after. */
 function addAnswer(fits: (asked: Asked) => boolean, later: (asked: Asked) => Partial<Asked>): Lie['tell'] {
   return (evidence) => {
     const asked = evidence.history.find(fits)
@@ -103,7 +103,7 @@ const lies: readonly Lie[] = [
       promise: 'P1',
       tell: (evidence) => {
         const entry = evidence.journal.find((one) => one.kind === kind)
-        // Where a row was refused or is unknown, one more may be its own: that is found elsewhere, or is no lie.
+        // If a row was refused or is unknown, one more may be its own: another check finds that, or it is no lie.
         const clear = evidence.operations.every((row) => kindOf(row) !== kind || row.state === 'completed')
         return entry && clear ? { ...evidence, journal: [...evidence.journal, entry] } : undefined
       },
@@ -167,7 +167,7 @@ const lies: readonly Lie[] = [
     what: 'a read state completed out of nothing',
     promise: 'P3',
     tell: changeRow(
-      // Counted, not tied: one that is unknown in the same chat may be the one that was accepted.
+      // Counted, not matched: one that is unknown in the same chat may be the one that was accepted.
       (row, { operations }) =>
         kindOf(row) === 'read_state' &&
         row.state === 'refused' &&
@@ -339,7 +339,7 @@ describe('the oracle finds', () => {
   })
 })
 
-test('a restored database may forget an answer, but not undo what happened', () => {
+test('a restored database may lose an answer, but not undo what happened', () => {
   const evidence = tell([{ kind: 'send', plot: 'completed', account: 0, chat: 0 }])
   const [row] = evidence.operations
   const [asked] = evidence.history

@@ -1,6 +1,6 @@
 /**
- * What the database can do wrong: a connection breaks at a COMMIT, it is restarted, it goes back in time. For each what
- * the row says, what the callers are told, and how often the platform accepted it.
+ * What the database can do wrong: a connection breaks at a COMMIT, it is restarted, it is restored to an older copy.
+ * For each, the row's state, the callers' answers, and how often the platform accepted it.
  */
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -66,7 +66,7 @@ describe('a connection is cut at a COMMIT', () => {
 })
 
 describe('what else the database does', () => {
-  test("the lease is somebody else's: nobody is looked up again and again", async () => {
+  test('no look-up is repeated when another worker has the lease', async () => {
     const wanted = await scene.start({ account: 0 })
     const lookups = async () => {
       const { count } = await plant.db.one<{ count: number }>(sql`
@@ -81,12 +81,12 @@ describe('what else the database does', () => {
     expect((await lookups()) - before).toBeLessThanOrEqual(4)
   })
 
-  test('one key is asked for by many at once: one of them runs, the others are told so', async () => {
+  test('runs one of many requests with one key, and answers the others with its state', async () => {
     const wanted = Array.from({ length: accounts }, (_, account) => scene.send({ account }))
     const crowds = await Promise.all(
       wanted.map((one) => Promise.all(Array.from({ length: 12 }, () => scene.ask(one)))),
     )
-    // On a busy machine some wait too long for a connection, and are told that nothing was done.
+    // On a busy machine some wait too long for a connection, and hear that nothing was done.
     const allowed = ['200', '200 replayed', '409 operation_in_progress', '503 store_unavailable']
     for (const [at, answers] of crowds.entries()) {
       for (const asked of answers) expect(allowed).toContain(say(asked))
@@ -96,7 +96,7 @@ describe('what else the database does', () => {
     expect(await scene.judge()).toEqual([])
   })
 
-  test('it is restarted under load: everything ends, and was done once', async () => {
+  test('a restart under load: every operation ends, and ran once', async () => {
     const clients = startClients(plant, { random: makeRandom(11), count: 40, kinds: [['send', 1]] })
     for (let restarts = 0; restarts < 4; restarts++) {
       await sleep(1_000)
@@ -116,7 +116,7 @@ describe('what else the database does', () => {
     expect(await scene.judge()).toEqual([])
   }, 180_000)
 
-  test('an older copy takes its place while messages go out: none goes out twice', async () => {
+  test('an older copy takes its place while messages are sent: none is sent twice', async () => {
     const copy = join(plant.directory, 'copy')
     await plant.postgres.stop()
     await plant.postgres.copy(copy)

@@ -1,4 +1,4 @@
-/** A restore while messages go out, with two workers, one of which is killed meanwhile. */
+/** A restore while messages are sent, with two workers, one of which is killed in the meantime. */
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -29,7 +29,7 @@ function operator(...args: string[]) {
 
 const accepted = async () => (await plant.journal()).length
 
-test('a restore under load: everything that was sent is known again, and nothing goes out twice', async () => {
+test('a restore under load: everything that was sent is known again, and nothing is sent twice', async () => {
   const copy = join(plant.directory, 'copy')
   await plant.postgres.stop()
   await plant.postgres.copy(copy)
@@ -51,7 +51,7 @@ test('a restore under load: everything that was sent is known again, and nothing
   )
   const known = await accepted()
   await sleep(1_000)
-  // Nothing has gone out since.
+  // Nothing has been sent since.
   expect(await accepted()).toBe(known)
   expect(await operator('dispatch', 'on')).toMatchObject({ code: 0 })
   await plant.untilReady()

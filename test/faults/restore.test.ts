@@ -1,4 +1,4 @@
-/** A database that went back in time: the journals tell it everything it forgot, and every key answers as before. */
+/** A restored database: the journals restore everything it lost, and every key answers as before. */
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -28,7 +28,7 @@ async function asks(wanted: Wanted): Promise<Asked> {
   return asked
 }
 
-/** Until the platform lets the account go on. */
+/** Until the platform's flood wait for the account ends. */
 async function retryUntilStored(wanted: Wanted): Promise<Asked> {
   for (let tries = 1; ; tries++) {
     const asked = await asks(wanted)
@@ -65,7 +65,7 @@ async function goBackTo(copy: string): Promise<void> {
   })
 }
 
-test('what was completed is completed again, whatever its kind', async () => {
+test('completed operations are completed again, of every kind', async () => {
   const copy = await copyDatabase('all')
   const { person_id, username } = await plant.addPerson()
   const requests = [

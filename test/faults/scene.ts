@@ -87,7 +87,7 @@ export class Scene {
     await this.plant.settled()
   }
 
-  /** Expires the lease of this attempt, whoever holds it. */
+  /** Expires the lease of this attempt, whichever worker holds it. */
   async expireAttempt({ key }: Wanted): Promise<void> {
     await this.plant.db.run(sql`
       update operations set lease_until = clock_timestamp() where idempotency_key = ${key} and state = 'submitting'`)
