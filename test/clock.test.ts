@@ -1,4 +1,7 @@
-/** The manual clock: whoever moves it finds everything done that was due, and the same calls give the same world. */
+/**
+ * The manual clock: when a call that moves it returns, everything due is done, and the same calls give the same
+ * world.
+ */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -75,7 +78,7 @@ class Scene {
     return now.getTime()
   }
 
-  /** What is there at this very moment. */
+  /** What is stored at this very moment. */
   async told(): Promise<string[]> {
     const rows = await this.app.db.rows<{ text: string }>(sql`
       select m.text from events e
@@ -108,7 +111,7 @@ describe('POST /sandbox/v1/clock/advance on parley start', () => {
   })
   afterAll(() => scene.close())
 
-  /** Written now, heard later. */
+  /** Written now, delivered later. */
   async function writeLate(text: string, seconds: number): Promise<void> {
     const { account_id, base } = scene
     await ask(base, '/faults', { on: 'updates', fault: 'late', seconds, account_id })
@@ -116,7 +119,7 @@ describe('POST /sandbox/v1/clock/advance on parley start', () => {
     expect(status).toBe(200)
   }
 
-  test('200 answers when everything due is stored and told, in the order it was due', async () => {
+  test('200 once everything due is stored and announced, in the order it was due', async () => {
     await writeLate('in an hour', 3_600)
     await writeLate('in a minute', 60)
     await writeLate('in half a minute', 30)
@@ -139,7 +142,7 @@ describe('POST /sandbox/v1/clock/advance on parley start', () => {
     expect(new Set(answers.map(({ body }) => body.now)).size).toBe(3)
   })
 
-  test('200 for nothing: the clock stays, and what is due is done', async () => {
+  test('200 for zero: the clock stays, and everything due is done', async () => {
     const before = await scene.now()
     const { account_id, base } = scene
     await ask(base, '/messages', { account_id, person_id, text: 'right now' })
@@ -168,7 +171,7 @@ describe('POST /sandbox/v1/clock/advance on parley start', () => {
     expect(await scene.now()).toBe(before)
   })
 
-  test('404 for following: only a separate sandbox is told the time', async () => {
+  test("404 for following: only a separate sandbox follows the service's time", async () => {
     expect(await ask(scene.base, '/clock', { to: '2030-01-01T00:00:00Z' })).toMatchObject({ status: 404 })
   })
 })
@@ -193,7 +196,7 @@ describe('POST /sandbox/v1/clock/advance on parley work, with a sandbox of its o
       const person = { name: reply_text, behaviour: 'replies', reply_text, delay_seconds }
       ids.push((await ask(sandboxUrl, '/people', person)).body.person_id)
     }
-    // As the account, from elsewhere; its own session reconnects afterwards.
+    // As the account, from another client; its own session reconnects afterwards.
     await withSession(sandboxUrl, account_id, async (session) => {
       for (const [n, id] of ids.entries()) {
         const message: Submission = {
@@ -242,7 +245,7 @@ describe('without a manual clock', () => {
     }
   })
 
-  test('refuses to work for a sandbox that keeps real time', async () => {
+  test('refuses to work for a sandbox that uses real time', async () => {
     const database = await copyDatabase()
     const args = ['sandbox', '--port', '0', '--data-dir', join(directory, 'mismatch')]
     const PARLEY_SANDBOX_URL = await spawnParley(args).ready()
@@ -276,7 +279,7 @@ async function withSession<T>(
 }
 
 describe('parley sandbox --seed', () => {
-  /** The same calls each time. Answers the journal and what the account heard, as they came over the wire. */
+  /** The same calls each time. Returns the journal and the account's updates, byte for byte. */
   async function live(name: string, seed: string): Promise<{ journal: string; heard: string }> {
     const args = ['sandbox', '--port', '0', '--data-dir', join(directory, name), '--seed', seed]
     const sandbox = spawnParley(args, manual)
@@ -320,7 +323,7 @@ describe('parley sandbox --seed', () => {
     expect(third.heard).not.toBe(one.heard)
   })
 
-  test('refuses a seed that is none', async () => {
+  test('refuses an invalid seed', async () => {
     const exit = await spawnParley([
       'sandbox',
       '--port',

@@ -117,7 +117,7 @@ async function told({ tenant, accounts }: Place): Promise<string[]> {
   })
 }
 
-/** What the API shows, in the model's words. */
+/** What the API shows, in the model's terms. */
 async function shown({ tenant: { key }, accounts, columns }: Place) {
   const types = Object.fromEntries(Object.entries(columns).map(([type, id]) => [id, type]))
   const chat = (row: Record<string, string>) =>
@@ -138,7 +138,7 @@ async function shown({ tenant: { key }, accounts, columns }: Place) {
 }
 
 describe('moves and sets', () => {
-  test('any sequence ends where a simple model ends, and tells every real move once', async () => {
+  test('any sequence ends like a simple model, and emits one event per real move', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(act, { minLength: 1, maxLength: 25 }), async (acts) => {
         const place = await makePlace()
@@ -155,7 +155,7 @@ describe('moves and sets', () => {
     )
   })
 
-  test('many at once: as many events as changes, in a chain for each chat that ends where the chat is', async () => {
+  test('many at once emit one event per change, in a chain for each chat that ends at its stage', async () => {
     const moves = fc.array(
       fc.record({ chat: fc.integer({ min: 1, max: 2 }), stage: fc.constantFrom('new', 'talks', 'won') }),
       {

@@ -1,4 +1,4 @@
-/** What operators do at the terminal refuses as routes do: the same functions could be answered over HTTP as they are. */
+/** Commands at the terminal refuse as routes do: their functions could answer over HTTP unchanged. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { createAccount, listAccounts, setAccountEnabled } from '../src/capabilities/accounts/accounts.ts'
@@ -33,7 +33,7 @@ import { openService, type Service, type Tenant } from './harness/service.ts'
 let service: Service
 let own: Tenant
 let other: Tenant
-/** A workspace with as many of everything as it may have. */
+/** A workspace with the maximum of everything. */
 let full: Tenant
 let text_column: string
 let select_column: string
@@ -214,7 +214,7 @@ describe.each(cases)('%s', (title, code, act) => {
     expect([answer.status, answer.body]).toEqual([error.status, { error: error.message, code }])
   })
 
-  test('has its hint on the terminal only where something was named that is not there', async () => {
+  test('has its hint at the terminal only where an unknown thing was named', async () => {
     const error = (await act().catch((thrown: unknown) => thrown)) as ApiError
     const unnamed = error.message.startsWith('Name exactly one')
     const hint =

@@ -1,4 +1,4 @@
-/** Workers that are killed, drained or join while people write: nothing is lost, nothing is doubled. */
+/** Workers that are killed, drained or join while people write: no message is lost or stored twice. */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -61,7 +61,7 @@ function startWorker(): Parley {
   })
 }
 
-/** Every account hears from somebody several times a second. */
+/** Every account receives several messages a second. */
 class Writers {
   readonly written = new Map<string, string[]>(accounts.map((account_id) => [account_id, []]))
   readonly #writing: Promise<void>[]
@@ -107,7 +107,7 @@ async function untilEveryoneIsLive(msMax: number): Promise<number> {
 }
 
 describe('40 accounts, and people who go on writing', () => {
-  test('lose and double nothing when workers join, are killed, and are drained', async () => {
+  test('lose and repeat nothing when workers join, are killed, and are drained', async () => {
     const [first, second] = [startWorker(), startWorker()]
     await Promise.all([first.ready(), second.ready()])
     await until('two workers have their shares', 30_000, async () => `${await shares()}` === '20,20')

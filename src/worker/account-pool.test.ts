@@ -1,4 +1,4 @@
-/** When a process gives up its accounts: others may do what it cannot, or may have them by now. */
+/** When a process gives up its accounts: another can do what it cannot, or may already have them. */
 import { Registry } from 'prom-client'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { until } from '../../test/harness/process.ts'
@@ -19,7 +19,7 @@ beforeAll(async () => {
 })
 afterAll(() => place.close())
 
-test('a database that is away for longer than a lease: the sessions end here', async () => {
+test('ends the sessions when the database is unreachable for longer than a lease', async () => {
   const { app } = place.service
   await place.account(await place.service.tenant())
   let away = false
@@ -59,7 +59,7 @@ test('a database that is away for longer than a lease: the sessions end here', a
   await noteStopped(app.db, worker_id)
 })
 
-test('accounts are taken, and given up while the journal cannot be written', async () => {
+test('claims accounts, and gives them up while the journal cannot be written', async () => {
   const app = { ...place.service.app, metrics: new Registry() }
   const account_id = await place.account(await place.service.tenant())
   const worker_id = newId()
@@ -92,7 +92,7 @@ test('accounts are taken, and given up while the journal cannot be written', asy
   await pool.stop()
 })
 
-test('commits are lost, the lease of this process among them: it still knows how far the account had come', async () => {
+test('knows how far the account had come when commits are lost, including its own lease', async () => {
   const app = { ...place.service.app, metrics: new Registry() }
   const account_id = await place.account(await place.service.tenant())
   const worker_id = newId()
@@ -128,7 +128,7 @@ test('commits are lost, the lease of this process among them: it still knows how
   await noteStopped(app.db, worker_id)
 })
 
-test('a platform is told whether the lease still holds: while its renewals arrive, and not once its session is over', async () => {
+test('tells a platform whether the lease still holds: while renewals arrive, and not after the session has ended', async () => {
   const app = { ...place.service.app, metrics: new Registry() }
   await place.account(await place.service.tenant())
   const worker_id = newId()
@@ -159,7 +159,7 @@ test('a platform is told whether the lease still holds: while its renewals arriv
   const now = performance.now.bind(performance)
   const monotonic = vi.spyOn(performance, 'now').mockImplementation(() => now() + later)
   expect(all()).not.toContain(true)
-  // A renewal that comes in time holds it on.
+  // A renewal in time extends it.
   await step()
   expect(all()).not.toContain(false)
   monotonic.mockRestore()
@@ -168,7 +168,7 @@ test('a platform is told whether the lease still holds: while its renewals arriv
   await noteStopped(app.db, worker_id)
 })
 
-test('a platform that asks to wait at connecting is asked again only after the whole of it', async () => {
+test("waits out a platform's whole flood wait before it connects again", async () => {
   const rests: number[] = []
   const { sources } = place.service.app
   const timer: Sources['timer'] = (ms, done) => {
@@ -198,7 +198,7 @@ test('a platform that asks to wait at connecting is asked again only after the w
   await noteStopped(app.db, worker_id)
 })
 
-test('of many chats whose history callers wait for, an account fetches two at a time', async () => {
+test('an account fetches two at a time of many chats whose history callers wait for', async () => {
   const app = { ...place.service.app, metrics: new Registry() }
   const tenant = await place.service.tenant()
   const account_id = await place.account(tenant)
@@ -214,7 +214,7 @@ test('of many chats whose history callers wait for, an account fetches two at a 
       const outcome = await place.sandbox.platform.connect(account, listener)
       if (outcome.kind !== 'accepted' || account.account_id !== account_id) return outcome
       const history: Session['history'] = async (page) => {
-        // The first sync of its own chats goes on beside it.
+        // The first sync of its own chats runs at the same time.
         if (page.chat_id < 901) return outcome.value.history(page)
         asked++
         await new Promise<void>((resolve) => answers.push(resolve))

@@ -34,7 +34,7 @@ interface Heard extends Answered {
   readonly text: string
 }
 
-/** The path goes on the wire as it is; `fetch` would tidy it up. */
+/** The path goes on the wire unchanged; `fetch` would normalise it. */
 function ask({ method, path, headers, body }: FuzzRequest): Promise<Heard> {
   const { hostname, port } = new URL(stage.workplace.service.url)
   const length = body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) }
@@ -87,7 +87,7 @@ function knownTo(random: Random, { places }: Voice): ReadonlyMap<string, readonl
     .set('chat_id', [chat_id])
 }
 
-/** Later requests use what earlier ones were given. */
+/** Later requests use ids from earlier answers. */
 function keep({ headers, body }: Heard): void {
   const { next_cursor, next_before } = body as { next_cursor?: unknown; next_before?: unknown }
   for (const [name, value] of [
@@ -134,13 +134,13 @@ test(
     tell(seen)
     expect(problems).toEqual([])
     expect(stage.workplace.service.log.filter((line) => line.includes('"level":"error"'))).toEqual([])
-    // Otherwise the generator has lost its aim.
+    // Otherwise the generator misses its targets.
     expect((seen.get('200') ?? 0) / wanted).toBeGreaterThan(0.15)
   },
   msMax,
 )
 
-/** Says it and listens for one whole answer, or until the connection ends. */
+/** Sends the bytes and reads one whole answer, or until the connection ends. */
 function speak(bytes: Buffer): Promise<string> {
   const { hostname, port } = new URL(stage.workplace.service.url)
   return new Promise((resolve, reject) => {
@@ -160,7 +160,7 @@ function speak(bytes: Buffer): Promise<string> {
   })
 }
 
-/** Ends like a body of ours or, where the answer is one to HEAD, like a head. */
+/** Ends like one of our bodies or, for an answer to HEAD, like a head. */
 function isWhole(heard: string): boolean {
   const final = heard.replace(goOn, '')
   return final.includes('\r\n\r\n') && /(?:\}|\r\n\r\n)$/.test(final)
@@ -168,7 +168,7 @@ function isWhole(heard: string): boolean {
 
 const goOn = /^(HTTP\/1\.1 100 Continue\r\n\r\n)+/
 
-/** Of the first answer; nothing at all is one, too. */
+/** Of the first answer; no answer at all counts as one. */
 function rawProblemOf(heard: string): string | undefined {
   if (heard === '') return undefined
   const final = heard.replace(goOn, '')

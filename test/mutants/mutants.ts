@@ -1,6 +1,6 @@
 /**
- * Single edits of the shipped source at its markers (`../faults/markers.ts`), each with the smallest test that must fail
- * with it. `still` must pass all the same: the edit takes a guard away and breaks nothing else.
+ * Single edits of the shipped source at its markers (`../faults/markers.ts`), each with the smallest test that must
+ * fail with it. `still` must pass with it: the edit removes a guard and breaks nothing else.
  */
 import type { Patch } from '../faults/patch.ts'
 
@@ -8,7 +8,7 @@ export interface Mutant {
   readonly what: string
   readonly patches: readonly Patch[]
   readonly file: string
-  /** The titles of the test and of what it is described by, with spaces between. */
+  /** The titles of its describe blocks and of the test, joined with spaces. */
   readonly test: string
   readonly still?: string
 }
@@ -51,12 +51,12 @@ const dataCentre = (name: string) => ({ file: `src/platform/sandbox/mtproto/${na
 
 type Place = Pick<Mutant, 'file' | 'still'>
 
-/** The line of the marker is replaced, or left out. */
+/** Replaces the line of the marker, or removes it. */
 function mutant(place: Place, marker: string, test: string, replace = '', what = marker): Mutant {
   return { what, patches: [{ marker, replace }], test, ...place }
 }
 
-/** A condition of the boundary is left out. */
+/** Removes a condition of the boundary. */
 const crosses = (marker: string, test: string) => mutant(crossing, marker, `does not cross ${test}`)
 
 const settling = { file: ledger('settle'), still: "the row's own attempt settles submitting: completed" }
@@ -90,14 +90,14 @@ const repliedInFlight = {
 }
 const attemptingMessages = {
   file: running('message-attempt'),
-  still: 'a person who is suppressed while their message is in flight another user is not held for them',
+  still: 'a person who is suppressed while their message is in flight does not hold up another person',
 }
 const lookedUp = 'a contact found by name, whose phone is suppressed at the look-up'
 const learnt = 'a late outcome of a message whose recipient'
 const crossingDirectly = { file: ledger('direct-crossing') }
 const leftAlone = 'skips what another transaction has locked'
 const anotherAccount =
-  'a campaign message that another account of its pool sent, according to the journal known as submitting: account, chat and day are put back, and each day has what was used of it'
+  'a campaign message that another account of its pool sent, according to the journal known as submitting: account, chat and day are restored, and each day has its use'
 const hearing = { file: worker('hearing') }
 const byHistory = 'a reply, and a request to stop in a page of history'
 const elsewhere = 'another account of the pool'
@@ -108,11 +108,11 @@ const runs = {
   still: 'listBehind names accounts of which the database has fewer writes, or none at all',
 }
 const identities = { file: 'src/capabilities/campaigns/running/identities.test.ts' }
-const confirmed = 'confirmAccounts leaves it where'
+const confirmed = 'confirmAccounts skips it where'
 const serverRestarted = 'after a restart of the database server'
-const putBackWhole = 'the whole directory is put back, journals included'
+const putBackWhole = 'the whole directory is restored, journals included'
 
-/** What spans accounts. */
+/** Guards that span accounts. */
 const pools: readonly Mutant[] = [
   crosses('guard: server run', 'the server was started again'),
   mutant(
@@ -131,7 +131,7 @@ const pools: readonly Mutant[] = [
   mutant(
     runs,
     'guard: disabling lets the pools go on',
-    'an account that is not confirmed holds nothing once an operator disables it: READY before',
+    'an account that is not confirmed blocks nothing once an operator disables it: READY before',
   ),
   mutant(
     restoring,
@@ -157,43 +157,43 @@ const pools: readonly Mutant[] = [
   mutant(
     poolGuards,
     'guard: a pool is confirmed',
-    `${putBackWhole} nothing goes out again, the accounts connecting in the order 2, 0, 1`,
+    `${putBackWhole} sends nothing again when the accounts connect in the order 2, 0, 1`,
     'as ready,',
   ),
   mutant(
     poolGuards,
     'guard: a pool is confirmed',
-    `${putBackWhole} a contact that another account took over meanwhile gets nothing again from the one that had it`,
+    `${putBackWhole} sends nothing again from an account whose contact another account took over in the meantime`,
     'and not (r.account_id is null and about.pool_unconfirmed) as ready,',
     'a pool is confirmed, for contacts that an account has taken',
   ),
   mutant(
     poolGuards,
     'guard: any account of the pool may have sent it',
-    `${putBackWhole} nothing goes out again, the accounts connecting in the order 2, 0, 1`,
+    `${putBackWhole} sends nothing again when the accounts connect in the order 2, 0, 1`,
     'where false) sender',
   ),
   mutant(
     poolGuards,
     'guard: contacts of an unconfirmed account stay its own',
-    'contacts of an account that is lost in a new run stay its own until an operator disables it',
+    'a lost account keeps its contacts in a new run until an operator disables it',
   ),
   mutant(
     poolGuards,
     'guard: confirmed in a run that is over',
-    'contacts of an account that is lost stay its own in a new run that no worker has noticed yet',
+    'a lost account also keeps its contacts in a new run that no worker has noticed yet',
     'select run_no from instance',
   ),
   mutant(
     poolGuards,
     'guard: a person who was written to under another name',
-    `${putBackWhole} a person known by two names gets nothing again, whichever name is looked up first`,
+    `${putBackWhole} sends nothing again to a person with two names, whichever name is looked up first`,
     'return false',
   ),
   mutant(
     identities,
     'guard: one person of a batch',
-    'a person who appears twice in one campaign gets one message, whichever of 6 accounts find them',
+    'a person who appears twice in one campaign gets one message, whichever of 6 accounts finds them',
     `const person = \`${value('account_id')} ${value('chat_id')}\``,
   ),
   mutant(
@@ -216,7 +216,7 @@ const pools: readonly Mutant[] = [
   mutant(
     poolGuards,
     'guard: a proven message is recorded',
-    `${putBackWhole} what was sent to a person who is suppressed since is recorded, and not sent`,
+    `${putBackWhole} records what was sent to a person who is now suppressed, and does not send it`,
     'const suppressed = listed',
   ),
   mutant(
@@ -227,7 +227,7 @@ const pools: readonly Mutant[] = [
   ),
 ]
 
-/** What both boundaries share: the deadline counts from after the COMMIT. */
+/** Shared by both boundaries: the deadline counts from after the COMMIT. */
 const noClock = 'const startedAt = Number.NaN'
 const clockAfterCommit: Patch = {
   marker: 'crash point 5',
@@ -250,7 +250,7 @@ const lockout = { file: 'test/lockout.test.ts' }
 const setupLinks =
   'POST /members/{user_id}/setup-link 409 for an operator, and for a user who can already sign in'
 
-/** Who belongs to a workspace, and who is let in by the identity provider. */
+/** Members of a workspace, and sign-ins at the identity provider. */
 const people: readonly Mutant[] = [
   mutant(
     members,
@@ -271,13 +271,13 @@ const people: readonly Mutant[] = [
   mutant(
     roleMatrix,
     'guard: scopes of a role',
-    'scopes POST /keys: a member makes a key with each scope of their own, and with no other',
+    'scopes POST /keys: a member can give a key each scope of their own, and no other',
     'const scopes = scopesOfRole.owner',
   ),
   mutant(
     roleMatrix,
     'guard: no key beyond its maker',
-    'scopes POST /keys: a member makes a key with each scope of their own, and with no other',
+    'scopes POST /keys: a member can give a key each scope of their own, and no other',
   ),
   mutant(
     {
@@ -338,7 +338,7 @@ const people: readonly Mutant[] = [
   mutant(
     { file: 'test/people.test.ts' },
     'guard: owners are for owners',
-    'DELETE /members/{user_id} as the line says for: admin',
+    'DELETE /members/{user_id} answers as its line says to: admin',
   ),
   mutant(
     oidc,
@@ -376,7 +376,7 @@ const people: readonly Mutant[] = [
   mutant(
     lockout,
     'guard: attempts of one source',
-    'sign-ins under attack 429 for one source after 100 attempts, whatever X-Forwarded-For it writes itself',
+    'sign-ins under attack 429 for one source after 100 attempts, whatever X-Forwarded-For it sends',
   ),
   mutant(
     lockout,
@@ -387,7 +387,7 @@ const people: readonly Mutant[] = [
   mutant(
     lockout,
     'guard: a full queue uses up no attempt',
-    'sign-ins under attack 429 while the queue is full uses up no attempt',
+    'sign-ins under attack 429 while the queue is full consumes no attempt',
   ),
   mutant(
     waits,
@@ -417,13 +417,13 @@ const people: readonly Mutant[] = [
   mutant(
     sockets,
     'guard: the source that has most',
-    'the source that has most gives, whoever else is idle',
+    'cuts the source that has most, even if others are idle',
     'const candidate = { socket, rank, completeAt, count: 0 }',
   ),
   mutant(
     sockets,
     'guard: who waits for an answer is not cut',
-    'one that waits for its answer stays; where all of them do, the new one goes',
+    'keeps one that waits for its answer; if all of them do, refuses the new one',
     'return 1',
   ),
   mutant(
@@ -446,7 +446,7 @@ const people: readonly Mutant[] = [
   mutant(
     { file: 'src/http/client-address.test.ts' },
     'guard: who may say where a client is',
-    'where nobody is trusted X-Forwarded-For changes nothing',
+    'where no proxy is trusted X-Forwarded-For changes nothing',
   ),
   mutant(
     { file: 'src/http/client-address.test.ts' },
@@ -500,10 +500,10 @@ const directories = {
   still: 'accepts a directory that a group may write to',
 }
 
-/** What an operator types, and where it acts. */
+/** The command line, and where it acts. */
 const terminal: readonly Mutant[] = [
   mutant(
-    { file: 'src/config.test.ts', still: 'the configuration takes the address https://a.example/@b' },
+    { file: 'src/config.test.ts', still: 'the configuration accepts the address https://a.example/@b' },
     'guard: origin and path',
     'the configuration refuses the address https://ana:hunter2@parley.example/path, without repeating it',
     '.refine((text) => URL.canParse(text), {',
@@ -511,7 +511,7 @@ const terminal: readonly Mutant[] = [
   mutant(
     directories,
     'guard: a directory that everybody may write to',
-    'a directory of mode 1777, which everybody may write to, is refused and left alone',
+    'refuses a directory of mode 1777, which every user may write to, and changes nothing in it',
     'if (false) {',
   ),
   mutant(
@@ -523,7 +523,7 @@ const terminal: readonly Mutant[] = [
   mutant(
     { file: 'test/command-line.test.ts' },
     'guard: a read makes nothing',
-    'in a data directory without a Parley gate list refuses and makes nothing',
+    'in a data directory without a Parley gate list refuses and creates nothing',
   ),
   mutant(
     { file: 'test/command-line.test.ts' },
@@ -542,12 +542,12 @@ const placeholders = {
   still: 'personalization treats a value as text: brackets in a name are not filled',
 }
 
-/** What the contract says of texts, addresses and answers. */
+/** The contract's rules for texts, addresses and answers. */
 const contract: readonly Mutant[] = [
   mutant(
     placeholders,
     'guard: only placeholders between the brackets',
-    'personalization only a known word stands between the brackets: [[first name]]',
+    'personalization accepts only a known word between the brackets: [[first name]]',
   ),
   mutant(
     {
@@ -572,7 +572,7 @@ const contract: readonly Mutant[] = [
   mutant(
     placeholders,
     'guard: a placeholder of the other form',
-    'personalization a word in the form of the other document is refused in any spelling: name',
+    "personalization refuses a word in the other document's form in any spelling: name",
   ),
 ]
 
@@ -631,15 +631,11 @@ export const mutants: readonly Mutant[] = [
     'no attempt settles a caller who queued it for another time ends nothing',
   ),
   mutant(settling, 'guard: settle crossed rows only', "the row's own attempt settles queued: released"),
-  mutant(
-    settling,
-    'guard: settle queued rows only',
-    'no attempt settles submitting: only what is queued ends',
-  ),
+  mutant(settling, 'guard: settle queued rows only', 'no attempt settles submitting: only a queued row ends'),
   mutant(settling, 'guard: settle unknown once', "the row's own attempt settles ambiguous: ambiguous"),
   mutant(
     settling,
-    "guard: the kind's own changes in the same transaction",
+    'guard: the kind is told in the same transaction',
     "the kind's own changes in the same transaction commit with the row",
   ),
   mutant(
@@ -691,7 +687,7 @@ export const mutants: readonly Mutant[] = [
   mutant(
     claiming,
     'guard: only accounts that may act are claimed',
-    'claimAccounts leaves one that is DISABLED, whoever drove it before',
+    'claimAccounts skips one that is DISABLED, whichever worker drove it before',
   ),
   mutant(
     claiming,
@@ -745,9 +741,9 @@ export const mutants: readonly Mutant[] = [
   ),
 
   mutant(
-    { file: ledger('floods'), still: 'of 5 s and then 600 s the longer one holds' },
+    { file: ledger('floods'), still: 'of 5 s and then 600 s the longer one applies' },
     'guard: the longer flood wait holds',
-    'of 600 s and then 5 s the longer one holds',
+    'of 600 s and then 5 s the longer one applies',
     `set flood_until = domain_now() + make_interval(secs => ${value('seconds')})`,
   ),
 
@@ -755,7 +751,7 @@ export const mutants: readonly Mutant[] = [
   mutant(
     puttingBack,
     'guard: a known attempt is not put back',
-    'putBack submitting, and the very attempt is known',
+    'putBack submitting, and this very attempt is known',
     '',
     'put back without a look at the attempt',
   ),
@@ -783,7 +779,7 @@ export const mutants: readonly Mutant[] = [
   mutant(
     restoring,
     'guard: what came to nothing is not put back',
-    'at the start what provably came to nothing is not put back: not_written',
+    'at the start does not restore what provably did nothing: not_written',
     "if (kind === 'refused') nothing.add(entry.token)",
   ),
   mutant(
@@ -884,7 +880,7 @@ export const mutants: readonly Mutant[] = [
       still: 'an older page that carries the random id of an unknown outcome proves it',
     },
     'guard: asked once',
-    'a page that was answered since it was listed is not asked for again',
+    'does not request a page that was answered after it was listed',
   ),
   mutant(journalling, 'guard: journal is flushed', 'an intent resolves only when it is on disk'),
   mutant(
@@ -913,7 +909,7 @@ export const mutants: readonly Mutant[] = [
   mutant(
     { file: worker('account-pool') },
     'guard: unwritable journal gives accounts up',
-    'accounts are taken, and given up while the journal cannot be written',
+    'claims accounts, and gives them up while the journal cannot be written',
   ),
   mutant(
     restoring,
@@ -935,7 +931,7 @@ export const mutants: readonly Mutant[] = [
   mutant(
     { file: worker('account-pool') },
     'guard: sessions end with their leases',
-    'a database that is away for longer than a lease: the sessions end here',
+    'ends the sessions when the database is unreachable for longer than a lease',
   ),
   mutant(
     { file: ledger('echoes') },
@@ -984,7 +980,7 @@ export const mutants: readonly Mutant[] = [
   mutant(
     attempting,
     'guard: lost commit is in the journal',
-    'when when the answer to the crossing is lost, and the worker ends before the database is back its journal says that nothing was sent',
+    'when the answer to the crossing is lost, and the worker ends before the database is back its journal says that nothing was sent',
   ),
   mutant(
     attempting,
@@ -1019,19 +1015,19 @@ export const mutants: readonly Mutant[] = [
   mutant(
     { file: 'test/limits/unknown.test.ts' },
     'guard: no answer is unknown',
-    'an ambiguous operation is listed, closed once by a person, audited, and its key is 409 for ever',
+    'an ambiguous operation is listed, closed once by an operator, audited, and its key is 409 for ever',
     "const known: Outcome<unknown> = outcome ?? { kind: 'not_written', reason: 'timeout' }",
   ),
 
   mutant(
     attempting,
     'guard: who may not send does not ask',
-    'before its preparation calls the platform a flood wait lasts: nobody is looked up, and the row is released',
+    'before its preparation calls the platform a flood wait lasts: no look-up is made, and the row is released',
   ),
   mutant(
     attempting,
     'guard: trouble of the account releases',
-    'an account that is needs_login releases the message, so that its key may run again, and the account says so',
+    'an account that is needs_login releases the message, so that its key may run again, and reports it',
     "return { to: 'refused', refusal: outcome.reason }",
   ),
   mutant(
@@ -1118,7 +1114,7 @@ export const mutants: readonly Mutant[] = [
   mutant(
     restoring,
     'guard: owing before the database is asked',
-    'when commits are lost, and the database is unreachable at that moment by a crossing: it is remembered until it is put back',
+    'when commits are lost, and the database is unreachable at that moment a crossing notices, and it is remembered until the journals are put back',
   ),
   mutant(
     restoring,
@@ -1128,17 +1124,17 @@ export const mutants: readonly Mutant[] = [
   mutant(
     {
       file: worker('account-pool'),
-      still: 'accounts are taken, and given up while the journal cannot be written',
+      still: 'claims accounts, and gives them up while the journal cannot be written',
     },
     'guard: writes are kept over sessions',
-    'commits are lost, the lease of this process among them: it still knows how far the account had come',
+    'knows how far the account had come when commits are lost, including its own lease',
     'const writes = { seen: committed }',
   ),
   mutant(rechecking, 'guard: recheck', 'a suppressed person gets no first message by their id'),
   mutant(
     rechecking,
     'guard: entries wait for crossings',
-    'entries and crossings have one order: an operator waits for a crossing under way',
+    'entries and crossings have one order: an operator waits for a crossing in progress',
   ),
 
   // Clocks.
@@ -1219,7 +1215,7 @@ export const mutants: readonly Mutant[] = [
   mutant(
     messages,
     'guard: pool accounts that are driven',
-    'a message to a contact is left to the account with most of its day left, unless its worker has died',
+    'a message to a contact is left to the account with most quota left, unless its worker has died',
   ),
   mutant(
     messages,
@@ -1270,7 +1266,7 @@ export const mutants: readonly Mutant[] = [
   mutant(
     hearing,
     'guard: edits are heard',
-    'a reply, and a request to stop in an edit that brings along a message end the sequence',
+    'a reply, and a request to stop in an edit that also stores a message end the sequence',
     'hear(app, tx, held, stored),',
   ),
   mutant(
@@ -1287,7 +1283,7 @@ export const mutants: readonly Mutant[] = [
   mutant(
     hearing,
     'guard: history asks to stop after a message of ours',
-    `${byHistory} are none where they are older than our message`,
+    `${byHistory} do not count if they are older than our message`,
     'or true',
     'history asks to stop at any time',
   ),
@@ -1300,54 +1296,54 @@ export const mutants: readonly Mutant[] = [
   mutant(
     hearing,
     'guard: written by a campaign',
-    'while a message is in flight a request to stop that came after the crossing is heard',
+    'while a message is in flight counts an opt-out that came after the crossing',
     'where false)',
   ),
   mutant(
     hearing,
     'guard: a stored answer is an answer',
-    'while a message is in flight of which the database has no trace, as after a restore, a reply that is stored counts once it is known',
+    'while a message is in flight counts a stored reply to a message that a restore has lost, once the message is known',
     'and false',
   ),
   mutant(
     hearing,
     'guard: older than the campaign',
-    'while a message is in flight what is older than the campaign is not even noted',
+    'while a message is in flight does not even record what is older than the campaign',
     'true',
   ),
   mutant(
     hearing,
     'guard: newest is kept',
-    'while a message is in flight of a page the newest is kept, and decides once the message is accepted',
+    'while a message is in flight keeps the newest of a page, which decides once the message is accepted',
   ),
   mutant(
     hearing,
     'guard: a reply to another account of the pool',
-    `${elsewhere} hears the reply: the sequence ends, and the event names the account that has the message`,
+    `${elsewhere} receives the reply: the sequence ends, and the event names the account that has the message`,
     'where false',
   ),
   mutant(
     hearing,
     'guard: a reply to another account of the pool',
-    `${elsewhere} does not answer a campaign that has had its say, nor one of another pool`,
+    `${elsewhere} does not end a campaign whose sequence is over, nor one of another pool`,
     'where p.pool',
     'a reply to an account of no pool of the campaign',
   ),
   mutant(
     hearing,
     'guard: nothing is left to end elsewhere',
-    `${elsewhere} does not answer a campaign that has had its say, nor one of another pool`,
+    `${elsewhere} does not end a campaign whose sequence is over, nor one of another pool`,
   ),
   mutant(
     hearing,
     'guard: two accounts are compared by time',
-    `${elsewhere} hears the reply: the sequence ends, and the event names the account that has the message`,
+    `${elsewhere} receives the reply: the sequence ends, and the event names the account that has the message`,
     'else true',
   ),
   mutant(
     hearing,
     'guard: numbers of two accounts are not compared',
-    `${elsewhere} hears while a message is in flight: what came before the crossing is none, whatever its number`,
+    `${elsewhere} while one is in flight, a message from before the crossing is not a reply, whatever its number`,
     'const comparable = true',
   ),
   mutant(
@@ -1380,7 +1376,7 @@ export const mutants: readonly Mutant[] = [
   mutant(
     messages,
     'guard: what was stopped stays so',
-    'a message that a restored database has lost is recorded, and a recipient that was suppressed meanwhile stays so',
+    'a message that a restored database has lost is recorded, and a recipient that was suppressed in the meantime stays so',
   ),
   mutant(
     attemptingMessages,
@@ -1465,14 +1461,14 @@ export const mutants: readonly Mutant[] = [
   mutant(crossingDirectly, 'guard: days wait for nobody', `${leftAlone} the account's day`, 'for update'),
   mutant(
     crossingDirectly,
-    'guard: skips what another transaction has locked',
+    'guard: what another transaction holds is left alone',
     `${leftAlone} the account's day`,
     "if (row.forbidden === 'busy' || contended.has(recipient_id)) return { do: 'busy' }",
     'a day that another transaction holds is taken',
   ),
   mutant(
     crossingDirectly,
-    'guard: skips what another transaction has locked',
+    'guard: what another transaction holds is left alone',
     `${leftAlone} the person that a contact resolved to`,
     "if (day.busy || row.forbidden === 'busy') return { do: 'busy' }",
     'a person whom another transaction holds is taken',
@@ -1508,32 +1504,32 @@ export const mutants: readonly Mutant[] = [
   mutant(
     { file: 'test/limits/webhook-calls.test.ts' },
     'guard: url checked at every call',
-    'a literal address that is not public is not called, in whatever notation',
+    'does not call a literal address that is not public, in any notation',
   ),
   mutant(
     { file: 'test/limits/webhook-calls.test.ts' },
     'guard: every address of a name is checked',
-    'a name is not called if one of its addresses is not public',
+    'does not call a name if one of its addresses is not public',
   ),
   mutant(
     { file: 'test/limits/webhook-calls.test.ts' },
     'guard: one buffer for all sockets',
-    'an endless answer is read in small pieces, so that hundreds of them fit into the memory',
+    'reads an endless answer in small pieces, so that hundreds of them fit into memory',
   ),
   mutant(
     stopping,
     'guard: attempts may end at a stop',
-    'a stop lets an attempt end: it is recorded and not repeated',
+    'a stop lets an attempt finish: it is recorded and not repeated',
   ),
   mutant(
     stopping,
     'guard: attempts cut off at a stop',
-    'a stop cuts off an attempt that goes on: nobody knows what came of it, so it is repeated',
+    'a stop cuts off an attempt that continues: its result is unknown, so it is repeated',
   ),
   mutant(
     stopping,
     'guard: leases of endpoints at a stop',
-    'a stop keeps the endpoint while it waits, and gives it back at once',
+    'a stop keeps the endpoint while it waits, and releases it immediately',
     'const renewed = Promise.resolve()',
   ),
   mutant(
@@ -1580,13 +1576,29 @@ export const mutants: readonly Mutant[] = [
     '409 while another call with the token is in progress, in words for an agent, which has no Idempotency-Key',
     'throw error',
   ),
-  mutant(approving, 'guard: approval is of the key', 'the update does not for another key'),
-  mutant(approving, 'guard: approval is of the user', 'the update does not for another user'),
-  mutant(approving, 'guard: approval is of the workspace', 'the update does not for another workspace'),
-  mutant(approving, 'guard: approval is for the operation', 'the update does not for another operation'),
-  mutant(approving, 'guard: approval is for the account', 'the update does not for another account'),
-  mutant(approving, 'guard: approval is for the chat', 'the update does not for another chat'),
-  mutant(approving, 'guard: approval is for the payload', 'the update does not for another payload'),
+  mutant(approving, 'guard: approval is of the key', 'the update does not consume it for another key'),
+  mutant(approving, 'guard: approval is of the user', 'the update does not consume it for another user'),
+  mutant(
+    approving,
+    'guard: approval is of the workspace',
+    'the update does not consume it for another workspace',
+  ),
+  mutant(
+    approving,
+    'guard: approval is for the operation',
+    'the update does not consume it for another operation',
+  ),
+  mutant(
+    approving,
+    'guard: approval is for the account',
+    'the update does not consume it for another account',
+  ),
+  mutant(approving, 'guard: approval is for the chat', 'the update does not consume it for another chat'),
+  mutant(
+    approving,
+    'guard: approval is for the payload',
+    'the update does not consume it for another payload',
+  ),
   mutant(approving, 'guard: approval is used once', 'the update does not consume it a second time'),
   mutant(
     approving,
@@ -1596,7 +1608,7 @@ export const mutants: readonly Mutant[] = [
   mutant(
     approving,
     'guard: approval expires',
-    'two minutes of domain time 120.1 s after it does not: send_message',
+    'two minutes of domain time does not run 120.1 s after it: send_message',
   ),
   mutant(
     approving,
@@ -1618,12 +1630,12 @@ export const mutants: readonly Mutant[] = [
   mutant(
     approving,
     'guard: uuid of an approval',
-    'a token used for something other than was approved 403 twice, and nothing is used up: the UUID of the identity',
+    'a token used for something other than was approved 403 twice, and the token is not consumed: the UUID of the identity',
   ),
   mutant(
     approving,
     'guard: platform identity of an approval',
-    'a token used for something other than was approved 403 twice, and nothing is used up: who the account is on its platform',
+    'a token used for something other than was approved 403 twice, and the token is not consumed: who the account is on its platform',
   ),
   mutant(
     approving,
@@ -1686,7 +1698,7 @@ export const mutants: readonly Mutant[] = [
   mutant(
     { file: 'test/limits/plays.test.ts' },
     'guard: the thread learns that the caller left',
-    '429 with Retry-After for the same workspace while one is made, 200 for another one; and a caller who leaves ends it',
+    '429 with Retry-After for the same workspace while one runs, 200 for another one; and a caller who leaves ends it',
   ),
   mutant(
     playing,
@@ -1707,30 +1719,30 @@ export const mutants: readonly Mutant[] = [
   mutant(
     telegram('transport'),
     'guard: held before every write',
-    'a connection whose lease has run out writes no byte, and is over',
+    'a connection whose lease has expired writes no byte, and ends',
     'const mayWrite = true',
   ),
   mutant(
     telegram('transport'),
     'guard: transport error',
-    'a connection that gets a frame of four bytes, which is a transport error, is over',
+    'a connection that gets a frame of four bytes, which is a transport error, ends',
     'if (length === 5) {',
   ),
   mutant(
     telegram('transport'),
     'guard: bounded frame',
-    'a connection that gets a frame of more than 4 MiB is over before the frame is read',
+    'a connection that gets a frame of more than 4 MiB ends before the frame is read',
   ),
   mutant(telegram('transport'), 'guard: one connection', 'the transport of a session dials once'),
   mutant(
     telegram('transport'),
     'guard: loopback only',
-    'the transport of a session of a test dials nothing but loopback',
+    'the transport of a session of a test dials only loopback',
   ),
   mutant(
     telegram('transport'),
     'guard: the gate of all calls',
-    'a connection that is cut is over, and every later call is not written',
+    'a connection that is cut ends, and every later call is not_written',
     'const mayCall = true',
   ),
   mutant(
@@ -1748,104 +1760,104 @@ export const mutants: readonly Mutant[] = [
   mutant(
     telegram('module'),
     'guard: a foreign data centre is on loopback',
-    '149.154.167.50:443,key.pem is none',
+    'refuses 149.154.167.50:443,key.pem',
   ),
   mutant(
     telegram('read'),
     'guard: known people are not looked up',
-    'resolve asks Telegram only about whom no stored person is',
+    'resolve asks Telegram only about names that no stored person has',
     'const known = undefined',
   ),
   mutant(
     telegram('send'),
     'guard: a caption that is too long',
-    'a caption over the limit of the account is refused before the call',
+    "refuses a caption above the account's limit before the call",
     'if (file && text === null) {',
   ),
   mutant(
     telegram('send'),
     'guard: answers are fed',
-    'a short answer is accepted, and fed to the updates with text and random id',
+    'accepts a short answer, and feeds it to the updates with text and random id',
   ),
   mutant(
     telegram('send'),
     'guard: an answer without our random id is unknown',
-    'a whole answer is accepted if it names our random id, and unknown if it does not',
+    'accepts a full answer that names our random id, and treats another as unknown',
     "if (proof?._ !== 'updateMessageID') return { kind: 'accepted', value: { message_id: '0', at: timeOf(0) } }",
   ),
   mutant(
     telegram('upload'),
     'guard: parts are copied',
-    'a chunk as long as a part is copied as well',
+    'also copies a chunk as long as a part',
     'part = filled === 0 && bytes.length === part.length ? bytes : (part.set(bytes, filled), part)',
   ),
   mutant(
     telegram('updates'),
     'guard: a container that is missing',
-    'updates that are pushed in a container after a missing one wait as well',
+    'pushed updates in a container after a missing one wait as well',
   ),
   mutant(
     telegram('updates'),
     'guard: an update that is missing',
-    'updates that are pushed before which one is missing wait for it, and the difference is not asked for',
+    'pushed updates wait for a missing one before them, without a request for the difference',
   ),
   mutant(
     telegram('updates'),
     'guard: an update that is known',
-    'updates that are pushed are handed over in order, each once, with the state after them',
+    'pushed updates are delivered in order, each once, with the state after them',
     '}',
   ),
   mutant(
     telegram('updates'),
     'guard: a pts ahead of ours',
-    'the difference is asked for when Telegram stands further than we do, and only then',
+    'the difference is requested when Telegram is ahead of us, and only then',
     'await this.#difference()',
   ),
   mutant(
     telegram('updates'),
     'guard: so many containers wait',
-    'updates that are pushed end the stream when 5,000 of them wait',
+    'pushed updates end the stream when 5,000 of them wait',
     'const isFull = false',
   ),
   mutant(
     telegram('updates'),
     'guard: a slice is not caught up',
-    'the beginning with a state is the difference, in slices of which only the last has caught up',
+    'the start with a state is the difference, in slices of which only the last is caught up',
     'await this.#hand(updatesOf(found), { users, chats, caught_up: true })',
   ),
   mutant(
     telegram('updates'),
     'guard: missed updates end the stream',
-    'the difference that is too long moves on, tells the gap, and ends the stream before it has caught up',
+    'the difference that is too long moves on, reports the gap, and ends the stream before it is caught up',
     "throw new Error('Updates were missed.')",
   ),
   mutant(
     telegram('updates'),
     'guard: an awaited batch',
-    'updates that are pushed wait until the batch before is stored',
+    'pushed updates wait until the batch before is stored',
     'taken.catch(() => {})',
   ),
   mutant(
     telegram('view'),
     'guard: an edit that changes nothing shown',
-    'an edit that Telegram hides, as it does for reactions, is none',
+    'ignores an edit that Telegram hides, as it does for reactions',
   ),
   // The data centre of the sandbox.
   mutant(
     dataCentre('sending'),
     'guard: random id accepted once',
-    'de-duplication answers a repeated random id with the first message, and accepts that of another account',
+    'de-duplication answers a repeated random id with the first message, and accepts the same id from another account',
     'const first = undefined',
   ),
   mutant(
     dataCentre('sending'),
     'guard: own sends only in their answers',
-    'messages.sendMessage is accepted, and the connection hears of it in the answer alone',
+    'messages.sendMessage is accepted, and its connection gets it in the answer alone',
   ),
   mutant(
     dataCentre('sending'),
     'guard: a number needs its access hash',
-    'messages.sendMessage a person is written to with the access hash that this account was given',
+    'messages.sendMessage needs the access hash that this account got for the person',
     'return peer.userId',
   ),
   mutant(
@@ -1856,7 +1868,7 @@ export const mutants: readonly Mutant[] = [
   mutant(
     dataCentre('hostile'),
     'guard: a message id is processed once',
-    'frames that are written twice are processed once',
+    'processes frames once that are written twice',
   ),
 
   // Leases, as a platform's session sees them.
@@ -1893,29 +1905,29 @@ export const mutants: readonly Mutant[] = [
     mutant(
       {
         file: worker('account-pool'),
-        still: 'accounts are taken, and given up while the journal cannot be written',
+        still: 'claims accounts, and gives them up while the journal cannot be written',
       },
       marker,
-      'a platform is told whether the lease still holds: while its renewals arrive, and not once its session is over',
+      'tells a platform whether the lease still holds: while renewals arrive, and not after the session has ended',
       replace,
     ),
   ),
   mutant(
     {
       file: worker('account-pool'),
-      still: 'accounts are taken, and given up while the journal cannot be written',
+      still: 'claims accounts, and gives them up while the journal cannot be written',
     },
     'guard: a wait at connect is served in full',
-    'a platform that asks to wait at connecting is asked again only after the whole of it',
+    "waits out a platform's whole flood wait before it connects again",
     "if (end.kind === 'flood_wait') return 300_000",
   ),
   mutant(
     {
       file: worker('account-pool'),
-      still: 'accounts are taken, and given up while the journal cannot be written',
+      still: 'claims accounts, and gives them up while the journal cannot be written',
     },
     'guard: few history calls of an account',
-    'of many chats whose history callers wait for, an account fetches two at a time',
+    'an account fetches two at a time of many chats whose history callers wait for',
     'false',
   ),
 ]

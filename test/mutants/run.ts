@@ -41,7 +41,7 @@ interface Run {
   readonly env: Readonly<Record<string, string>>
 }
 
-/** What became of each test, by its full name; empty where the tests could not even be loaded. */
+/** The status of each test, by its full name; empty if the tests could not even be loaded. */
 type Results = ReadonlyMap<string, string>
 
 let runs = 0
@@ -70,7 +70,7 @@ async function runTests(directory: string, { files, tests, env }: Run): Promise<
   )
 }
 
-/** Between the titles of a test there is a sign that reports leave out. */
+/** Between its titles a test's name has a sign that reports omit. */
 function patternOf(test: string): string {
   return test.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&').replaceAll(' ', ' (?:> )?')
 }
@@ -119,7 +119,7 @@ async function listFailing(directory: string, wanted: readonly Mutant[], env: Ru
   return failing
 }
 
-/** A few at once. */
+/** Runs `atOnce` at a time. */
 async function inTurn<T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
   const left = [...items]
   const next = async () => {

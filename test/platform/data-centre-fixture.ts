@@ -1,4 +1,4 @@
-/** The sandbox's data centre in this process, and mtcute's client to ask it with: one client is one connection. */
+/** The sandbox's data centre in this process, and an mtcute client for it: one client is one connection. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { connectTcp } from '@fuman/node'
 import { IntermediatePacketCodec, MemoryStorage, type TelegramTransport, tl } from '@mtcute/core'
@@ -108,19 +108,19 @@ export class Client {
     return Promise.race([answer, this.#closed])
   }
 
-  /** The name of the error that the call ends in. */
+  /** The name of the error that the call rejects with. */
   async error(request: tl.RpcMethod): Promise<string> {
     const error: unknown = await this.call(request).then(
       () => 'accepted',
       (thrown) => thrown,
     )
     if (!tl.RpcError.is(error)) return String(error)
-    // mtcute takes the number out of the names it knows.
+    // mtcute removes the number from the names it knows.
     const { code, text, ...more } = error as tl.RpcError & Record<string, unknown>
     return `${code} ${text.replace('%d', String(Object.values(more).find((each) => typeof each === 'number')))}`
   }
 
-  /** Writes everything that was written since the connection was made once more, byte for byte. */
+  /** Writes everything again that was written since the connection was made, byte for byte. */
   async repeatWrites(): Promise<void> {
     for (const again of this.#written.splice(0)) await again()
   }
@@ -137,9 +137,9 @@ export class Client {
 }
 
 interface Watch {
-  /** A connection that was open is over. */
+  /** A connection that was open has ended. */
   over(): void
-  /** How these bytes are written once more. */
+  /** How to write these bytes again. */
   written(again: () => Promise<void>): void
 }
 
@@ -161,7 +161,7 @@ function transport({ over, written }: Watch): TelegramTransport {
       let isTagged = false
       connection.write = async (bytes) => {
         const copy = bytes.slice()
-        // The first bytes name the transport and are no frame.
+        // The first bytes name the transport and are not a frame.
         if (isTagged) written(() => write(copy))
         isTagged = true
         await write(bytes)
@@ -171,7 +171,7 @@ function transport({ over, written }: Watch): TelegramTransport {
   }
 }
 
-/** The person as the client knows them once it has looked their username up. */
+/** The person as the client knows them after looking their username up. */
 export async function lookUp(client: Client, username: string): Promise<tl.RawInputPeerUser> {
   const { users } = await client.call({ _: 'contacts.resolveUsername', username })
   const [user] = users
