@@ -327,10 +327,12 @@ describe('V8: what a refusal says', () => {
     ['"  "', 'is empty'],
     ['a'.repeat(256), 'has 256 characters'],
     ['clé', 'not printable ASCII'],
-  ])('400 invalid_request for the key %j, and it says what is wrong', async (key, said) => {
+  ])('400 invalid_request for the key %j, with the reason', async (key, said) => {
     const answer = await read(key)
     refused(answer, 400, 'invalid_request')
-    expect(answer.body.error).toContain(`400 invalid_request for the key %j, with the reason`)
+    expect(answer.body.error).toContain(
+      `Idempotency-Key ${said.startsWith('not') ? 'has a character that is ' : ''}${said}`,
+    )
   })
 
   test('200 changed: false for a stage that was hidden since, 400 for a move into it', async () => {
