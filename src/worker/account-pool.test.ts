@@ -3,7 +3,7 @@ import { Registry } from 'prom-client'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { until } from '../../test/harness/process.ts'
 import { openWorkplace, type Workplace } from '../../test/harness/worker.ts'
-import type { Sources } from '../app.ts'
+import type { App, Sources } from '../app.ts'
 import { sql } from '../db/sql.ts'
 import { Echoes } from '../ledger/echoes.ts'
 import { leaseSeconds, noteWrites } from '../ledger/leases.ts'
@@ -19,6 +19,38 @@ beforeAll(async () => {
 })
 afterAll(() => place.close())
 
+interface PoolGiven {
+  readonly app?: App
+  readonly platform?: Platform
+  readonly behind?: () => void
+  readonly mayDrive?: (worker_id: string) => Promise<boolean>
+}
+
+/** The pool of a new worker, whose loops a test runs step by step: the leases first, then history. */
+async function openPool({ app = newApp(), platform = place.sandbox.platform, ...given }: PoolGiven = {}) {
+  const { behind = () => {}, mayDrive = async () => true } = given
+  const worker_id = newId()
+  await noteHeartbeat(place.db, { worker_id, platforms: ['sandbox'] })
+  const pool = new AccountPool(app, {
+    worker_id,
+    platforms: new Map([['sandbox', platform]]),
+    echoes: new Echoes(app),
+    instance: () => undefined,
+    behind,
+    mayDrive: () => mayDrive(worker_id),
+    neighbours: async () => [],
+  })
+  const step = async (loop = 0) => pool.loops[loop]?.step(app, new AbortController().signal)
+  const stop = async () => {
+    await pool.stop()
+    await noteStopped(place.db, worker_id)
+  }
+  return { worker_id, pool, step, stop }
+}
+
+/** The service's App, with metrics of its own: every pool registers the same ones. */
+const newApp = (): App => ({ ...place.service.app, metrics: new Registry() })
+
 test('ends the sessions when the database is unreachable for longer than a lease', async () => {
   const { app } = place.service
   await place.account(await place.service.tenant())
@@ -32,19 +64,11 @@ test('ends the sessions when the database is unreachable for longer than a lease
         away ? lost() : (value as (...all: never[]) => unknown).apply(target, given)
     },
   })
-  const far = { ...app, db, metrics: new Registry() }
-  const worker_id = newId()
-  await noteHeartbeat(app.db, { worker_id, platforms: ['sandbox'] })
-  const pool = new AccountPool(far, {
-    worker_id,
-    platforms: new Map([['sandbox', { ...place.sandbox.platform, gapJitter: 0.4, paceMs: 7 }]]),
-    echoes: new Echoes(far),
-    instance: () => undefined,
-    behind: () => {},
-    mayDrive: async () => (await noteDrives(db, worker_id, true)) || true,
-    neighbours: async () => [],
+  const { pool, step, stop } = await openPool({
+    app: { ...newApp(), db },
+    platform: { ...place.sandbox.platform, gapJitter: 0.4, paceMs: 7 },
+    mayDrive: async (worker_id) => (await noteDrives(db, worker_id, true)) || true,
   })
-  const step = () => pool.loops[0]?.step(far, new AbortController().signal)
   await step()
   await until('its session is there', 30_000, async () => pool.driven().size === 1)
   expect([...pool.driven().values()]).toMatchObject([{ gapJitter: 0.4, paceMs: 7 }])
@@ -55,32 +79,19 @@ test('ends the sessions when the database is unreachable for longer than a lease
   clock.mockRestore()
   expect(pool.driven().size).toBe(0)
   away = false
-  await pool.stop()
-  await noteStopped(app.db, worker_id)
+  await stop()
 })
 
 test('claims accounts, and gives them up while the journal cannot be written', async () => {
-  const app = { ...place.service.app, metrics: new Registry() }
   const account_id = await place.account(await place.service.tenant())
-  const worker_id = newId()
   let writable = true
-  const pool = new AccountPool(app, {
-    worker_id,
-    platforms: new Map([['sandbox', place.sandbox.platform]]),
-    echoes: new Echoes(app),
-    instance: () => undefined,
-    behind: () => {},
-    mayDrive: async () => writable,
-    neighbours: async () => [],
-  })
-  const step = () => pool.loops[0]?.step(app, new AbortController().signal)
+  const { worker_id, pool, step, stop } = await openPool({ mayDrive: async () => writable })
   const owner = async () => {
     const { lease_owner } = await place.db.one<{ lease_owner: string | null }>(
       sql`select lease_owner from account_hosts where account_id = ${account_id}`,
     )
     return lease_owner
   }
-  await noteHeartbeat(app.db, { worker_id, platforms: ['sandbox'] })
   await step()
   expect(await owner()).toBe(worker_id)
   writable = false
@@ -89,26 +100,14 @@ test('claims accounts, and gives them up while the journal cannot be written', a
   await until('the lease is given back', 5_000, async () => (await owner()) === null)
   await step()
   expect(await owner()).toBe(null)
-  await pool.stop()
+  await stop()
 })
 
 test('knows how far the account had come when commits are lost, including its own lease', async () => {
-  const app = { ...place.service.app, metrics: new Registry() }
   const account_id = await place.account(await place.service.tenant())
-  const worker_id = newId()
   let noticed = 0
-  const pool = new AccountPool(app, {
-    worker_id,
-    platforms: new Map([['sandbox', place.sandbox.platform]]),
-    echoes: new Echoes(app),
-    instance: () => undefined,
-    behind: () => noticed++,
-    mayDrive: async () => true,
-    neighbours: async () => [],
-  })
-  const step = () => pool.loops[0]?.step(app, new AbortController().signal)
+  const { pool, step, stop } = await openPool({ behind: () => noticed++ })
   const seen = () => pool.driven().get(account_id)?.held
-  await noteHeartbeat(app.db, { worker_id, platforms: ['sandbox'] })
   await step()
   await until('its session is there', 30_000, async () => {
     await step()
@@ -124,14 +123,11 @@ test('knows how far the account had come when commits are lost, including its ow
     await step()
     return noticed > 0
   })
-  await pool.stop()
-  await noteStopped(app.db, worker_id)
+  await stop()
 })
 
 test('tells a platform whether the lease still holds: while renewals arrive, and not after the session has ended', async () => {
-  const app = { ...place.service.app, metrics: new Registry() }
   await place.account(await place.service.tenant())
-  const worker_id = newId()
   const refs: AccountRef[] = []
   const platform: Platform = {
     ...place.sandbox.platform,
@@ -140,17 +136,7 @@ test('tells a platform whether the lease still holds: while renewals arrive, and
       return place.sandbox.platform.connect(account, listener)
     },
   }
-  const pool = new AccountPool(app, {
-    worker_id,
-    platforms: new Map([['sandbox', platform]]),
-    echoes: new Echoes(app),
-    instance: () => undefined,
-    behind: () => {},
-    mayDrive: async () => true,
-    neighbours: async () => [],
-  })
-  const step = () => pool.loops[0]?.step(app, new AbortController().signal)
-  await noteHeartbeat(app.db, { worker_id, platforms: ['sandbox'] })
+  const { pool, step, stop } = await openPool({ platform })
   await step()
   await until('its session is there', 30_000, async () => pool.driven().size > 0)
   const all = () => refs.map((account) => account.held())
@@ -163,9 +149,8 @@ test('tells a platform whether the lease still holds: while renewals arrive, and
   await step()
   expect(all()).not.toContain(false)
   monotonic.mockRestore()
-  await pool.stop()
+  await stop()
   expect(all()).not.toContain(true)
-  await noteStopped(app.db, worker_id)
 })
 
 test("waits out a platform's whole flood wait before it connects again", async () => {
@@ -175,34 +160,21 @@ test("waits out a platform's whole flood wait before it connects again", async (
     rests.push(ms)
     return sources.timer(ms, done)
   }
-  const app = { ...place.service.app, metrics: new Registry(), sources: { ...sources, timer } }
+  const app = { ...newApp(), sources: { ...sources, timer } }
   await place.account(await place.service.tenant())
-  const worker_id = newId()
   const platform: Platform = {
     ...place.sandbox.platform,
     connect: async () => ({ kind: 'flood_wait', retry_after_seconds: 80_000, stops: 'reading' }),
   }
-  const pool = new AccountPool(app, {
-    worker_id,
-    platforms: new Map([['sandbox', platform]]),
-    echoes: new Echoes(app),
-    instance: () => undefined,
-    behind: () => {},
-    mayDrive: async () => true,
-    neighbours: async () => [],
-  })
-  await noteHeartbeat(app.db, { worker_id, platforms: ['sandbox'] })
-  await pool.loops[0]?.step(app, new AbortController().signal)
+  const { step, stop } = await openPool({ app, platform })
+  await step()
   await until('it waits', 30_000, async () => rests.includes(80_000_000))
-  await pool.stop()
-  await noteStopped(app.db, worker_id)
+  await stop()
 })
 
 test('an account fetches two at a time of many chats whose history callers wait for', async () => {
-  const app = { ...place.service.app, metrics: new Registry() }
   const tenant = await place.service.tenant()
   const account_id = await place.account(tenant)
-  const worker_id = newId()
   let asked = 0
   const answers: (() => void)[] = []
   const answerAll = () => {
@@ -215,7 +187,7 @@ test('an account fetches two at a time of many chats whose history callers wait 
       if (outcome.kind !== 'accepted' || account.account_id !== account_id) return outcome
       const history: Session['history'] = async (page) => {
         // The first sync of its own chats runs at the same time.
-        if (page.chat_id < 901) return outcome.value.history(page)
+        if (Number(page.chat_id) < 901) return outcome.value.history(page)
         asked++
         await new Promise<void>((resolve) => answers.push(resolve))
         return { kind: 'accepted', value: [] }
@@ -230,33 +202,23 @@ test('an account fetches two at a time of many chats whose history callers wait 
       return { kind: 'accepted', value }
     },
   }
-  const pool = new AccountPool(app, {
-    worker_id,
-    platforms: new Map([['sandbox', platform]]),
-    echoes: new Echoes(app),
-    instance: () => undefined,
-    behind: () => {},
-    mayDrive: async () => true,
-    neighbours: async () => [],
-  })
-  await noteHeartbeat(app.db, { worker_id, platforms: ['sandbox'] })
-  await pool.loops[0]?.step(app, new AbortController().signal)
+  const { pool, step, stop } = await openPool({ platform })
+  await step()
   await until('its session is there', 30_000, async () => pool.driven().has(account_id))
   await place.db.run(sql`
     insert into chat_sync (account_id, chat_id, workspace_id, wanted_at)
     select ${account_id}, n, ${tenant.workspace_id}, domain_now() from generate_series(901, 905) as n`)
-  const step = () => pool.loops[1]?.step(app, new AbortController().signal)
-  await step()
-  await step()
+  const fetchHistory = () => step(1)
+  await fetchHistory()
+  await fetchHistory()
   expect(asked).toBe(2)
   answerAll()
   await until('the next two are asked', 30_000, async () => {
-    await step()
+    await fetchHistory()
     return asked === 4
   })
   expect(asked).toBe(4)
   const answering = setInterval(answerAll, 10)
-  await pool.stop()
+  await stop()
   clearInterval(answering)
-  await noteStopped(app.db, worker_id)
 })
