@@ -5,7 +5,7 @@ import { IntermediatePacketCodec, MemoryStorage, type TelegramTransport, tl } fr
 import { BaseTelegramClient } from '@mtcute/core/client.js'
 import { addPublicKey } from '@mtcute/core/utils.js'
 import Long from 'long'
-import { Crypto } from '../../src/platform/sandbox/mtproto/crypto.ts'
+import { Crypto } from '../../src/platform/mtcute-crypto.ts'
 import { type DataCentre, openDataCentre } from '../../src/platform/sandbox/mtproto/data-centre.ts'
 import { openWorld, type World } from '../../src/platform/sandbox/world.ts'
 

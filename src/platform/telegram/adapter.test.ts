@@ -5,11 +5,11 @@ import { heldAccount, MemoryAccountStore } from '../../../test/platform/account-
 import { conformance } from '../../../test/platform/conformance.ts'
 import { Recorder } from '../../../test/platform/conformance-recorder.ts'
 import { askWorld, otherSide } from '../../../test/platform/sandbox-fixture.ts'
+import { Crypto } from '../mtcute-crypto.ts'
 import type { LoginStep, Platform } from '../port.ts'
 import { type DataCentre, openDataCentre } from '../sandbox/mtproto/data-centre.ts'
 import { openWorld, type World } from '../sandbox/world.ts'
 import { telegramPlatform } from './adapter.ts'
-import { Crypto } from './surroundings.ts'
 
 function platformOf({ port, public_pem }: DataCentre): Platform {
   const crypto = new Crypto()

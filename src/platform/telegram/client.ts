@@ -7,8 +7,9 @@ import type { ITelegramStorageProvider, tl } from '@mtcute/core'
 import { BaseTelegramClient } from '@mtcute/core/client.js'
 import type { BasicDcOption } from '@mtcute/core/utils.js'
 import { version } from '../../lib/version.ts'
+import { Crypto } from '../mtcute-crypto.ts'
 import { NoAnswer, NotWritten } from './errors.ts'
-import { Crypto, surroundings } from './surroundings.ts'
+import { surroundings } from './surroundings.ts'
 import { type GuardedTransport, guardedTransport } from './transport.ts'
 
 /** Where Telegram is, and which application calls. */

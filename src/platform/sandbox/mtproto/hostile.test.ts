@@ -11,7 +11,7 @@ import {
   type Stage,
   textOf,
 } from '../../../../test/platform/data-centre-fixture.ts'
-import { Crypto } from './crypto.ts'
+import { Crypto } from '../../mtcute-crypto.ts'
 
 const account_id = 'acc_one'
 const crypto = new Crypto()
