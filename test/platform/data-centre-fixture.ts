@@ -5,8 +5,10 @@ import { IntermediatePacketCodec, MemoryStorage, type TelegramTransport, tl } fr
 import { BaseTelegramClient } from '@mtcute/core/client.js'
 import { addPublicKey } from '@mtcute/core/utils.js'
 import Long from 'long'
+import { onTestFinished } from 'vitest'
 import { Crypto } from '../../src/platform/mtcute-crypto.ts'
 import { type DataCentre, openDataCentre } from '../../src/platform/sandbox/mtproto/data-centre.ts'
+import { writeMessage } from '../../src/platform/sandbox/person-acts.ts'
 import { openWorld, type World } from '../../src/platform/sandbox/world.ts'
 
 export const apiKey = { apiId: 1, apiHash: 'x' }
@@ -49,6 +51,18 @@ export async function openStage({
       await world.close()
     },
   }
+}
+
+/** A stage with one account, a client of it, and Mara, a person it may look up. It closes with the test. */
+export async function setScene(options: StageOptions = {}) {
+  const stage = await openStage(options)
+  onTestFinished(() => stage.close())
+  const { world } = stage
+  const account_id = 'acc_one'
+  world.addAccount({ account_id, name: 'Sales desk' })
+  const { person_id } = world.addPerson({ name: 'Mara Lind', username: 'mara_lind', phone: '+4420' })
+  const write = (text: string) => writeMessage(world, { account_id, person_id, text })
+  return { stage, world, account_id, person_id, write, client: stage.client(account_id) }
 }
 
 export function trust(public_pem: string): void {

@@ -1,32 +1,17 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { tl } from '@mtcute/core'
 import Long from 'long'
-import { afterEach, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import {
   type Client,
   lookUp,
-  openStage,
-  type Stage,
+  setScene,
   textOf,
   until,
 } from '../../../../test/platform/data-centre-fixture.ts'
 import { editMessage, readMessages, writeMessage } from '../person-acts.ts'
 
 const account_id = 'acc_one'
-const stages: Stage[] = []
-afterEach(async () => {
-  for (const stage of stages.splice(0)) await stage.close()
-})
-
-async function setScene(options: Parameters<typeof openStage>[0] = {}) {
-  const stage = await openStage(options)
-  stages.push(stage)
-  const { world } = stage
-  world.addAccount({ account_id, name: 'Sales desk' })
-  const { person_id } = world.addPerson({ name: 'Mara Lind', username: 'mara_lind', phone: '+4420' })
-  const write = (text: string) => writeMessage(world, { account_id, person_id, text })
-  return { stage, world, person_id, write, client: stage.client(account_id) }
-}
 
 const difference = (client: Client, pts: number) =>
   client.call({ _: 'updates.getDifference', pts, date: 0, qts: 0 })
