@@ -101,14 +101,14 @@ async function ask<T>(base: string, key: string, path: string, body?: object) {
   return { status: response.status, body: (await response.json()) as T }
 }
 
-interface Found {
+interface SearchAnswer {
   readonly matches: readonly { readonly account_id: string; readonly chat_id: string }[]
   readonly match_count: number
   readonly completeness?: { readonly complete: boolean }
 }
 
 const search = (base: string, key: string, more: object) =>
-  ask<Found>(base, key, '/search', { time_after: '2000-01-01T00:00:00Z', limit: 100, ...more })
+  ask<SearchAnswer>(base, key, '/search', { time_after: '2000-01-01T00:00:00Z', limit: 100, ...more })
 
 describe('parley backup and restore', () => {
   let key: string

@@ -150,7 +150,7 @@ describe('parley webhook', () => {
 
 describe('parley events', () => {
   test('prints one document per line, and ends', patient, async () => {
-    await place.tell(own.workspace_id, 3, (n) => ({ n, text: 'a "b", [c] {d} \\ 😀\n' }))
+    await place.emitMany(own.workspace_id, 3, (n) => ({ n, text: 'a "b", [c] {d} \\ 😀\n' }))
     await until('they are there', 30_000, async () => {
       const { body } = await place.service.get('/events', { key: own.key })
       return (body.events as unknown[]).length === 3
@@ -188,7 +188,7 @@ describe('parley events', () => {
       180_000,
       () => /whsec_\S+/.exec(follower.stderr())?.[0],
     )
-    await place.tell(own.workspace_id, 2, (n) => ({ n, text: 'Grüße, "x" 😀' }))
+    await place.emitMany(own.workspace_id, 2, (n) => ({ n, text: 'Grüße, "x" 😀' }))
     place.service.app.wake.signal(emitted)
     await until('both came', 180_000, () => receiver.received.length === 2)
     const response = await fetch(`${place.service.url}/api/v1/events?after=3`, {

@@ -39,7 +39,7 @@ afterAll(async () => {
   await rm(directory, { recursive: true, force: true })
 })
 
-interface Asked {
+interface ControlCall {
   readonly method?: string
   readonly path: string
   readonly body?: string
@@ -56,7 +56,7 @@ interface Answer {
 }
 
 /** With the headers exactly as given: `fetch` would choose the host by itself. */
-function ask(base: string, asking: Asked) {
+function ask(base: string, asking: ControlCall) {
   const { method = 'POST', path, body, headers = {}, hostname = '127.0.0.1', whole = false } = asking
   const { port } = new URL(base)
   return new Promise<Answer>((resolve, reject) => {

@@ -72,7 +72,7 @@ function written(): Promise<unknown> {
     select (select count(*) from operations) as operations, (select count(*) from suppressions) as suppressions`)
 }
 
-interface Heard {
+interface RawAnswer {
   readonly status: number
   readonly headers: Headers
   readonly text: string
@@ -87,7 +87,7 @@ async function send(given: {
   method?: string
   body?: string | Uint8Array<ArrayBuffer> | ReadableStream
   headers?: Record<string, string>
-}): Promise<Heard> {
+}): Promise<RawAnswer> {
   const response = await fetch(`${service.url}${given.path ?? note}`, {
     method: given.method ?? 'POST',
     headers: {
@@ -102,7 +102,9 @@ async function send(given: {
 }
 
 /** Sends the bytes on a bare socket and reads one whole answer; undefined when the connection just ends. */
-function speak(...parts: readonly (string | Uint8Array | { waitMs: number })[]): Promise<Heard | undefined> {
+function speak(
+  ...parts: readonly (string | Uint8Array | { waitMs: number })[]
+): Promise<RawAnswer | undefined> {
   const { hostname, port } = new URL(service.url)
   return new Promise((resolve, reject) => {
     const socket = connect(Number(port), hostname)
@@ -139,7 +141,7 @@ function isWhole(heard: string): boolean {
   return end > 0 && length !== undefined && heard.length - end - 4 >= Number(length)
 }
 
-function readAnswer(heard: string): Heard | undefined {
+function readAnswer(heard: string): RawAnswer | undefined {
   const end = heard.indexOf('\r\n\r\n')
   if (end < 0) return undefined
   const [first = '', ...lines] = heard.slice(0, end).split('\r\n')
@@ -161,7 +163,7 @@ function head(lines: Readonly<Record<string, string>> = {}, path = note): string
 }
 
 /** A clear refusal in the form that all of them have. */
-function refused(heard: Heard | undefined, status: number, code: string): { error: string } {
+function refused(heard: RawAnswer | undefined, status: number, code: string): { error: string } {
   const body = JSON.parse(heard?.text ?? 'null')
   expect({ status: heard?.status, code: body?.code }).toEqual({ status, code })
   expect(Object.keys(body).sort()).toEqual(['code', 'error'])

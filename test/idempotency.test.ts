@@ -50,7 +50,7 @@ async function openWorld(env?: Readonly<Record<string, string>>): Promise<World>
 let serial = 0
 const newKey = () => `key-${serial++}`
 
-interface Given {
+interface NoteOptions {
   readonly idempotency_key?: string
   readonly key?: string
   readonly text?: string
@@ -58,7 +58,7 @@ interface Given {
   readonly body?: unknown
 }
 
-function keep({ service, tenant, account_id }: World, given: Given = {}): Promise<Answer> {
+function keep({ service, tenant, account_id }: World, given: NoteOptions = {}): Promise<Answer> {
   return service.post(`/probe/platform:chat:${given.chat ?? '42'}/notes`, {
     key: given.key ?? tenant.key,
     body: given.body ?? { account_id, text: given.text ?? 'called back' },

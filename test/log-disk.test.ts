@@ -36,7 +36,7 @@ interface Serving {
   readonly exited: Promise<number | null>
 }
 
-interface Given {
+interface ServeOptions {
   readonly stderr?: number
   /** What the process also does when it loads the writer of its log. */
   readonly insert?: string
@@ -47,7 +47,7 @@ interface Given {
 /** A service with its output on these descriptors. */
 async function serve(
   stdout: number,
-  { stderr = 2, insert = '', args = ['serve'] }: Given = {},
+  { stderr = 2, insert = '', args = ['serve'] }: ServeOptions = {},
 ): Promise<Serving> {
   const port = await freePort()
   const shared = { DATABASE_URL: database.url, PARLEY_SECRET: 'a secret for tests that is long enough' }

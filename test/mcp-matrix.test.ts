@@ -147,7 +147,7 @@ const rows: Readonly<Record<string, Row>> = {
 const refusedAtTheDoor = ['none', 'malformed', 'unknown', 'revoked', 'expired', 'session']
 
 /** `ok`, the code of a refusal, or the status of the entrance. */
-async function told(tool: string, name: string, target: Target): Promise<string> {
+async function resultOf(tool: string, name: string, target: Target): Promise<string> {
   const ask = { ...at, key: credentials[name] }
   const given = (rows[tool] as Row).given(target)
   const { status, body } = await sendMessage(ask, 'tools/call', { name: tool, arguments: given })
@@ -166,19 +166,19 @@ describe.each(Object.entries(rows))('%s', (tool, { scope, gates, own, elsewhere,
   test('refuses callers without access, whatever they call', async () => {
     for (const name of refusedAtTheDoor) {
       for (const target of Object.values(objects)) {
-        expect([name, await told(tool, name, target)]).toEqual([name, '401 invalid_key'])
+        expect([name, await resultOf(tool, name, target)]).toEqual([name, '401 invalid_key'])
       }
     }
   })
 
   test('shows a key its own, and of others only that it does not exist', async () => {
     for (const name of ['right', 'colleague', scope]) {
-      expect([name, await told(tool, name, objects.own)]).toEqual([name, own])
-      expect([name, await told(tool, name, objects.foreign)]).toEqual([name, elsewhere])
-      expect([name, await told(tool, name, objects.none)]).toEqual([name, elsewhere])
+      expect([name, await resultOf(tool, name, objects.own)]).toEqual([name, own])
+      expect([name, await resultOf(tool, name, objects.foreign)]).toEqual([name, elsewhere])
+      expect([name, await resultOf(tool, name, objects.none)]).toEqual([name, elsewhere])
     }
     // Ours is foreign to them.
-    expect(await told(tool, 'other', objects.own)).toBe(elsewhere)
+    expect(await resultOf(tool, 'other', objects.own)).toBe(elsewhere)
   })
 
   test("answers the same for another workspace's and for an unknown one", async () => {
@@ -196,14 +196,14 @@ describe.each(Object.entries(rows))('%s', (tool, { scope, gates, own, elsewhere,
   test('a chat of another workspace does not exist in an account of ours', async () => {
     if (!missing) return
     const { account_id } = objects.own
-    expect(await told(tool, 'right', { ...objects.foreign, account_id })).toBe(missing)
-    expect(await told(tool, 'right', { ...objects.own, chat_id: 'platform:chat:999' })).toBe(missing)
+    expect(await resultOf(tool, 'right', { ...objects.foreign, account_id })).toBe(missing)
+    expect(await resultOf(tool, 'right', { ...objects.own, chat_id: 'platform:chat:999' })).toBe(missing)
   })
 
   test('names the scope that a key lacks', async () => {
     for (const name of ['read', 'write', 'send', 'campaigns'].filter((each) => each !== scope)) {
       for (const target of Object.values(objects)) {
-        expect([name, await told(tool, name, target)]).toEqual([name, 'missing_scope'])
+        expect([name, await resultOf(tool, name, target)]).toEqual([name, 'missing_scope'])
       }
     }
   })
@@ -213,11 +213,11 @@ describe.each(Object.entries(rows))('%s', (tool, { scope, gates, own, elsewhere,
     for (const gate of all) {
       await service.shut(gate)
       const expected = gates.includes(gate) ? 'feature_disabled' : own
-      expect([gate, await told(tool, 'right', objects.own)]).toEqual([gate, expected])
+      expect([gate, await resultOf(tool, 'right', objects.own)]).toEqual([gate, expected])
       await service.open(gate)
     }
     await service.shut('rest')
-    expect(await told(tool, 'right', objects.own)).toBe('503 rest_disabled')
+    expect(await resultOf(tool, 'right', objects.own)).toBe('503 rest_disabled')
     await service.open('rest')
   })
 })

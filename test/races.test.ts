@@ -11,7 +11,7 @@ import { settle } from '../src/ledger/settle.ts'
 import type { Message } from '../src/platform/port.ts'
 import { judgeCampaigns } from './faults/campaign-oracle.ts'
 import { readCampaignEvidence } from './harness/campaign-evidence.ts'
-import { openPickedRows, type Picked, type PickedRows } from './harness/picked.ts'
+import { openPickedRows, type PickedRecipient, type PickedRows } from './harness/picked.ts'
 
 const times = 250
 
@@ -31,7 +31,7 @@ const answer: Message = {
 }
 
 /** Prepared beforehand, so that only the act itself is in the race. */
-const acts: Record<string, (one: Picked) => Promise<() => Promise<unknown>>> = {
+const acts: Record<string, (one: PickedRecipient) => Promise<() => Promise<unknown>>> = {
   cancel:
     async ({ campaign_id }) =>
     () =>
@@ -72,7 +72,7 @@ async function clear(): Promise<void> {
 }
 
 /** It has received its first message, and the second is due. */
-async function makeWaiting(one: Picked): Promise<() => Promise<string>> {
+async function makeWaiting(one: PickedRecipient): Promise<() => Promise<string>> {
   await one.cross()
   const { id, attempt_token: token } = await place.operation(one)
   const reply = { message_id: '5', timestamp: new Date(Date.now() - 7_200_000).toISOString() }

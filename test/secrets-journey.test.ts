@@ -11,7 +11,7 @@ import { type Embedded, openEmbedded } from '../src/db/embedded.ts'
 import { layOut, role, runAlone } from '../src/db/embedded-cluster.ts'
 import { sql } from '../src/db/sql.ts'
 import { newId } from '../src/lib/ids.ts'
-import { Browser, type Seen } from './harness/browser.ts'
+import { Browser, type BrowserAnswer } from './harness/browser.ts'
 import { clientSecret, IdentityProvider } from './harness/identity-provider.ts'
 import { askMcp, callTool, sendMessage } from './harness/mcp.ts'
 import { makeScratch } from './harness/scratch.ts'
@@ -102,7 +102,7 @@ class Journey {
     return value
   }
 
-  async ask(method: string, path: string, body?: unknown, browser = this.browser): Promise<Seen> {
+  async ask(method: string, path: string, body?: unknown, browser = this.browser): Promise<BrowserAnswer> {
     const answer = await browser.ask(method, path, body === undefined ? {} : { body })
     if (answer.status >= 400) this.found.refusals.push(JSON.stringify([answer.headers, answer.body]))
     if (browser.cookie) this.secret(browser.cookie.split('=')[1] ?? '')

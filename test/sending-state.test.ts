@@ -157,7 +157,7 @@ describe('accounts without a worker', () => {
   afterAll(() => service.close())
 
   const step = () => loop.step(service.app, new AbortController().signal)
-  const told = (text: string) =>
+  const logLinesWith = (text: string) =>
     service.log.filter((line) => line.includes(text)).map((line) => JSON.parse(line))
   async function reasons(): Promise<Record<string, string | null>> {
     const accounts = await listAccounts(service.app.db, tenant.workspace_id)
@@ -180,7 +180,7 @@ describe('accounts without a worker', () => {
     const undriven = { CONNECTING: noWorker, NEEDS_LOGIN: 'Somebody signed it out.' }
     expect(await reasons()).toEqual(undriven)
     await step()
-    expect(told('no worker that could drive')).toMatchObject([
+    expect(logLinesWith('no worker that could drive')).toMatchObject([
       { level: 'warn', platform: 'sandbox', accounts: 1 },
     ])
 
@@ -191,7 +191,7 @@ describe('accounts without a worker', () => {
     await noteHeartbeat(service.app.db, { worker_id, platforms: ['sandbox'] })
     await step()
     expect(await reasons()).toEqual({ ...undriven, CONNECTING: null })
-    expect(told('accounts have a worker again')).toMatchObject([{ level: 'info', accounts: 1 }])
+    expect(logLinesWith('accounts have a worker again')).toMatchObject([{ level: 'info', accounts: 1 }])
 
     // A worker that restarted a moment ago is not missed; one that has been silent for long is.
     await service.app.db.run(sql`update workers set stopped_at = real_now()`)
@@ -200,6 +200,6 @@ describe('accounts without a worker', () => {
     await service.app.db.run(sql`update workers set beat_at = real_now() - interval '40 s'`)
     await step()
     expect(await reasons()).toEqual(undriven)
-    expect(told('no worker that could drive')).toHaveLength(2)
+    expect(logLinesWith('no worker that could drive')).toHaveLength(2)
   })
 })

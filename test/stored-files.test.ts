@@ -55,17 +55,17 @@ async function left(): Promise<{ written: number; stored: number }> {
 
 const file = Buffer.alloc(300_000, 'parley ')
 
-interface Given {
+interface UploadOptions {
   readonly fields?: readonly (readonly [name: string, value: string])[]
   readonly bytes?: Buffer
   /** Fields that come after the file. */
-  readonly late?: Given['fields']
+  readonly late?: UploadOptions['fields']
   readonly idempotency_key?: string | undefined
   readonly key?: string
 }
 
 /** The fields in order, then the file, then the late fields. */
-async function upload({ fields, bytes = file, late = [], key = tenant.key, ...given }: Given = {}) {
+async function upload({ fields, bytes = file, late = [], key = tenant.key, ...given }: UploadOptions = {}) {
   const data = new FormData()
   for (const [name, value] of fields ?? sound()) data.append(name, value)
   data.append('attachments', new Blob([bytes], { type: 'application/pdf' }), 'offer.pdf')
@@ -100,7 +100,7 @@ function but(name: string, value: string): [string, string][] {
 }
 
 describe('fields before the file are checked before a byte of it is stored', () => {
-  test.each<[string, () => Given, number, string]>([
+  test.each<[string, () => UploadOptions, number, string]>([
     ['a foreign account', () => ({ fields: but('account_id', foreign_id) }), 403, 'account_unavailable'],
     [
       'a chat that is not there',
@@ -143,7 +143,7 @@ describe('fields before the file are checked before a byte of it is stored', () 
 })
 
 describe('a refused or repeated form leaves nothing', () => {
-  test.each<[string, () => Given, number, string]>([
+  test.each<[string, () => UploadOptions, number, string]>([
     ['the account', () => ({ fields: [], late: but('account_id', foreign_id) }), 403, 'account_unavailable'],
     ['the chat', () => ({ fields: [], late: but('chat_id', 'platform:chat:9999') }), 403, 'chat_unavailable'],
     ['an unknown field', () => ({ late: [['subject', 'x']] }), 400, 'invalid_request'],
@@ -228,7 +228,7 @@ describe('what a workspace has stored is bounded', () => {
       bytes: bytes.subarray(1),
     })
     expect((await upload({ bytes: Buffer.from('x') })).status).toBe(429)
-    const fields: Given['fields'] = but('account_id', foreign_id)
+    const fields: UploadOptions['fields'] = but('account_id', foreign_id)
     expect((await upload({ fields, key: other.key, bytes: Buffer.from('x') })).status).toBe(200)
     await workplace.db.run(sql`delete from file_chunks`)
     expect((await upload()).status).toBe(200)

@@ -115,9 +115,9 @@ describe('GET /pipeline without limit', () => {
         }
       }
       await expect(rest()).rejects.toThrow()
-      const told = service.log.find((line) => line.includes('an answer broke off')) ?? '{}'
-      expect(JSON.parse(told)).toMatchObject({ level: 'warn', operation: 'get_pipeline' })
-      expect(told).toContain('schema_unavailable')
+      const line = service.log.find((line) => line.includes('an answer broke off')) ?? '{}'
+      expect(JSON.parse(line)).toMatchObject({ level: 'warn', operation: 'get_pipeline' })
+      expect(line).toContain('schema_unavailable')
       expect(await open()).toMatchObject({ status: 503 })
     } finally {
       await service.app.db.run(sql`alter table chats_away rename to chats`)

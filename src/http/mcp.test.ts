@@ -24,7 +24,7 @@ function ask(given: Partial<McpAsk> = {}) {
   return askMcp({ url: service.url, key: own.key, body: listTools, ...given })
 }
 
-function told(given: Partial<McpAsk>): Promise<readonly [number, string | undefined]> {
+function statusAndCode(given: Partial<McpAsk>): Promise<readonly [number, string | undefined]> {
   return ask(given).then(({ status, body }) => [status, body.code])
 }
 
@@ -33,11 +33,11 @@ describe('the order of checks', () => {
 
   test('503 before everything else while the gate rest is closed', async () => {
     await service.shut('rest')
-    expect(await told(wrong)).toEqual([503, 'rest_disabled'])
+    expect(await statusAndCode(wrong)).toEqual([503, 'rest_disabled'])
   })
 
   test('401 without a valid key, before the rest', async () => {
-    expect(await told(wrong)).toEqual([401, 'invalid_key'])
+    expect(await statusAndCode(wrong)).toEqual([401, 'invalid_key'])
   })
 
   test('429 before the origin is checked', async () => {
@@ -57,7 +57,7 @@ describe('the order of checks', () => {
   })
 
   test('403 for a foreign page before its method is checked', async () => {
-    expect(await told({ ...wrong, key: own.key })).toEqual([403, 'origin_refused'])
+    expect(await statusAndCode({ ...wrong, key: own.key })).toEqual([403, 'origin_refused'])
   })
 
   test('405 with Allow before the body is read', async () => {
@@ -67,8 +67,11 @@ describe('the order of checks', () => {
   })
 
   test('400 for a body that is not JSON, and 415 for another type', async () => {
-    expect(await told({ body: '[' })).toEqual([400, 'invalid_request'])
-    expect(await told({ headers: { 'content-type': 'text/plain' } })).toEqual([415, 'unsupported_media_type'])
+    expect(await statusAndCode({ body: '[' })).toEqual([400, 'invalid_request'])
+    expect(await statusAndCode({ headers: { 'content-type': 'text/plain' } })).toEqual([
+      415,
+      'unsupported_media_type',
+    ])
   })
 })
 
@@ -108,19 +111,18 @@ describe('the key', () => {
   test('uses the header when both are given', async () => {
     const other = makeKey().key
     expect((await ask({ query: `?key=${other}` })).status).toBe(200)
-    expect(await told({ key: other, query: `?key=${own.key}` })).toEqual([401, 'invalid_key'])
-    expect(await told({ key: undefined, headers: { authorization: '' }, query: `?key=${own.key}` })).toEqual([
-      401,
-      'invalid_key',
-    ])
+    expect(await statusAndCode({ key: other, query: `?key=${own.key}` })).toEqual([401, 'invalid_key'])
+    expect(
+      await statusAndCode({ key: undefined, headers: { authorization: '' }, query: `?key=${own.key}` }),
+    ).toEqual([401, 'invalid_key'])
   })
 
   test('401 for a key that is repeated, empty, or in another place', async () => {
     const twice = `?key=${own.key}&key=${own.key}`
     for (const query of [twice, '?key=', '?key', '?Key=x', `?api_key=${own.key}`, `?key=${own.key}%00`]) {
-      expect(await told({ key: undefined, query })).toEqual([401, 'invalid_key'])
+      expect(await statusAndCode({ key: undefined, query })).toEqual([401, 'invalid_key'])
     }
-    expect(await told({ key: undefined, headers: { cookie: `key=${own.key}` } })).toEqual([
+    expect(await statusAndCode({ key: undefined, headers: { cookie: `key=${own.key}` } })).toEqual([
       401,
       'invalid_key',
     ])
@@ -147,7 +149,7 @@ describe('the key', () => {
     expect((await ask({ key })).status).toBe(200)
     await revokeKey(service.app, 'system', id)
     await service.settle()
-    expect(await told({ key })).toEqual([401, 'invalid_key'])
+    expect(await statusAndCode({ key })).toEqual([401, 'invalid_key'])
   })
 
   test('every request counts against its rate', async () => {
@@ -228,24 +230,24 @@ describe('the body', () => {
     const refused = await ask({ body })
     expect([refused.status, refused.body.code]).toEqual([400, 'invalid_request'])
     expect(before - Number(refused.headers.get('x-ratelimit-remaining'))).toBe(1)
-    expect(await told({ body: [] })).toEqual([400, 'invalid_request'])
-    expect(await told({ body: [listTools] })).toEqual([400, 'invalid_request'])
+    expect(await statusAndCode({ body: [] })).toEqual([400, 'invalid_request'])
+    expect(await statusAndCode({ body: [listTools] })).toEqual([400, 'invalid_request'])
   })
 
   test('413 beyond 1 MiB', async () => {
     const text = 'x'.repeat(1024 * 1024)
     const body = { ...listTools, params: { text } }
-    expect(await told({ body })).toEqual([413, 'payload_too_large'])
+    expect(await statusAndCode({ body })).toEqual([413, 'payload_too_large'])
   })
 
   test('400 for too deep nesting, a repeated key, NUL, a lone surrogate or __proto__', async () => {
     const deep = `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":${'['.repeat(100_000)}`
-    expect(await told({ body: deep })).toEqual([400, 'invalid_request'])
+    expect(await statusAndCode({ body: deep })).toEqual([400, 'invalid_request'])
     const message = (params: string) => `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":${params}}`
-    expect(await told({ body: message('{"a":1,"a":2}') })).toEqual([400, 'invalid_request'])
-    expect(await told({ body: message('{"__proto__":{"x":1}}') })).toEqual([400, 'invalid_request'])
-    expect(await told({ body: message('{"a":"\\u0000"}') })).toEqual([400, 'invalid_text'])
-    expect(await told({ body: message('{"a":"\\ud800"}') })).toEqual([400, 'invalid_text'])
+    expect(await statusAndCode({ body: message('{"a":1,"a":2}') })).toEqual([400, 'invalid_request'])
+    expect(await statusAndCode({ body: message('{"__proto__":{"x":1}}') })).toEqual([400, 'invalid_request'])
+    expect(await statusAndCode({ body: message('{"a":"\\u0000"}') })).toEqual([400, 'invalid_text'])
+    expect(await statusAndCode({ body: message('{"a":"\\ud800"}') })).toEqual([400, 'invalid_text'])
     expect(({} as { x?: number }).x).toBeUndefined()
   })
 

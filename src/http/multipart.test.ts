@@ -11,7 +11,7 @@ import { ApiError } from '../lib/errors.ts'
 import { drain } from './body.ts'
 import { type Form, type FormOptions, fileBytesMax, isForm, readForm } from './multipart.ts'
 
-interface Seen {
+interface FormResult {
   readonly form?: Form
   readonly error?: unknown
   readonly file: Buffer
@@ -28,7 +28,7 @@ const unhandled: unknown[] = []
 let server: Server
 let port: number
 let options: Partial<FormOptions> = {}
-let seen: (seen: Seen) => void = () => {}
+let seen: (seen: FormResult) => void = () => {}
 
 beforeAll(async () => {
   process.on('unhandledRejection', note)
@@ -60,9 +60,9 @@ function note(reason: unknown): void {
   unhandled.push(reason)
 }
 
-async function read(raw: IncomingMessage): Promise<Seen> {
+async function read(raw: IncomingMessage): Promise<FormResult> {
   const bytes: Buffer[] = []
-  const chunks: Seen['chunks'] = []
+  const chunks: FormResult['chunks'] = []
   const dropped: string[] = []
   const before = countListeners(raw)
   const store: FormOptions['store'] = async (chunk) => {
@@ -105,11 +105,14 @@ function headOf({ length, type }: { length?: number | undefined; type?: string |
 }
 
 /** Sends the body in those pieces, each in its own segment, and returns what the reader made of it. */
-async function send(pieces: readonly (Buffer | string)[], { type }: { type?: string } = {}): Promise<Seen> {
+async function send(
+  pieces: readonly (Buffer | string)[],
+  { type }: { type?: string } = {},
+): Promise<FormResult> {
   const bytes = pieces.map((piece) => Buffer.from(piece as string, 'latin1'))
   const length = bytes.reduce((sum, piece) => sum + piece.length, 0)
   const socket = open()
-  const result = new Promise<Seen>((resolve) => {
+  const result = new Promise<FormResult>((resolve) => {
     seen = resolve
   })
   socket.write(headOf({ length, type }))
@@ -151,7 +154,7 @@ function formOf(...parts: readonly Part[]): string {
   return parts.map(partOf).join('') + last
 }
 
-function refused(result: Seen, code: string, sentence: RegExp | string = ''): void {
+function refused(result: FormResult, code: string, sentence: RegExp | string = ''): void {
   expect(result.error).toBeInstanceOf(ApiError)
   const { code: actual, message } = result.error as ApiError
   expect([actual, message]).toEqual([code, expect.stringMatching(sentence)])
@@ -195,7 +198,7 @@ describe('a form', () => {
     body.set('account_id', 'acc_1')
     body.set('text', 'ein Gruß')
     body.set('attachments', new Blob([Buffer.alloc(300_000, 'x')], { type: 'image/png' }), 'größe/../x.png')
-    const result = new Promise<Seen>((resolve) => {
+    const result = new Promise<FormResult>((resolve) => {
       seen = resolve
     })
     const { status } = await fetch(`http://127.0.0.1:${port}/`, { method: 'POST', body })
@@ -527,7 +530,7 @@ describe('sizes', () => {
   test('413 immediately for an endless file, and the client gets it', async () => {
     const socket = open()
     const heard = new Promise<string>((resolve) => socket.once('data', (data) => resolve(String(data))))
-    const result = new Promise<Seen>((resolve) => {
+    const result = new Promise<FormResult>((resolve) => {
       seen = resolve
     })
     socket.write(headOf({}))
@@ -582,7 +585,7 @@ describe('a client', () => {
   test('408 when it is too slow', async () => {
     options = { timeoutMs: 100 }
     const socket = open()
-    const result = new Promise<Seen>((resolve) => {
+    const result = new Promise<FormResult>((resolve) => {
       seen = resolve
     })
     socket.write(headOf({ length: 100_000 }) + start)
@@ -598,7 +601,7 @@ describe('a client', () => {
     async (leave) => {
       for (const sentSoFar of ['', start.slice(0, 30), start, start + 'x'.repeat(600_000)]) {
         const socket = open()
-        const result = new Promise<Seen>((resolve) => {
+        const result = new Promise<FormResult>((resolve) => {
           seen = resolve
         })
         await new Promise((resolve) => socket.write(headOf({ length: 10_000_000 }) + sentSoFar, resolve))
@@ -624,7 +627,7 @@ describe('a client', () => {
       },
     }
     const socket = open()
-    const result = new Promise<Seen>((resolve) => {
+    const result = new Promise<FormResult>((resolve) => {
       seen = resolve
     })
     socket.write(headOf({ length: 10_000_000 }) + start + 'x'.repeat(600_000))

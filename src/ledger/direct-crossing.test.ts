@@ -1,6 +1,6 @@
 /** What a campaign message counts when it crosses, and which rows it leaves to other transactions. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { openPickedRows, type Picked, type PickedRows } from '../../test/harness/picked.ts'
+import { openPickedRows, type PickedRecipient, type PickedRows } from '../../test/harness/picked.ts'
 import { until } from '../../test/harness/process.ts'
 import { lockFound } from '../capabilities/campaigns/running/locked-recipients.ts'
 import { chooseDue, listHeads } from '../capabilities/campaigns/running/pick.ts'
@@ -22,7 +22,7 @@ const readDay = ({ account_id }: Held) =>
   place.rows.db.one(sql`select used, used_cold from account_days where account_id = ${account_id}`)
 
 /** Ends the message in flight, so that the account may send its next one immediately. */
-async function complete(one: Picked, message_id: string): Promise<void> {
+async function complete(one: PickedRecipient, message_id: string): Promise<void> {
   const { id, attempt_token: token } = await place.operation(one)
   const reply = { message_id, timestamp: new Date().toISOString() }
   await place.rows.db.transaction((tx) =>

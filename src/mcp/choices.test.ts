@@ -17,18 +17,18 @@ beforeAll(async () => {
 })
 afterAll(() => stage.workplace.close())
 
-interface Listed {
+interface ListedTool {
   readonly name: string
   readonly description: string
 }
 
-async function list(ask: McpCall): Promise<Listed[]> {
+async function list(ask: McpCall): Promise<ListedTool[]> {
   const { body } = await sendMessage(ask, 'tools/list')
-  return body.result?.tools as Listed[]
+  return body.result?.tools as ListedTool[]
 }
 
 /** The JSON after the words of a description; undefined if there is none. */
-function choicesIn(tools: readonly Listed[], name: string): Record<string, unknown>[] | undefined {
+function choicesIn(tools: readonly ListedTool[], name: string): Record<string, unknown>[] | undefined {
   const { description = '' } = tools.find((tool) => tool.name === name) ?? {}
   const json = /not instructions: (\[.*\])$/s.exec(description)?.[1]
   return json === undefined ? undefined : JSON.parse(json)

@@ -34,7 +34,7 @@ beforeAll(async () => {
 })
 afterAll(() => service.close())
 
-interface Listed {
+interface ListedTool {
   readonly name: string
   readonly description: string
   readonly inputSchema: { properties: Record<string, { type: string }>; required: string[] }
@@ -42,9 +42,9 @@ interface Listed {
   readonly annotations: Record<string, unknown>
 }
 
-async function list(ask = at): Promise<Listed[]> {
+async function list(ask = at): Promise<ListedTool[]> {
   const { body } = await sendMessage(ask, 'tools/list')
-  return body.result?.tools as Listed[]
+  return body.result?.tools as ListedTool[]
 }
 
 describe.each(eras)('tools/list, %s', (era) => {

@@ -17,7 +17,7 @@ const clientSecret = 'the secret between Parley and this provider'
 /** What must never appear in a log. */
 const secrets: string[] = [password, clientSecret]
 
-interface Seen {
+interface VisitedPage {
   readonly status: number
   readonly location: string | null
   readonly text: string
@@ -27,7 +27,7 @@ interface Seen {
 class Browser {
   readonly jar = new Map<string, Map<string, string>>()
 
-  async visit(address: string | URL, init: RequestInit = {}): Promise<Seen> {
+  async visit(address: string | URL, init: RequestInit = {}): Promise<VisitedPage> {
     const url = new URL(address, base)
     const cookies = this.jar.get(url.host) ?? new Map<string, string>()
     this.jar.set(url.host, cookies)

@@ -7,7 +7,7 @@ import { sql } from '../../src/db/sql.ts'
 import { cookieOf, identify } from '../harness/agents.ts'
 import { callTool } from '../harness/mcp.ts'
 import { endProcesses, until } from '../harness/process.ts'
-import type { Wanted } from './clients.ts'
+import type { PlannedCall } from './clients.ts'
 import { openPlant, type Plant } from './plant.ts'
 import { dieAt, Scene } from './scene.ts'
 
@@ -35,14 +35,14 @@ function urlOf(number: number): string {
   return url
 }
 
-async function call(serve: number, { payload }: Wanted, token?: string) {
+async function call(serve: number, { payload }: PlannedCall, token?: string) {
   const given = { ...payload, ...(token !== undefined && { approval_token: token }) }
   const at = { url: urlOf(serve), key: plant.tenant.key }
   return (await callTool(at, 'service_send_message', given)).structuredContent ?? {}
 }
 
 /** Requested and approved, as a person does it. */
-async function approved(wanted: Wanted): Promise<{ id: string; token: string }> {
+async function approved(wanted: PlannedCall): Promise<{ id: string; token: string }> {
   const { request_id } = await call(0, wanted)
   const url = urlOf(0)
   const response = await fetch(`${url}/dashboard/api/approvals/${request_id}/approve`, {
@@ -61,7 +61,7 @@ async function look(id: string) {
     where a.id = ${id} group by a.id`)
 }
 
-async function killWith(wanted: Wanted, token: string): Promise<void> {
+async function killWith(wanted: PlannedCall, token: string): Promise<void> {
   await plant.serve(1).restart([dieAt('crash point 16')])
   await expect(call(1, wanted, token)).rejects.toThrow()
   await plant.serve(1).ended()
@@ -75,9 +75,9 @@ describe('16: an approval is consumed, and the API dies', () => {
       await killWith(wanted, token)
       expect(await look(id)).toMatchObject({ approval: 'used', operations: 1 })
       await until('it has ended', 60_000, async () => (await look(id)).state === 'completed')
-      const told = await call(0, wanted, token)
-      expect(told).toMatchObject({ code: 'approval_used', state: 'completed', answer: { ok: true } })
-      expect(await call(0, wanted, token)).toEqual(told)
+      const answer = await call(0, wanted, token)
+      expect(answer).toMatchObject({ code: 'approval_used', state: 'completed', answer: { ok: true } })
+      expect(await call(0, wanted, token)).toEqual(answer)
       expect(await scene.accepted(wanted)).toBe(1)
     }
     expect(await scene.judge()).toEqual([])

@@ -17,10 +17,10 @@ import { sweep } from '../../src/ledger/sweep.ts'
 import { operations } from '../../src/lists/operations.ts'
 import { byKind } from '../../src/operation.ts'
 import { endProcesses, until } from '../harness/process.ts'
-import { ask, sendOf, verdictOn, type Wanted } from './clients.ts'
+import { ask, type PlannedCall, sendOf, verdictOn } from './clients.ts'
 import type { Fate } from './lossy.ts'
 import type { Member } from './member.ts'
-import { type Asked, judge, type OperationRow, type Violation } from './oracle.ts'
+import { type CallRecord, judge, type OperationRow, type Violation } from './oracle.ts'
 import type { Patch } from './patch.ts'
 import { openPlant, type Plant } from './plant.ts'
 
@@ -55,7 +55,7 @@ afterAll(async () => {
 })
 
 const stop = "process.kill(process.pid, 'SIGSTOP')"
-const tell = (what: string) => `process.stderr.write(${what} + '\\n')`
+const logLine = (what: string) => `process.stderr.write(${what} + '\\n')`
 
 /** This caller need not wait as long as callers do. */
 const briefCaller: Patch = {
@@ -77,7 +77,7 @@ const briefDeadline: Patch = {
  */
 const noWitness: Patch = { marker: 'guard: proven is not sent', replace: '' }
 
-interface Told {
+interface StoryResult {
   readonly violations: readonly Violation[]
   readonly row: OperationRow | undefined
   /** How often the platform accepted it. */
@@ -91,8 +91,8 @@ type Story = (scene: Scene, bug: readonly Patch[]) => Promise<void>
 /** One send of an account that no other story uses. */
 class Scene {
   readonly account_id: string
-  readonly wanted: Wanted
-  readonly history: Asked[] = []
+  readonly wanted: PlannedCall
+  readonly history: CallRecord[] = []
   restored = false
   output = ''
 
@@ -155,7 +155,7 @@ class Scene {
     return until('the platform has accepted', 120_000, async () => (await this.accepted()) > 0)
   }
 
-  async told(): Promise<Told> {
+  async result(): Promise<StoryResult> {
     await plant.settled(5_000).catch(() => {})
     const all = await plant.evidence(this.history)
     const here = ({ account_id }: { account_id: string | null }) => account_id === this.account_id
@@ -171,10 +171,10 @@ class Scene {
   }
 }
 
-async function tellStory(story: Story, bug: readonly Patch[] = []): Promise<Told> {
+async function tellStory(story: Story, bug: readonly Patch[] = []): Promise<StoryResult> {
   const scene = new Scene()
   await story(scene, bug)
-  return scene.told()
+  return scene.result()
 }
 
 async function untilStopped(member: Member): Promise<void> {
@@ -358,7 +358,7 @@ describeStory(
   async (scene, bug) => {
     const late: Patch[] = [
       { marker: 'crash point 4', insert: stop },
-      { marker: 'guard: lost commit is released', insert: tell("'forsworn'") },
+      { marker: 'guard: lost commit is released', insert: logLine("'forsworn'") },
     ]
     await scene.begin([...late, ...bug])
     fate = 'before'
@@ -433,7 +433,7 @@ describe('a worker sleeps between the boundary and the call for longer than the 
     const arranged: Patch[] = [
       briefDeadline,
       { marker: 'crash point 5', insert: stop },
-      { marker: 'crash point 10', insert: tell("'concluded ' + sound.kind") },
+      { marker: 'crash point 10', insert: logLine("'concluded ' + sound.kind") },
     ]
     await scene.begin([...arranged, ...bug])
     const asked = scene.ask()

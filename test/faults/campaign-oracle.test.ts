@@ -66,12 +66,12 @@ test('accepts the truth', () => {
 })
 
 /** Both are the same person, under two names; the platform accepted the first message of each. */
-function onePerson(kind: string, change: (told: Lists) => void = () => {}): CampaignViolation[] {
-  const told = truth()
-  first(told.campaigns).kind = kind
-  for (const entry of told.journal) entry.chat_id = 'platform:chat:7'
-  change(told)
-  return judgeCampaigns(told)
+function onePerson(kind: string, change: (evidence: Lists) => void = () => {}): CampaignViolation[] {
+  const evidence = truth()
+  first(evidence.campaigns).kind = kind
+  for (const entry of evidence.journal) entry.chat_id = 'platform:chat:7'
+  change(evidence)
+  return judgeCampaigns(evidence)
 }
 
 const twice = [{ promise: 'P1', what: 'platform:chat:7 got 2 messages of step 0', id: 'one-0' }]
@@ -115,7 +115,7 @@ describe('a person who got the same step twice', () => {
   })
 })
 
-function tellReply(
+function addReply(
   { recipients, totals }: Lists,
   { written, stored }: { written: number; stored: number },
 ): void {
@@ -124,23 +124,23 @@ function tellReply(
 }
 
 test('accepts a reply that was written before our message crossed, and received only after it', () => {
-  const told = truth()
-  tellReply(told, { written: 23, stored: 25 })
-  expect(judgeCampaigns(told)).toEqual([])
+  const evidence = truth()
+  addReply(evidence, { written: 23, stored: 25 })
+  expect(judgeCampaigns(evidence)).toEqual([])
 })
 
 /** The last message is in flight, and the platform has accepted it. */
 function inFlight(): Lists {
-  const told = truth()
-  Object.assign(first(told.messages, 2), { state: 'submitting', sent_at: null })
-  Object.assign(first(told.recipients), {
+  const evidence = truth()
+  Object.assign(first(evidence.messages, 2), { state: 'submitting', sent_at: null })
+  Object.assign(first(evidence.recipients), {
     status: 'submitting',
     step: 1,
     next_action_at: null,
     ended_at: null,
   })
-  first(told.totals).status = 'submitting'
-  return told
+  first(evidence.totals).status = 'submitting'
+  return evidence
 }
 
 test('an accepted message may be unrecorded while its worker processes it, and no longer', () => {
@@ -252,12 +252,12 @@ test.each<[string, CampaignViolation['promise'], (lie: Lists) => void]>([
       first(recipients).step = 1
     },
   ],
-  ['a message after the reply', 'after the end', (lie) => tellReply(lie, { written: 20, stored: 21 })],
+  ['a message after the reply', 'after the end', (lie) => addReply(lie, { written: 20, stored: 21 })],
   [
     'a reply that nobody knows of',
     'agreement',
     (lie) => {
-      tellReply(lie, { written: 24, stored: 25 })
+      addReply(lie, { written: 24, stored: 25 })
       first(lie.recipients).replied_at = null
     },
   ],
@@ -266,9 +266,9 @@ test.each<[string, CampaignViolation['promise'], (lie: Lists) => void]>([
     'after the end',
     (lie) => Object.assign(first(lie.recipients), { ended_at: at(23) }),
   ],
-])('%s', (_, promise, tell) => {
+])('%s', (_, promise, applyLie) => {
   const lie = truth()
-  tell(lie)
+  applyLie(lie)
   expect(new Set(judgeCampaigns(lie).map((violation) => violation.promise))).toContain(promise)
 })
 

@@ -9,11 +9,11 @@ import type pg from 'pg'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { sql } from '../../src/db/sql.ts'
 import { endProcesses, until } from '../harness/process.ts'
-import type { Wanted } from './clients.ts'
+import type { PlannedCall } from './clients.ts'
 import { NextCut } from './lossy.ts'
 import type { Patch } from './patch.ts'
 import { openPlant, type Plant } from './plant.ts'
-import { dieAt, Scene, told } from './scene.ts'
+import { dieAt, Scene, summaryOf } from './scene.ts'
 
 let plant: Plant
 let scene: Scene
@@ -78,9 +78,9 @@ describe("21: the boundary's COMMIT stalls longer than the wait for its connecti
     expect(await scene.settled(wanted, 'released never_written lost_commit')).toBe(
       'released never_written lost_commit',
     )
-    expect(told(await first)).toEqual([503, 'store_unavailable'])
+    expect(summaryOf(await first)).toEqual([503, 'store_unavailable'])
     expect(await scene.look(wanted)).toMatchObject({ accepted: 0 })
-    expect(told(await scene.ask(wanted))).toEqual([200])
+    expect(summaryOf(await scene.ask(wanted))).toEqual([200])
     expect(await scene.look(wanted)).toEqual({ state: 'completed', reason: null, accepted: 1 })
   })
 
@@ -95,8 +95,8 @@ describe("21: the boundary's COMMIT stalls longer than the wait for its connecti
     await holder.query('select pg_advisory_unlock($1)', [gate])
     await scene.until(wanted, 'submitting')
     await scene.recover()
-    expect(told(await first)).toEqual([503, 'outcome_ambiguous'])
-    expect(told(await scene.ask(wanted))).toEqual([409, 'outcome_ambiguous'])
+    expect(summaryOf(await first)).toEqual([503, 'outcome_ambiguous'])
+    expect(summaryOf(await scene.ask(wanted))).toEqual([409, 'outcome_ambiguous'])
     expect(await scene.look(wanted)).toEqual({ state: 'ambiguous', reason: 'lease', accepted: 0 })
   })
 })
@@ -121,8 +121,8 @@ describe('22: a key is queued again while the caller of its last attempt is bein
     const first = scene.ask(wanted)
     await aboutToTell()
     const second = scene.ask(wanted)
-    expect(told(await first)).toEqual([503, 'store_unavailable'])
-    expect(told(await second)).toEqual([200])
+    expect(summaryOf(await first)).toEqual([503, 'store_unavailable'])
+    expect(summaryOf(await second)).toEqual([200])
     expect(await scene.look(wanted)).toEqual({ state: 'completed', reason: null, accepted: 1 })
   })
 
@@ -135,8 +135,8 @@ describe('22: a key is queued again while the caller of its last attempt is bein
     const second = scene.ask(wanted)
     await scene.until(wanted, 'completed')
     await plant.serve(0).restart()
-    expect([await first, await second].map(told)).toEqual([[null], [null]])
-    expect(told(await scene.ask(wanted))).toEqual([200, 'replayed'])
+    expect([await first, await second].map(summaryOf)).toEqual([[null], [null]])
+    expect(summaryOf(await scene.ask(wanted))).toEqual([200, 'replayed'])
     expect(await scene.look(wanted)).toEqual({ state: 'completed', reason: null, accepted: 1 })
   })
 })
@@ -159,7 +159,7 @@ describe('23: a line of a journal is torn or flipped', () => {
     const [flipped, torn] = [await scene.start(), await scene.start({ account: 1 })]
     const answers: Promise<unknown>[] = []
     let written = ''
-    const dieWith = async (wanted: Wanted) => {
+    const dieWith = async (wanted: PlannedCall) => {
       await scene.arm(dieAt('crash point 8'))
       answers.push(scene.ask(wanted))
       written += (await plant.work(0).ended()).stdout
@@ -187,8 +187,8 @@ describe('23: a line of a journal is torn or flipped', () => {
       accepted: 1,
     })
     await Promise.all(answers)
-    expect(told(await scene.ask(torn))).toEqual([200, 'replayed'])
-    expect(told(await scene.ask(flipped))).toEqual([409, 'outcome_ambiguous'])
+    expect(summaryOf(await scene.ask(torn))).toEqual([200, 'replayed'])
+    expect(summaryOf(await scene.ask(flipped))).toEqual([409, 'outcome_ambiguous'])
   })
 })
 
@@ -209,8 +209,8 @@ describe('24: the clock jumps back by an hour, and the owner dies', () => {
     try {
       await plant.work(0).start()
       expect(await scene.until(wanted, 'ambiguous')).toMatchObject({ reason: 'lease', accepted: 0 })
-      expect(told(await first)).toEqual([503, 'outcome_ambiguous'])
-      expect(told(await scene.ask(wanted))).toEqual([409, 'outcome_ambiguous'])
+      expect(summaryOf(await first)).toEqual([503, 'outcome_ambiguous'])
+      expect(summaryOf(await scene.ask(wanted))).toEqual([409, 'outcome_ambiguous'])
       await until('others go on', 120_000, async () => (await scene.ask(other)).status === 200)
     } finally {
       clearInterval(ticking)

@@ -8,7 +8,7 @@ import { sql } from '../../src/db/sql.ts'
 import { endProcesses, until } from '../harness/process.ts'
 import { NextCut } from './lossy.ts'
 import { openPlant, type Plant } from './plant.ts'
-import { dieAt, Scene, told } from './scene.ts'
+import { dieAt, Scene, summaryOf } from './scene.ts'
 
 let plant: Plant
 let scene: Scene
@@ -30,10 +30,10 @@ describe('1: the API dies before the operation is committed', () => {
   test('there is no row, nothing was sent, the repeat runs', async () => {
     const wanted = scene.send()
     await plant.serve(0).restart([dieAt('crash point 1')])
-    expect(told(await scene.ask(wanted))).toEqual([null])
+    expect(summaryOf(await scene.ask(wanted))).toEqual([null])
     expect(await scene.look(wanted)).toEqual({ state: 'none', reason: null, accepted: 0 })
     await plant.serve(0).restart()
-    expect(told(await scene.ask(wanted))).toEqual([200])
+    expect(summaryOf(await scene.ask(wanted))).toEqual([200])
     expect(await scene.look(wanted)).toEqual({ state: 'completed', reason: null, accepted: 1 })
   })
 })
@@ -45,26 +45,26 @@ describe('2: the API dies after the operation is committed', () => {
     const wanted = scene.send()
     await plant.work(0).kill()
     await plant.serve(0).restart([afterEnqueue])
-    expect(told(await scene.ask(wanted))).toEqual([null])
+    expect(summaryOf(await scene.ask(wanted))).toEqual([null])
     await plant.serve(0).restart()
     expect(await scene.look(wanted)).toEqual({ state: 'queued', reason: null, accepted: 0 })
-    expect(told(await scene.ask(wanted))).toEqual([409, 'operation_in_progress'])
+    expect(summaryOf(await scene.ask(wanted))).toEqual([409, 'operation_in_progress'])
     await scene.recover()
     expect(await scene.look(wanted)).toEqual({ state: 'completed', reason: null, accepted: 1 })
-    expect(told(await scene.ask(wanted))).toEqual([200, 'replayed'])
+    expect(summaryOf(await scene.ask(wanted))).toEqual([200, 'replayed'])
   })
 
   test('or no worker takes it in time: it is over, and the repeat runs', async () => {
     const wanted = scene.send()
     await plant.work(0).kill()
     await plant.serve(0).restart([afterEnqueue])
-    expect(told(await scene.ask(wanted))).toEqual([null])
+    expect(summaryOf(await scene.ask(wanted))).toEqual([null])
     await plant.serve(0).restart()
     await plant.db.run(sql`
       update operations set expires_at = clock_timestamp() - interval '1 second' where idempotency_key = ${wanted.key}`)
     await scene.recover()
     expect(await scene.look(wanted)).toEqual({ state: 'released', reason: 'expired', accepted: 0 })
-    expect(told(await scene.ask(wanted))).toEqual([200])
+    expect(summaryOf(await scene.ask(wanted))).toEqual([200])
     expect(await scene.look(wanted)).toEqual({ state: 'completed', reason: null, accepted: 1 })
   })
 })
@@ -76,11 +76,11 @@ describe('3: the worker dies before the boundary is committed', () => {
     const first = scene.ask(wanted)
     await plant.work(0).ended()
     expect(await scene.look(wanted)).toEqual({ state: 'queued', reason: null, accepted: 0 })
-    expect(told(await scene.ask(wanted))).toEqual([409, 'operation_in_progress'])
+    expect(summaryOf(await scene.ask(wanted))).toEqual([409, 'operation_in_progress'])
     await scene.recover()
-    expect(told(await first)).toEqual([200])
+    expect(summaryOf(await first)).toEqual([200])
     expect(await scene.look(wanted)).toEqual({ state: 'completed', reason: null, accepted: 1 })
-    expect(told(await scene.ask(wanted))).toEqual([200, 'replayed'])
+    expect(summaryOf(await scene.ask(wanted))).toEqual([200, 'replayed'])
   })
 
   test('inside its transaction: it is rolled back, and the next one executes it', async () => {
@@ -101,11 +101,11 @@ describe('3: the worker dies before the boundary is committed', () => {
     release()
     await holding
     expect(await scene.look(wanted)).toEqual({ state: 'queued', reason: null, accepted: 0 })
-    expect(told(await scene.ask(wanted))).toEqual([409, 'operation_in_progress'])
+    expect(summaryOf(await scene.ask(wanted))).toEqual([409, 'operation_in_progress'])
     await scene.recover()
-    expect(told(await first)).toEqual([200])
+    expect(summaryOf(await first)).toEqual([200])
     expect(await scene.look(wanted)).toEqual({ state: 'completed', reason: null, accepted: 1 })
-    expect(told(await scene.ask(wanted))).toEqual([200, 'replayed'])
+    expect(summaryOf(await scene.ask(wanted))).toEqual([200, 'replayed'])
   })
 
   async function waitingBoundaries(): Promise<number> {
@@ -120,20 +120,20 @@ describe("4: the answer to the boundary's COMMIT is lost, the process lives", ()
   test('it was committed: nothing is sent, its worker reports that, the repeat runs', async () => {
     const wanted = scene.send()
     cut.set('boundary', 'after')
-    expect(told(await scene.ask(wanted))).toEqual([503, 'store_unavailable'])
+    expect(summaryOf(await scene.ask(wanted))).toEqual([503, 'store_unavailable'])
     expect(await scene.look(wanted)).toEqual({ state: 'released', reason: 'never_written', accepted: 0 })
     expect(plant.lossy?.boundaries).toEqual({ before: 0, after: 1 })
-    expect(told(await scene.ask(wanted))).toEqual([200])
+    expect(summaryOf(await scene.ask(wanted))).toEqual([200])
     expect(await scene.look(wanted)).toEqual({ state: 'completed', reason: null, accepted: 1 })
   })
 
   test('it was not committed: the operation is still queued and runs', async () => {
     const wanted = scene.send()
     cut.set('boundary', 'before')
-    expect(told(await scene.ask(wanted))).toEqual([200])
+    expect(summaryOf(await scene.ask(wanted))).toEqual([200])
     expect(plant.lossy?.boundaries).toEqual({ before: 1, after: 1 })
     expect(await scene.look(wanted)).toEqual({ state: 'completed', reason: null, accepted: 1 })
-    expect(told(await scene.ask(wanted))).toEqual([200, 'replayed'])
+    expect(summaryOf(await scene.ask(wanted))).toEqual([200, 'replayed'])
   })
 })
 
@@ -147,10 +147,10 @@ describe('5: the boundary is committed, nothing is written yet', () => {
     const first = scene.ask(wanted)
     await plant.work(0).ended()
     expect(await scene.look(wanted)).toEqual({ state: 'submitting', reason: null, accepted: 0 })
-    expect(told(await scene.ask(wanted))).toEqual([409, 'operation_in_progress'])
+    expect(summaryOf(await scene.ask(wanted))).toEqual([409, 'operation_in_progress'])
     await scene.recover()
-    expect(told(await first)).toEqual([503, 'outcome_ambiguous'])
-    expect(told(await scene.ask(wanted))).toEqual([409, 'outcome_ambiguous'])
+    expect(summaryOf(await first)).toEqual([503, 'outcome_ambiguous'])
+    expect(summaryOf(await scene.ask(wanted))).toEqual([409, 'outcome_ambiguous'])
     expect(await scene.look(wanted)).toEqual({ state: 'ambiguous', reason: 'lease', accepted: 0 })
   })
 })
@@ -165,8 +165,8 @@ describe('6: while bytes are written', () => {
     const first = scene.ask(wanted)
     await plant.work(0).ended()
     await scene.recover()
-    expect(told(await first)).toEqual([503, 'outcome_ambiguous'])
-    expect(told(await scene.ask(wanted))).toEqual([409, 'outcome_ambiguous'])
+    expect(summaryOf(await first)).toEqual([503, 'outcome_ambiguous'])
+    expect(summaryOf(await scene.ask(wanted))).toEqual([409, 'outcome_ambiguous'])
     expect(await scene.look(wanted)).toEqual({ state: 'ambiguous', reason: 'lease', accepted: 0 })
   })
 
@@ -180,7 +180,7 @@ describe('6: while bytes are written', () => {
     await scene.recover()
     expect(await scene.until(wanted, 'completed')).toMatchObject({ accepted: 1 })
     expect([200, 503]).toContain((await first).status)
-    expect(told(await scene.ask(wanted))).toEqual([200, 'replayed'])
+    expect(summaryOf(await scene.ask(wanted))).toEqual([200, 'replayed'])
   })
 })
 
@@ -194,7 +194,7 @@ describe('7: accepted, and the answer is lost with the process', () => {
     await scene.recover()
     expect(await scene.until(wanted, 'completed')).toMatchObject({ accepted: 1 })
     expect([200, 503]).toContain((await first).status)
-    expect(told(await scene.ask(wanted))).toEqual([200, 'replayed'])
+    expect(summaryOf(await scene.ask(wanted))).toEqual([200, 'replayed'])
   })
 
   test('read, and not recorded: the echo proves it', async () => {
@@ -206,7 +206,7 @@ describe('7: accepted, and the answer is lost with the process', () => {
     await scene.recover()
     expect(await scene.until(wanted, 'completed')).toMatchObject({ accepted: 1 })
     expect([200, 503]).toContain((await first).status)
-    expect(told(await scene.ask(wanted))).toEqual([200, 'replayed'])
+    expect(summaryOf(await scene.ask(wanted))).toEqual([200, 'replayed'])
   })
 
   test('stays unknown if the platform does not show our id', async () => {
@@ -215,8 +215,8 @@ describe('7: accepted, and the answer is lost with the process', () => {
     const first = scene.ask(wanted)
     await plant.work(0).ended()
     await scene.recover()
-    expect(told(await first)).toEqual([503, 'outcome_ambiguous'])
-    expect(told(await scene.ask(wanted))).toEqual([409, 'outcome_ambiguous'])
+    expect(summaryOf(await first)).toEqual([503, 'outcome_ambiguous'])
+    expect(summaryOf(await scene.ask(wanted))).toEqual([409, 'outcome_ambiguous'])
     expect(await scene.look(wanted)).toEqual({ state: 'ambiguous', reason: 'lease', accepted: 1 })
   })
 })
@@ -242,9 +242,9 @@ describe('8: the outcome is in the journal, and not in the row', () => {
     expect(await scene.look(wanted)).toEqual({ state: 'submitting', reason: null, accepted: 1 })
     await scene.recover({ attempts: given_up })
     expect(await scene.until(wanted, 'completed')).toMatchObject({ accepted: 1 })
-    if (!given_up) expect(told(await first)).toEqual([200])
+    if (!given_up) expect(summaryOf(await first)).toEqual([200])
     await first
-    expect(told(await scene.ask(wanted))).toEqual([200, 'replayed'])
+    expect(summaryOf(await scene.ask(wanted))).toEqual([200, 'replayed'])
   })
 })
 
@@ -252,10 +252,10 @@ describe('9: the API dies with the outcome stored, before its answer', () => {
   test('the repeat returns the success', async () => {
     const wanted = scene.send()
     await plant.serve(0).restart([dieAt('crash point 9')])
-    expect(told(await scene.ask(wanted))).toEqual([null])
+    expect(summaryOf(await scene.ask(wanted))).toEqual([null])
     expect(await scene.look(wanted)).toEqual({ state: 'completed', reason: null, accepted: 1 })
     await plant.serve(0).restart()
-    expect(told(await scene.ask(wanted))).toEqual([200, 'replayed'])
+    expect(summaryOf(await scene.ask(wanted))).toEqual([200, 'replayed'])
     expect(await scene.look(wanted)).toEqual({ state: 'completed', reason: null, accepted: 1 })
   })
 })
@@ -269,8 +269,8 @@ describe('10: the refusal is read, and not in the row', () => {
     await plant.work(0).ended()
     await scene.recover({ attempts: false })
     expect(await scene.look(wanted)).toEqual({ state: 'refused', reason: 'platform_refused', accepted: 0 })
-    expect(told(await first)).toEqual([403, 'chat_unavailable'])
-    expect(told(await scene.ask(wanted))).toEqual([403, 'chat_unavailable', 'replayed'])
+    expect(summaryOf(await first)).toEqual([403, 'chat_unavailable'])
+    expect(summaryOf(await scene.ask(wanted))).toEqual([403, 'chat_unavailable', 'replayed'])
   })
 
   test('temporary, in the journal: the repeat waits, then runs', async () => {
@@ -294,8 +294,8 @@ describe('10: the refusal is read, and not in the row', () => {
     const first = scene.ask(wanted)
     await plant.work(0).ended()
     await scene.recover()
-    expect(told(await first)).toEqual([503, 'outcome_ambiguous'])
-    expect(told(await scene.ask(wanted))).toEqual([409, 'outcome_ambiguous'])
+    expect(summaryOf(await first)).toEqual([503, 'outcome_ambiguous'])
+    expect(summaryOf(await scene.ask(wanted))).toEqual([409, 'outcome_ambiguous'])
     expect(await scene.look(wanted)).toEqual({ state: 'ambiguous', reason: 'lease', accepted: 0 })
   })
 })

@@ -9,7 +9,7 @@ import { sql } from '../../src/db/sql.ts'
 import { endProcesses, runParley, until } from '../harness/process.ts'
 import type { Patch } from './patch.ts'
 import { openPlant, type Plant } from './plant.ts'
-import { dieAt, Scene, stopAt, told, untilStopped } from './scene.ts'
+import { dieAt, Scene, stopAt, summaryOf, untilStopped } from './scene.ts'
 
 /** Shorter than shipped: the time from the boundary to the call. */
 const briefDeadline: Patch = {
@@ -45,14 +45,14 @@ describe('12: paused longer than the lease, before the deadline check', () => {
     await plant.work(1).start()
     await scene.expireAttempt(wanted)
     expect(await scene.until(wanted, 'ambiguous')).toMatchObject({ reason: 'lease', accepted: 0 })
-    expect(told(await first)).toEqual([503, 'outcome_ambiguous'])
-    expect(told(await scene.ask(wanted))).toEqual([409, 'outcome_ambiguous'])
+    expect(summaryOf(await first)).toEqual([503, 'outcome_ambiguous'])
+    expect(summaryOf(await scene.ask(wanted))).toEqual([409, 'outcome_ambiguous'])
     await sleep(Math.max(0, deadlineMs - (performance.now() - stoppedAt)))
     plant.work(0).resume()
     expect(await scene.until(wanted, 'released')).toMatchObject({ reason: 'never_written', accepted: 0 })
     await plant.work(1).kill()
     await scene.arm()
-    expect(told(await scene.ask(wanted))).toEqual([200])
+    expect(summaryOf(await scene.ask(wanted))).toEqual([200])
     expect(await scene.look(wanted)).toEqual({ state: 'completed', reason: null, accepted: 1 })
   })
 })
@@ -66,12 +66,12 @@ describe('13: paused between the check and the write', () => {
     await plant.work(1).start()
     await scene.expireAttempt(wanted)
     expect(await scene.until(wanted, 'ambiguous')).toMatchObject({ reason: 'lease', accepted: 0 })
-    expect(told(await first)).toEqual([503, 'outcome_ambiguous'])
-    expect(told(await scene.ask(wanted))).toEqual([409, 'outcome_ambiguous'])
+    expect(summaryOf(await first)).toEqual([503, 'outcome_ambiguous'])
+    expect(summaryOf(await scene.ask(wanted))).toEqual([409, 'outcome_ambiguous'])
     await plant.work(1).kill()
     plant.work(0).resume()
     expect(await scene.until(wanted, 'completed')).toMatchObject({ accepted: 1 })
-    expect(told(await scene.ask(wanted))).toEqual([200, 'replayed'])
+    expect(summaryOf(await scene.ask(wanted))).toEqual([200, 'replayed'])
   })
 })
 
@@ -82,7 +82,7 @@ describe('an account goes to another process', () => {
     await plant.fault({ on: 'start', fault: 'slow', seconds: 5, times: wanted.length })
     const asked = wanted.map((one) => scene.ask(one))
     await plant.work(1).start()
-    expect((await Promise.all(asked)).map(told)).toEqual(wanted.map(() => [200]))
+    expect((await Promise.all(asked)).map(summaryOf)).toEqual(wanted.map(() => [200]))
     await until('the accounts are shared', 120_000, async () => {
       const owners = await plant.db.rows(sql`
         select lease_owner from account_hosts where lease_until > clock_timestamp() group by lease_owner`)
@@ -106,13 +106,13 @@ describe('14: PostgreSQL is killed', () => {
     // A queued operation is flushed to disk with the next commit of any transaction.
     await plant.db.run(sql`update instance set restore_counter_at = clock_timestamp()`)
     await plant.postgres.crash()
-    expect(told(await scene.ask(other))).toEqual([503, 'store_unavailable'])
+    expect(summaryOf(await scene.ask(other))).toEqual([503, 'store_unavailable'])
     await plant.postgres.untilUp('plant')
     expect(await scene.look(wanted)).toEqual(before)
     plant.work(0).resume()
     expect(await scene.until(wanted, 'completed')).toMatchObject({ accepted: 1 })
-    expect(told(await first)).toEqual([200])
-    expect(told(await scene.ask(wanted))).toEqual([200, 'replayed'])
+    expect(summaryOf(await first)).toEqual([200])
+    expect(summaryOf(await scene.ask(wanted))).toEqual([200, 'replayed'])
   })
 })
 
@@ -126,7 +126,7 @@ describe('15: the database is restored to before the boundary', () => {
     for (const { account_id } of [over, later]) {
       await plant.fault({ on: 'send', fault: 'flood_wait', seconds: 1, account_id })
     }
-    expect(told(await scene.ask(over))).toEqual([503, 'flood_wait'])
+    expect(summaryOf(await scene.ask(over))).toEqual([503, 'flood_wait'])
     await scene.arm(stopAt('crash point 8'))
     const floods = scene.ask(later)
     await untilStopped(plant.work(0))
@@ -137,25 +137,25 @@ describe('15: the database is restored to before the boundary', () => {
     await plant.postgres.copy(copy)
     await plant.postgres.start()
     plant.work(0).resume()
-    expect(told(await floods)).toEqual([503, 'flood_wait'])
-    expect(told(await waits)).toEqual([200])
+    expect(summaryOf(await floods)).toEqual([503, 'flood_wait'])
+    expect(summaryOf(await waits)).toEqual([200])
     for (const wanted of [over, later]) {
       await until('it runs', 120_000, async () => (await scene.ask(wanted)).status === 200)
     }
     // The copy has none of these.
     const [sent, started, marked] = [scene.send(), await scene.start(), scene.readState()]
     const all = [over, later, waiting, sent, started, marked]
-    for (const wanted of [sent, started, marked]) expect(told(await scene.ask(wanted))).toEqual([200])
+    for (const wanted of [sent, started, marked]) expect(summaryOf(await scene.ask(wanted))).toEqual([200])
     const refused = scene.send({ account: 2 })
     await plant.fault({ on: 'send', fault: 'refuse', account_id: refused.account_id })
-    expect(told(await scene.ask(refused))).toEqual([403, 'chat_unavailable'])
+    expect(summaryOf(await scene.ask(refused))).toEqual([403, 'chat_unavailable'])
     // An intent without an outcome, where the platform does not show our id.
     const open = await scene.start({ account: 3 })
     await scene.arm(dieAt('crash point 7'))
     const first = scene.ask(open)
     await plant.work(0).ended()
     await scene.recover()
-    expect(told(await first)).toEqual([503, 'outcome_ambiguous'])
+    expect(summaryOf(await first)).toEqual([503, 'outcome_ambiguous'])
 
     await plant.postgres.stop()
     await plant.postgres.restore(copy)
@@ -177,14 +177,14 @@ describe('15: the database is restored to before the boundary', () => {
     })
     await plant.settled()
     for (const wanted of all) {
-      expect(told(await scene.ask(wanted))).toEqual([200, 'replayed'])
+      expect(summaryOf(await scene.ask(wanted))).toEqual([200, 'replayed'])
     }
-    expect(told(await scene.ask(open))).toEqual([409, 'outcome_ambiguous'])
+    expect(summaryOf(await scene.ask(open))).toEqual([409, 'outcome_ambiguous'])
     expect(await scene.look(fresh)).toMatchObject({ accepted: 0 })
 
     // A restart alone changes nothing.
     await scene.arm()
-    expect(told(await scene.ask(fresh))).toEqual([503, 'provider_unavailable'])
+    expect(summaryOf(await scene.ask(fresh))).toEqual([503, 'provider_unavailable'])
     const url = plant.postgres.url('plant', { name: 'operator' })
     const env = { DATABASE_URL: url, PARLEY_SECRET: 'a secret of the plant that is long enough' }
     expect(await runParley(['dispatch', 'on'], env)).toMatchObject({ code: 0 })
@@ -193,7 +193,7 @@ describe('15: the database is restored to before the boundary', () => {
       expect(await scene.look(wanted)).toMatchObject({ accepted: 1 })
     }
     // What the platform had refused is submitted again, and this time accepted.
-    expect(told(await scene.ask(refused))).toEqual([200])
+    expect(summaryOf(await scene.ask(refused))).toEqual([200])
     expect(await scene.look(refused)).toMatchObject({ accepted: 1 })
   }, 180_000)
 })

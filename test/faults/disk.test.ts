@@ -10,7 +10,7 @@ import { endProcesses, until } from '../harness/process.ts'
 import type { Member } from './member.ts'
 import type { Patch } from './patch.ts'
 import { openPlant, type Plant } from './plant.ts'
-import { Scene, told } from './scene.ts'
+import { Scene, summaryOf } from './scene.ts'
 
 const run = promisify(execFile)
 
@@ -68,7 +68,7 @@ test.skipIf(!canLimit)(
     const wanted = scene.send()
     const full = await until('somebody drives the account', 120_000, () => driverOf(wanted.account_id))
     await limitFiles(full, 1)
-    expect(told(await scene.ask(wanted))).toEqual([503, 'provider_unavailable'])
+    expect(summaryOf(await scene.ask(wanted))).toEqual([503, 'provider_unavailable'])
     expect(await scene.settled(wanted, 'released never_written journal')).toBe(
       'released never_written journal',
     )
@@ -83,7 +83,7 @@ test.skipIf(!canLimit)(
       return new Set(drivers).size === 2 && !drivers.includes(undefined)
     })
     const again = [scene.send(), scene.send({ account: 1 })]
-    for (const one of again) expect(told(await scene.ask(one))).toEqual([200])
+    for (const one of again) expect(summaryOf(await scene.ask(one))).toEqual([200])
   },
 )
 
@@ -121,12 +121,12 @@ test('a flush that stalls for longer than the deadline: nothing is sent, and the
     )
     expect(await scene.look(wanted)).toMatchObject({ accepted: 0 })
   }
-  expect((await Promise.all(first)).map(told)).toEqual([
+  expect((await Promise.all(first)).map(summaryOf)).toEqual([
     [503, 'outcome_ambiguous'],
     [503, 'provider_unavailable'],
   ])
   for (const wanted of all) {
-    expect(told(await scene.ask(wanted))).toEqual([200])
+    expect(summaryOf(await scene.ask(wanted))).toEqual([200])
     expect(await scene.look(wanted)).toEqual({ state: 'completed', reason: null, accepted: 1 })
   }
 })

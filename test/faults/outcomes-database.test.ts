@@ -11,7 +11,7 @@ import { startClients } from './clients.ts'
 import { type Commit, type Fate, NextCut } from './lossy.ts'
 import { openPlant, type Plant } from './plant.ts'
 import { makeRandom } from './random.ts'
-import { Scene, say } from './scene.ts'
+import { Scene, summaryText } from './scene.ts'
 
 const accounts = 16
 
@@ -60,7 +60,7 @@ describe('a connection is cut at a COMMIT', () => {
     const row = await scene.settled(wanted, expected.row)
     const repeat = await scene.ask(wanted)
     const accepted = (await scene.accepted(wanted)) - before
-    expect({ row, first: say(first), repeat: say(repeat), accepted }).toEqual(expected)
+    expect({ row, first: summaryText(first), repeat: summaryText(repeat), accepted }).toEqual(expected)
     expect(await scene.judge()).toEqual([])
   })
 })
@@ -77,7 +77,7 @@ describe('what else the database does', () => {
     await plant.db.run(sql`
       update account_hosts set lease_owner = gen_random_uuid(), lease_until = clock_timestamp() + interval '2 s'
       where account_id = ${wanted.account_id}`)
-    expect(say(await scene.ask(wanted))).toBe('200')
+    expect(summaryText(await scene.ask(wanted))).toBe('200')
     expect((await lookups()) - before).toBeLessThanOrEqual(4)
   })
 
@@ -89,9 +89,9 @@ describe('what else the database does', () => {
     // On a busy machine some wait too long for a connection, and hear that nothing was done.
     const allowed = ['200', '200 replayed', '409 operation_in_progress', '503 store_unavailable']
     for (const [at, answers] of crowds.entries()) {
-      for (const asked of answers) expect(allowed).toContain(say(asked))
+      for (const asked of answers) expect(allowed).toContain(summaryText(asked))
       const repeat = await scene.ask(wanted[at] as (typeof wanted)[number])
-      expect([...answers, repeat].filter((asked) => say(asked) === '200')).toHaveLength(1)
+      expect([...answers, repeat].filter((asked) => summaryText(asked) === '200')).toHaveLength(1)
     }
     expect(await scene.judge()).toEqual([])
   })
@@ -111,7 +111,8 @@ describe('what else the database does', () => {
     expect(clients.history.filter(({ status }) => status === 500)).toEqual([])
     expect(clients.history.some(({ status }) => status === 503)).toBe(true)
     await clients.repeat()
-    for (const asked of clients.history.slice(during)) expect(['200 replayed', '200']).toContain(say(asked))
+    for (const asked of clients.history.slice(during))
+      expect(['200 replayed', '200']).toContain(summaryText(asked))
     scene.history.push(...clients.history)
     expect(await scene.judge()).toEqual([])
   }, 180_000)
@@ -142,7 +143,7 @@ describe('what else the database does', () => {
     const answers = await until('every session is live again', 120_000, async () => {
       const during = clients.history.length
       await clients.repeat()
-      const heard = new Set(clients.history.slice(during).map(say))
+      const heard = new Set(clients.history.slice(during).map(summaryText))
       return [...heard].some((answer) => answer.startsWith('503')) ? undefined : heard
     })
     expect(answers).toContain('200 replayed')

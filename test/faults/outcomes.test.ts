@@ -7,11 +7,11 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { sql } from '../../src/db/sql.ts'
 import type { FaultKind, FaultTarget } from '../../src/platform/sandbox/faults.ts'
 import { endProcesses } from '../harness/process.ts'
-import type { Wanted } from './clients.ts'
+import type { PlannedCall } from './clients.ts'
 import type { Kind } from './oracle.ts'
 import type { Patch } from './patch.ts'
 import { openPlant, type Plant } from './plant.ts'
-import { Scene, say } from './scene.ts'
+import { Scene, summaryText } from './scene.ts'
 
 interface Row {
   readonly operation: Kind
@@ -122,7 +122,7 @@ afterAll(async () => {
 
 describe('what the platform does wrong', () => {
   interface Result extends Pick<Row, 'row' | 'first' | 'repeat' | 'accepted'> {
-    readonly wanted: Wanted
+    readonly wanted: PlannedCall
   }
   let results: readonly Promise<Result>[]
 
@@ -135,7 +135,7 @@ describe('what the platform does wrong', () => {
     if (fault === 'flood_wait') await sleep(seconds * 1_000)
     const repeat = await scene.ask(wanted)
     const accepted = await scene.accepted(wanted)
-    return { wanted, row: settled, first: say(first), repeat: say(repeat), accepted }
+    return { wanted, row: settled, first: summaryText(first), repeat: summaryText(repeat), accepted }
   }
 
   // A timeout takes seconds of an account's time: every row has its own account, and all run at once.
@@ -174,7 +174,7 @@ describe('what the platform does wrong', () => {
     const row = await scene.settled(wanted, upgraded.row)
     const repeat = await scene.ask(wanted)
     const accepted = await scene.accepted(wanted)
-    expect({ row, first: say(first), repeat: say(repeat), accepted }).toEqual(upgraded)
+    expect({ row, first: summaryText(first), repeat: summaryText(repeat), accepted }).toEqual(upgraded)
   })
 
   test('the oracle finds nothing', async () => {

@@ -8,7 +8,7 @@ import { startClients } from './clients.ts'
 import { judge } from './oracle.ts'
 import { openPlant, type Plant } from './plant.ts'
 import { makeRandom } from './random.ts'
-import { say } from './scene.ts'
+import { summaryText } from './scene.ts'
 
 let plant: Plant
 beforeAll(async () => {
@@ -60,7 +60,7 @@ test('a restore under load: everything that was sent is known again, and nothing
   await plant.settled()
   const during = clients.history.length
   await clients.repeat()
-  const answers = new Set(clients.history.slice(during).map(say))
+  const answers = new Set(clients.history.slice(during).map(summaryText))
   for (const answer of answers) expect(['200 replayed', '200', '409 outcome_ambiguous']).toContain(answer)
   expect(answers).toContain('200 replayed')
   await plant.settled()

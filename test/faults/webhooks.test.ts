@@ -62,7 +62,7 @@ function start(
   })
 }
 
-async function tell({ app, tenant }: Scene, count: number): Promise<void> {
+async function emitMany({ app, tenant }: Scene, count: number): Promise<void> {
   const event = { type: 'message.received', occurred_at: null } as const
   await app.db.transaction((tx) =>
     emit(
@@ -140,7 +140,7 @@ describe('a receiver that is down for a day', () => {
       const made = await call('POST', '/webhooks', { url: receiver.url })
       return made.webhook && made
     })
-    await tell(scene, 80)
+    await emitMany(scene, 80)
     expect(await advance(100)).toBe(200)
     // Once while nothing happens, once during an attempt.
     await kill()
@@ -155,7 +155,7 @@ describe('a receiver that is down for a day', () => {
     await moving
     receiver.status(503)
     for (let hour = 0; hour < 24; hour++) {
-      await tell(scene, 80)
+      await emitMany(scene, 80)
       expect(await advance(3_600)).toBe(200)
     }
     expect(await states(webhook.id)).toEqual({ active: false, failures: 20, failed_attempts: 20 })
@@ -186,22 +186,22 @@ describe('workers that are killed in the middle', () => {
     // While one is killed and restarts, another takes over what it held.
     const workers = [start(scene, 'work'), start(scene, 'work'), start(scene, 'work')]
     await Promise.all(workers.map((worker) => worker.ready()))
-    let told = 0
+    let emitted = 0
     for (let n = 0; n < kills; n++) {
       const before = receiver.received.length
-      await tell(scene, 30)
-      told += 30
+      await emitMany(scene, 30)
+      emitted += 30
       await until('some are delivered', 60_000, () => receiver.received.length > before + 5)
       const victim = workers.shift()
       victim?.signal('SIGKILL')
       await victim?.exit()
       workers.push(start(scene, 'work'))
     }
-    await until('everything is delivered', 120_000, () => new Set(receiver.ids).size === told)
-    await expectAll(scene, told)
+    await until('everything is delivered', 120_000, () => new Set(receiver.ids).size === emitted)
+    await expectAll(scene, emitted)
     // Some were cut off in the middle, otherwise this would prove nothing.
-    const repeated = receiver.received.length - told
-    process.stdout.write(`${kills} kills, ${told} events, ${repeated} sent again\n`)
+    const repeated = receiver.received.length - emitted
+    process.stdout.write(`${kills} kills, ${emitted} events, ${repeated} sent again\n`)
     expect(repeated).toBeGreaterThan(0)
     await scene.close()
   })

@@ -4,7 +4,13 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { apiPrefix } from '../../src/contract.ts'
 import { errors } from '../../src/lib/errors.ts'
 import { makeRandom, type Random } from '../faults/random.ts'
-import { type Answered, always, findUndocumented, findUnsound, isDocumented } from '../harness/documented.ts'
+import {
+  always,
+  type CheckedAnswer,
+  findUndocumented,
+  findUnsound,
+  isDocumented,
+} from '../harness/documented.ts'
 import { makeRaw } from './raw.ts'
 import { type FuzzRequest, makeRequest } from './requests.ts'
 import { type Stage, setStage, type Voice } from './stage.ts'
@@ -25,17 +31,17 @@ afterAll(async () => {
   await stage.workplace.close()
 })
 
-function tell(seen: ReadonlyMap<string, number>): void {
+function printCounts(seen: ReadonlyMap<string, number>): void {
   const counts = [...seen].sort().map(([label, count]) => `${label}: ${count}`)
   process.stdout.write(`${counts.join(', ')}\n`)
 }
 
-interface Heard extends Answered {
+interface FuzzAnswer extends CheckedAnswer {
   readonly text: string
 }
 
 /** The path goes on the wire unchanged; `fetch` would normalise it. */
-function ask({ method, path, headers, body }: FuzzRequest): Promise<Heard> {
+function ask({ method, path, headers, body }: FuzzRequest): Promise<FuzzAnswer> {
   const { hostname, port } = new URL(stage.workplace.service.url)
   const length = body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) }
   return new Promise((resolve, reject) => {
@@ -66,7 +72,7 @@ function ask({ method, path, headers, body }: FuzzRequest): Promise<Heard> {
   })
 }
 
-function problemOf(asked: FuzzRequest, { forbidden }: Voice, heard: Heard): string | undefined {
+function problemOf(asked: FuzzRequest, { forbidden }: Voice, heard: FuzzAnswer): string | undefined {
   const what = `${asked.method} ${asked.path} answered ${heard.status}`
   if (heard.status >= 500 && heard.status !== 503) return `${what}: ${heard.text}`
   const missing = always.find((name) => !heard.headers.has(name))
@@ -88,7 +94,7 @@ function knownTo(random: Random, { places }: Voice): ReadonlyMap<string, readonl
 }
 
 /** Later requests use ids from earlier answers. */
-function keep({ headers, body }: Heard): void {
+function keep({ headers, body }: FuzzAnswer): void {
   const { next_cursor, next_before } = body as { next_cursor?: unknown; next_before?: unknown }
   for (const [name, value] of [
     ['cursor', next_cursor],
@@ -131,7 +137,7 @@ test(
       }
     }
     await Promise.all(Array.from({ length: atOnce }, go))
-    tell(seen)
+    printCounts(seen)
     expect(problems).toEqual([])
     expect(stage.workplace.service.log.filter((line) => line.includes('"level":"error"'))).toEqual([])
     // Otherwise the generator misses its targets.
@@ -208,7 +214,7 @@ test(
       }
     }
     await Promise.all(Array.from({ length: atOnce }, go))
-    tell(seen)
+    printCounts(seen)
     expect(problems).toEqual([])
     expect(stage.workplace.service.log.filter((line) => line.includes('"level":"error"'))).toEqual([])
     const { service } = stage.workplace

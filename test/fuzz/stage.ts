@@ -18,11 +18,11 @@ import { Workplace } from '../harness/worker.ts'
 export interface Voice {
   readonly authorization: string | undefined
   /** The chats of its workspace. */
-  readonly places: readonly Place[]
+  readonly places: readonly KnownChat[]
   readonly forbidden: readonly string[]
 }
 
-interface Place {
+interface KnownChat {
   readonly account_id: string
   readonly chat_id: string
 }
@@ -84,8 +84,8 @@ async function otherTenant(workplace: Workplace, canary: string): Promise<Tenant
   return other
 }
 
-function listPlaces({ db }: Workplace, { workspace_id }: Tenant): Promise<Place[]> {
-  return db.rows<Place>(sql`
+function listPlaces({ db }: Workplace, { workspace_id }: Tenant): Promise<KnownChat[]> {
+  return db.rows<KnownChat>(sql`
     select account_id, 'platform:chat:' || chat_id as chat_id from chats where workspace_id = ${workspace_id}`)
 }
 

@@ -34,7 +34,7 @@ afterEach(async () => {
 /** A worker whose one attempt hangs. */
 async function hanging(): Promise<void> {
   await place.work()
-  await place.tell(tenant.workspace_id, 1)
+  await place.emitMany(tenant.workspace_id, 1)
   await until('it is under way', 60_000, () => receiver.received.length === 1)
 }
 
@@ -53,7 +53,7 @@ test('a stop lets an attempt finish: it is recorded and not repeated', async () 
   await stopped
   expect(await place.deliveries(tenant, id)).toMatchObject([{ state: 'delivered', attempts: 1 }])
   await place.work()
-  await place.tell(tenant.workspace_id, 1)
+  await place.emitMany(tenant.workspace_id, 1)
   await until('the next one comes', 60_000, () => receiver.received.length === 2)
   expect(new Set(receiver.ids).size).toBe(2)
 })

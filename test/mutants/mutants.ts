@@ -49,10 +49,10 @@ const playing = {
 
 const dataCentre = (name: string) => ({ file: `src/platform/sandbox/mtproto/${name}.test.ts` })
 
-type Place = Pick<Mutant, 'file' | 'still'>
+type MutantTests = Pick<Mutant, 'file' | 'still'>
 
 /** Replaces the line of the marker, or removes it. */
-function mutant(place: Place, marker: string, test: string, replace = '', what = marker): Mutant {
+function mutant(place: MutantTests, marker: string, test: string, replace = '', what = marker): Mutant {
   return { what, patches: [{ marker, replace }], test, ...place }
 }
 

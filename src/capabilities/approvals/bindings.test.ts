@@ -5,11 +5,11 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import {
+  type AgentAnswer,
   type AgentStage,
   callerOf,
   openAgentStage,
   routeOf,
-  type Told,
 } from '../../../test/harness/agents.ts'
 import { perform } from '../../access/perform.ts'
 import type { Caller } from '../../contract.ts'
@@ -31,7 +31,7 @@ beforeAll(async () => {
 afterAll(() => stage.workplace.close())
 afterEach(() => stage.resumeClock())
 
-interface Changed {
+interface BindingChange {
   /** Another caller or another input. */
   readonly call?: () => Promise<{ as?: Caller; input?: object; tool?: 'move_chat' }>
   /** Something else in the database, and how to change it back. */
@@ -51,7 +51,7 @@ async function otherAccount(): Promise<string> {
   return account_id
 }
 
-const changes: readonly (readonly [string, Changed])[] = [
+const changes: readonly (readonly [string, BindingChange])[] = [
   [
     'the user',
     {
@@ -283,7 +283,7 @@ describe('two minutes of domain time', () => {
 
 describe('what must still exist', () => {
   /** A user of their own, because some of these changes cannot be undone. */
-  async function refusedAfter(change: (other: AgentStage) => Promise<unknown>): Promise<Told> {
+  async function refusedAfter(change: (other: AgentStage) => Promise<unknown>): Promise<AgentAnswer> {
     const other = await stage.colleague()
     const input = other.message()
     const token = await other.approved(input)

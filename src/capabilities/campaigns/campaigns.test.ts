@@ -25,7 +25,7 @@ const db = () => service.app.db
 const nothing = { sent: 0, failed: 0, ambiguous: 0, replies: 0, opted_out: 0 }
 const step = { branch: 'no_reply', wait_hours: 24, variants: ['Again'] }
 
-interface Shown {
+interface ShownCampaign {
   readonly id: string
   readonly status: string
   readonly totals: Readonly<Record<string, number>>
@@ -52,20 +52,20 @@ function create(
   return service.post('/campaigns', { key, headers: header, body: { message_text: 'Hello', ...body } })
 }
 
-async function scoped(body: object = {}): Promise<Shown> {
+async function scoped(body: object = {}): Promise<ShownCampaign> {
   const answer = await create({ recipients: [{ account_id, chat_id: await chat() }], ...body })
   expect(answer.status, answer.body.error).toBe(201)
-  return answer.body.campaign as Shown
+  return answer.body.campaign as ShownCampaign
 }
 
 async function contacts(identifiers: readonly string[], body: object = {}): Promise<Answer> {
   return create({ account_id, contacts: identifiers.map((identifier) => ({ identifier })), ...body })
 }
 
-async function detail(id: string, query = ''): Promise<Shown & Record<string, unknown>> {
+async function detail(id: string, query = ''): Promise<ShownCampaign & Record<string, unknown>> {
   const answer = await service.get(`/campaigns/${id}${query}`, { key: own.key })
   expect(answer.status, answer.body.error).toBe(200)
-  return answer.body.campaign as Shown & Record<string, unknown>
+  return answer.body.campaign as ShownCampaign & Record<string, unknown>
 }
 
 function control(id: string, verb: string, key = own.key, idempotency = `control-${serial++}`) {
@@ -89,7 +89,7 @@ describe('POST /campaigns', () => {
       warnings: [],
       campaign: { name: 'Autumn', status: 'queued', kind: 'scoped', max_followups: 2, totals: { queued: 2 } },
     })
-    const shown = await detail((answer.body.campaign as Shown).id)
+    const shown = await detail((answer.body.campaign as ShownCampaign).id)
     expect(shown.recipients).toMatchObject([
       { account_id, chat_id: one, name: 'Ada', status: 'queued', step: 0, timeline: [] },
       { account_id, chat_id: other, name: 'Bo' },
@@ -406,7 +406,7 @@ describe('POST /campaigns', () => {
       { idempotency: null },
     )
     expect(answer.status, answer.body.error).toBe(201)
-    const campaign = answer.body.campaign as Shown
+    const campaign = answer.body.campaign as ShownCampaign
     expect(campaign).toMatchObject({ kind: 'contacts', max_followups: 3, totals: { queued: 3 } })
     expect(answer.body.warnings).toEqual([])
     expect((await detail(campaign.id)).recipients).toMatchObject([
@@ -449,7 +449,7 @@ describe('POST /campaigns', () => {
       warnings: ['scheduled_at_adjusted'],
       campaign: { status: 'scheduled', scheduled_at: `${day.toISOString().slice(0, 10)}T01:30:00.000Z` },
     })
-    const shown = await detail((answer.body.campaign as Shown).id)
+    const shown = await detail((answer.body.campaign as ShownCampaign).id)
     expect(shown.recipients[0]).toMatchObject({ blocked_by: 'scheduled', next_action_at: shown.scheduled_at })
   })
 
@@ -469,7 +469,7 @@ describe('POST /campaigns', () => {
     const cut = await create({ recipients, steps: [step, step, step] })
     expect(cut.body.warnings).toEqual(['steps_truncated'])
     expect((await create({ recipients })).body.warnings).toEqual(['already_in_campaign'])
-    await control((cut.body.campaign as Shown).id, 'cancel')
+    await control((cut.body.campaign as ShownCampaign).id, 'cancel')
   })
 
   test('429 above the limit per minute, not counting replays', async () => {
@@ -518,7 +518,7 @@ describe('POST /campaigns', () => {
     const recipients = [{ account_id, chat_id: await chat() }]
     const idOf = async (key: string) => {
       const answer = await create({ recipients }, { idempotency: key })
-      const { id } = answer.body.campaign as Shown
+      const { id } = answer.body.campaign as ShownCampaign
       return (await detail(id)).recipients[0]?.id
     }
     const first = await idOf('derived')
@@ -535,16 +535,16 @@ describe('POST /campaigns', () => {
     const many = Array.from({ length: 5_000 }, (_, at) => `@contact_${at}`)
     const answer = await contacts(many, { message_text: 'Hi {{name|there}}' })
     expect(answer.status).toBe(201)
-    const { id } = answer.body.campaign as Shown
+    const { id } = answer.body.campaign as ShownCampaign
     const page = await service.get(`/campaigns/${id}`, { key: own.key })
-    expect((page.body.campaign as Shown).recipients).toHaveLength(1_000)
+    expect((page.body.campaign as ShownCampaign).recipients).toHaveLength(1_000)
     expect(page.body.has_more).toBe(true)
     const seen = new Set<unknown>()
     let cursor: unknown = null
     do {
       const query = cursor === null ? '?limit=900' : `?limit=900&cursor=${String(cursor)}`
       const next = await service.get(`/campaigns/${id}${query}`, { key: own.key })
-      for (const one of (next.body.campaign as Shown).recipients) seen.add(one.identifier)
+      for (const one of (next.body.campaign as ShownCampaign).recipients) seen.add(one.identifier)
       cursor = next.body.next_cursor
     } while (cursor !== null)
     expect(seen.size).toBe(5_000)
@@ -562,7 +562,7 @@ describe('GET /campaigns', () => {
     const made: string[] = []
     for (let n = 0; n < 5; n++) {
       const answer = await create({ recipients: [{ account_id: id, chat_id }] }, { key: tenant.key })
-      made.unshift((answer.body.campaign as Shown).id)
+      made.unshift((answer.body.campaign as ShownCampaign).id)
     }
     for (const [kind, quota] of [
       ['legacy', 30],
@@ -581,7 +581,7 @@ describe('GET /campaigns', () => {
       const page = await service.get(`/campaigns${query}`, { key: tenant.key })
       expect(page.status).toBe(200)
       expect(page.body.coverage).toMatchObject({ scope: 'internal', legacy_excluded: true })
-      ids.push(...(page.body.campaigns as Shown[]).map((one) => one.id))
+      ids.push(...(page.body.campaigns as ShownCampaign[]).map((one) => one.id))
       cursor = page.body.next_cursor
     } while (cursor !== null)
     expect(ids).toEqual(made)
@@ -629,7 +629,7 @@ describe('GET /campaigns/{campaign_id}', () => {
     await db().run(sql`update users set disabled_at = now() where id = ${own.user_id}`)
     const { key } = await colleague()
     const seen = await service.get(`/campaigns/${id}`, { key })
-    expect((seen.body.campaign as Shown).recipients[0]).toMatchObject({
+    expect((seen.body.campaign as ShownCampaign).recipients[0]).toMatchObject({
       blocked_by: 'gate',
       next_action_at: null,
     })
@@ -699,7 +699,7 @@ describe('POST /campaigns/{campaign_id}/pause, resume and cancel', () => {
     const { id } = await scoped({ steps: [step] })
     const told = async (verb: string) => {
       const { status, body } = await control(id, verb)
-      return [status, (body.campaign as Shown | undefined)?.status ?? body.code, body.changed]
+      return [status, (body.campaign as ShownCampaign | undefined)?.status ?? body.code, body.changed]
     }
     expect(await told('resume')).toEqual([409, 'campaign_not_paused', undefined])
     expect(await told('pause')).toEqual([200, 'paused', true])
@@ -812,7 +812,7 @@ describe('POST /campaigns/{campaign_id}/pause, resume and cancel', () => {
       return sentence
     }
     const created = await create({ recipients: [{ account_id, chat_id: await chat() }], steps: [step] })
-    const { id } = created.body.campaign as Shown
+    const { id } = created.body.campaign as ShownCampaign
     expect(await told(created)).toBe('The campaign was created. Nothing was sent by this request.')
     expect(await told(await control(id, 'pause'))).toBe(
       'The campaign was paused. Nothing was sent by this request.',
@@ -854,7 +854,7 @@ describe('POST /campaigns/{campaign_id}/pause, resume and cancel', () => {
           message_text: 'Hi',
           recipients: [{ account_id: account, chat_id }],
         })
-        return (body.campaign as Shown).id
+        return (body.campaign as ShownCampaign).id
       }
       const cancel = (id: string) => post(`/campaigns/${id}/cancel`)
       const [one, other] = [await make(), await make()]
@@ -983,7 +983,7 @@ describe('POST /campaigns/preview and GET /campaigns/{campaign_id}/forecast', ()
     expect((await create({ recipients: others })).status).toBe(201)
     const body = { recipients: [one], daily_quota_per_account: 3, steps: [step] }
     const foretold = (await preview(body)).body
-    const made = (await create({ ...body, message_text: 'Hi [[name|you]]' })).body.campaign as Shown
+    const made = (await create({ ...body, message_text: 'Hi [[name|you]]' })).body.campaign as ShownCampaign
     const { status, body: forecast } = await service.get(`/campaigns/${made.id}/forecast`, { key: own.key })
     expect(status).toBe(200)
     expect(forecast.load).toEqual(foretold.load)

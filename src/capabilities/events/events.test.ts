@@ -18,7 +18,7 @@ beforeAll(async () => {
 })
 afterAll(() => place.close())
 
-async function tell(workspace_id: string, count: number): Promise<void> {
+async function emitMany(workspace_id: string, count: number): Promise<void> {
   const { db } = place.service.app
   await db.transaction((tx) =>
     emit(
@@ -52,7 +52,7 @@ describe('GET /events', () => {
 
   test('200 returns every event once, in order', async () => {
     const { workspace_id, key } = await place.service.tenant()
-    await tell(workspace_id, 25)
+    await emitMany(workspace_id, 25)
     await sequence(place.db)
     const seen: number[] = []
     let after = '0'
@@ -74,7 +74,7 @@ describe('GET /events', () => {
 
   test('200 shows an event as webhooks carry it', async () => {
     const { workspace_id, key } = await place.service.tenant()
-    await tell(workspace_id, 1)
+    await emitMany(workspace_id, 1)
     await sequence(place.db)
     const { body } = await list('', { ...tenant, key })
     expect(body.events).toEqual([
@@ -93,8 +93,8 @@ describe('GET /events', () => {
 
   test('200 shows nothing to another workspace, and numbers each workspace separately', async () => {
     const [one, other] = [await place.service.tenant(), await place.service.tenant()]
-    await tell(one.workspace_id, 3)
-    await tell(other.workspace_id, 1)
+    await emitMany(one.workspace_id, 3)
+    await emitMany(other.workspace_id, 1)
     await sequence(place.db)
     expect(sequences(await list('', one))).toEqual([1, 2, 3])
     expect(sequences(await list('', other))).toEqual([1])
@@ -127,7 +127,7 @@ describe('GET /events', () => {
   test('200 deletes events after 30 days, and continues the numbers', async () => {
     const { workspace_id, key } = await place.service.tenant()
     const own = { ...tenant, key }
-    await tell(workspace_id, 2)
+    await emitMany(workspace_id, 2)
     await sequence(place.db)
     const move = (days: string) => place.db.run(sql`update manual_clock set at = at + ${days}::interval`)
     await move('29 days 23 hours')
@@ -139,7 +139,7 @@ describe('GET /events', () => {
       sql`select count(*)::int as left from events where workspace_id = ${workspace_id}`,
     )
     expect(left).toBe(0)
-    await tell(workspace_id, 1)
+    await emitMany(workspace_id, 1)
     await sequence(place.db)
     expect(sequences(await list('', own))).toEqual([3])
   })
@@ -151,7 +151,7 @@ describe('GET /events?wait=', () => {
     const begun = performance.now()
     expect(sequences(await list('?wait=1', own))).toEqual([])
     expect(performance.now() - begun).toBeGreaterThan(900)
-    await tell(own.workspace_id, 1)
+    await emitMany(own.workspace_id, 1)
     await sequence(place.db)
     expect(sequences(await list('?wait=25', own))).toEqual([1])
   })
@@ -169,7 +169,7 @@ describe('GET /events?wait=', () => {
     // With a connection each the pool of 10 would be exhausted, and this would not be answered.
     for (let n = 0; n < 5; n++) expect((await list('')).status).toBe(200)
     expect(answered).toBe(0)
-    await tell(own.workspace_id, 2)
+    await emitMany(own.workspace_id, 2)
     place.service.app.wake.signal(emitted)
     for (const answer of await Promise.all(waiting)) expect(sequences(answer)[0]).toBe(1)
     expect(sequences(await elsewhere)).toEqual([])
@@ -210,7 +210,7 @@ describe('GET /events?wait=', () => {
     }
     const { key } = await place.service.key(own)
     expect((await list('?wait=1', { ...own, key })).status).toBe(200)
-    await tell(own.workspace_id, 1)
+    await emitMany(own.workspace_id, 1)
     await sequence(place.db)
     // With an event at hand no request waits.
     expect(sequences(await list('?wait=25', own))).toEqual([1])
@@ -227,7 +227,7 @@ describe('GET /events?wait=', () => {
     const waiting = [ask(), ask(), ask()]
     await until('three wait', 30_000, async () => (await waitsOf(workspace_id)) === 3)
     expect(await ask()).toMatchObject(tooMany('this session'))
-    await tell(workspace_id, 1)
+    await emitMany(workspace_id, 1)
     await sequence(place.db)
     for (const answer of await Promise.all(waiting)) expect(sequences(answer)).toEqual([1])
   })
@@ -239,7 +239,7 @@ describe('GET /events?wait=', () => {
     await until('twenty wait', 30_000, async () => (await waitsOf(own.workspace_id)) === 20)
     expect((await list('?wait=1', await place.service.tenant())).status).toBe(200)
     expect(await list('?wait=1', own)).toMatchObject(tooMany('this workspace'))
-    await tell(own.workspace_id, 1)
+    await emitMany(own.workspace_id, 1)
     await sequence(place.db)
     const statuses = (await Promise.all(waiting)).map(({ status }) => status)
     expect(statuses.sort()).toEqual([...Array(20).fill(200), ...Array(4).fill(429)])
@@ -275,7 +275,7 @@ describe('GET /events?wait=', () => {
     const begun = performance.now()
     const waiting = list('?wait=25', own)
     await until('it waits', 30_000, async () => (await list('')).status === 200)
-    await tell(own.workspace_id, 1)
+    await emitMany(own.workspace_id, 1)
     await sequence(place.db)
     expect(sequences(await waiting)).toEqual([1])
     // At the end of the wait it would be found in any case.

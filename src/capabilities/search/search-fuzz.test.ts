@@ -58,7 +58,7 @@ const chats: Chat['id'][] = ['1', '2', '3', '-4', '-5']
 const senders = ['201', '202', '203']
 const start = Date.UTC(2026, 0, 1)
 
-interface Stored {
+interface StoredMessage {
   readonly account_id: string
   readonly chat_id: Chat['id']
   readonly id: string
@@ -74,7 +74,7 @@ function makeText(): string {
 }
 
 class World {
-  readonly messages = new Map<string, Stored>()
+  readonly messages = new Map<string, StoredMessage>()
   readonly owners: readonly AccountKey[]
   #lastId = 0
   #edits = 0
@@ -93,7 +93,7 @@ class World {
   }
 
   async #add(owner: AccountKey, count: number): Promise<void> {
-    const added = Array.from({ length: count }, (): Stored => {
+    const added = Array.from({ length: count }, (): StoredMessage => {
       const chat_id = pick(chats)
       this.#lastId++
       return {
@@ -136,7 +136,7 @@ class World {
     }
   }
 
-  find(matches: (message: Stored) => boolean): Stored[] {
+  find(matches: (message: StoredMessage) => boolean): StoredMessage[] {
     return [...this.messages.values()]
       .filter(matches)
       .sort((a, b) => b.at - a.at || Number(b.id) - Number(a.id))
@@ -148,7 +148,7 @@ async function countPending({ account_id }: AccountKey): Promise<number> {
   return rows.length
 }
 
-function itemOf({ chat_id, id, sender_id, at, text }: Stored, edit = 0) {
+function itemOf({ chat_id, id, sender_id, at, text }: StoredMessage, edit = 0) {
   const message: Message = {
     id,
     text,
@@ -164,10 +164,10 @@ function itemOf({ chat_id, id, sender_id, at, text }: Stored, edit = 0) {
 
 interface Search {
   readonly body: Readonly<Record<string, unknown>>
-  readonly matches: (message: Stored) => boolean
+  readonly matches: (message: StoredMessage) => boolean
 }
 
-type Test = (message: Stored) => boolean
+type Test = (message: StoredMessage) => boolean
 
 /** The words, one after another, the last one sometimes as the beginning of a word. */
 function has(words: readonly string[], isPrefix: boolean): Test {

@@ -82,7 +82,7 @@ function person(id: string, name: string): Person {
 
 /** Messages of a chat, as ingest stores them; returns their numbers. */
 async function store(
-  { account_id = first, tenant = own, id, name = `Chat ${id}` }: Partial<Place> & { id: Chat['id'] },
+  { account_id = first, tenant = own, id, name = `Chat ${id}` }: Partial<SearchedChat> & { id: Chat['id'] },
   messages: readonly (NewMessage | string)[],
 ): Promise<string[]> {
   const owner = { account_id, workspace_id: tenant.workspace_id }
@@ -119,7 +119,7 @@ async function store(
   return stored.map((message) => message.id)
 }
 
-interface Place {
+interface SearchedChat {
   readonly account_id: string
   readonly tenant: Tenant
   readonly id: Chat['id']

@@ -33,7 +33,7 @@ const hmac = (secret: string, body: string) =>
 async function failing(failures: number, answer = 500) {
   const endpoint = await place.endpoint(tenant, receiver.url)
   receiver.status(answer)
-  await place.tell(tenant.workspace_id, 1)
+  await place.emitMany(tenant.workspace_id, 1)
   await place.advance(0)
   for (let n = 1; n < failures; n++) await place.advance(11 * 3_600)
   return endpoint
@@ -42,7 +42,7 @@ async function failing(failures: number, answer = 500) {
 describe('a delivery', () => {
   test('carries the bytes of GET /events, signed, with the headers of Standard Webhooks', async () => {
     const { id, secret } = await place.endpoint(tenant, receiver.url)
-    await place.tell(tenant.workspace_id, 3, (n) => ({ n, text: 'Grüße 😀 "\\ \u2028' }))
+    await place.emitMany(tenant.workspace_id, 3, (n) => ({ n, text: 'Grüße 😀 "\\ \u2028' }))
     await place.advance(0)
     const response = await fetch(`${place.service.url}/api/v1/events`, {
       headers: { authorization: `Bearer ${tenant.key}` },
@@ -69,11 +69,11 @@ describe('a delivery', () => {
   })
 
   test('is not made for types that an endpoint does not get, nor for events before it existed', async () => {
-    await place.tell(tenant.workspace_id, 2)
+    await place.emitMany(tenant.workspace_id, 2)
     await place.advance(0)
     const all = await place.endpoint(tenant, receiver.url)
     const none = await place.endpoint(tenant, receiver.url, ['pipeline.moved'])
-    await place.tell(tenant.workspace_id, 2)
+    await place.emitMany(tenant.workspace_id, 2)
     await place.advance(0)
     expect((await place.deliveries(tenant, all.id)).map(({ sequence }) => sequence)).toEqual([4, 3])
     expect(await place.deliveries(tenant, none.id)).toEqual([])
@@ -82,7 +82,7 @@ describe('a delivery', () => {
   test('of one workspace reveals nothing to another', async () => {
     const other = await place.service.tenant()
     await place.endpoint(tenant, receiver.url)
-    await place.tell(other.workspace_id, 2)
+    await place.emitMany(other.workspace_id, 2)
     await place.advance(0)
     expect(receiver.received).toEqual([])
   })
@@ -91,22 +91,22 @@ describe('a delivery', () => {
     const { id, secret: before } = await place.endpoint(tenant, receiver.url)
     const { body } = await place.call('POST', tenant, `${id}/rotate-secret`)
     const after = String(body.secret)
-    const tell = async () => {
+    const deliverOne = async () => {
       receiver.received.length = 0
-      await place.tell(tenant.workspace_id, 1)
+      await place.emitMany(tenant.workspace_id, 1)
       await place.advance(0)
       return receiver.received[0]
     }
-    const both = await tell()
+    const both = await deliverOne()
     expect(both?.headers).toMatchObject({
       'x-service-signature': hmac(after, both?.body ?? ''),
       'x-service-signature-previous': hmac(before, both?.body ?? ''),
       'webhook-signature': expect.stringMatching(/^v1,\S+ v1,\S+$/),
     })
     await place.advance(24 * 3_600 - 60)
-    expect((await tell())?.headers['x-service-signature-previous']).toBeDefined()
+    expect((await deliverOne())?.headers['x-service-signature-previous']).toBeDefined()
     await place.advance(120)
-    expect((await tell())?.headers['x-service-signature-previous']).toBeUndefined()
+    expect((await deliverOne())?.headers['x-service-signature-previous']).toBeUndefined()
   })
 })
 
@@ -120,7 +120,7 @@ describe('an endpoint with loaded deliveries', () => {
       await answered.promise
       response.end()
     }
-    await place.tell(tenant.workspace_id, 2 * concurrency)
+    await place.emitMany(tenant.workspace_id, 2 * concurrency)
     await until(
       'as many as it may have at once',
       60_000,
@@ -149,7 +149,7 @@ describe('an endpoint with loaded deliveries', () => {
     const witness = await Receiver.open()
     try {
       await place.endpoint(other, witness.url)
-      await place.tell(other.workspace_id, 1)
+      await place.emitMany(other.workspace_id, 1)
       await until('another endpoint gets its event', 60_000, async () => witness.received.length === 1)
     } finally {
       await witness.close()
@@ -168,7 +168,7 @@ describe('a failing endpoint', () => {
       await place.db.run(sql`update webhooks set consecutive_failures = 0 where id = ${id}`)
       response.writeHead(500).end()
     }
-    await place.tell(tenant.workspace_id, 1)
+    await place.emitMany(tenant.workspace_id, 1)
     await place.advance(0)
     await place.advance(40 * 3_600)
     const gaps = times.slice(1).map((at, n) => at - (times[n] ?? 0))
@@ -198,7 +198,7 @@ describe('a failing endpoint', () => {
       open -= 1
       response.writeHead(503).end()
     }
-    await place.tell(tenant.workspace_id, 50)
+    await place.emitMany(tenant.workspace_id, 50)
     await place.advance(0)
     const burst = receiver.received.length
     expect(burst).toBeGreaterThanOrEqual(3)
@@ -227,7 +227,7 @@ describe('a failing endpoint', () => {
     await place.advance(11 * 3_600)
     expect(await place.webhook(tenant, one.id)).toMatchObject({ active: true, consecutive_failures: 0 })
     receiver.status(410)
-    await place.tell(tenant.workspace_id, 40)
+    await place.emitMany(tenant.workspace_id, 40)
     await place.advance(24 * 3_600)
     expect(await place.webhook(tenant, one.id)).toMatchObject({
       active: false,
@@ -245,7 +245,7 @@ describe('a failing endpoint', () => {
     expect(await place.service.app.metrics.metrics()).toMatch(/parley_webhooks_inactive [1-9]/)
     expect(await verifyAudit(place.service.app)).toMatchObject({ ok: true })
     // It gets nothing for a while, and then everything that happened in the meantime.
-    await place.tell(tenant.workspace_id, 5)
+    await place.emitMany(tenant.workspace_id, 5)
     await place.advance(3_600)
     expect(receiver.received).toHaveLength(22)
     receiver.status(200)
@@ -258,7 +258,7 @@ describe('a failing endpoint', () => {
   test('that asks for a day with Retry-After waits an hour, and counts one failure', async () => {
     const { id } = await place.endpoint(tenant, receiver.url)
     receiver.status(429, { 'retry-after': '86400' })
-    await place.tell(tenant.workspace_id, 1)
+    await place.emitMany(tenant.workspace_id, 1)
     await place.advance(0)
     expect(await place.webhook(tenant, id)).toMatchObject({ consecutive_failures: 1 })
     receiver.status(200)
@@ -283,7 +283,7 @@ describe('a failing endpoint', () => {
     const elsewhere = await Receiver.open()
     const answers: (() => void)[] = []
     receiver.answer = (response) => void answers.push(() => void response.writeHead(500).end())
-    await place.tell(tenant.workspace_id, 8)
+    await place.emitMany(tenant.workspace_id, 8)
     await until('all are under way', 60_000, () => receiver.received.length === 8)
     await place.call('PATCH', tenant, id, { url: elsewhere.url })
     for (const answer of answers) answer()
@@ -313,7 +313,7 @@ describe('the secret', () => {
     const { body } = await place.call('POST', tenant, `${id}/rotate-secret`)
     // The receiver returns what it got.
     receiver.answer = (response, { headers }) => void response.writeHead(500).end(JSON.stringify(headers))
-    await place.tell(tenant.workspace_id, 3)
+    await place.emitMany(tenant.workspace_id, 3)
     await place.advance(600)
     const deliveries = await place.deliveries(tenant, id)
     const details = await Promise.all(
@@ -347,7 +347,7 @@ describe('a long attempt', () => {
     receiver.answer = (response) => {
       answer = () => void response.end()
     }
-    await place.tell(tenant.workspace_id, 1)
+    await place.emitMany(tenant.workspace_id, 1)
     await until('it is under way', 30_000, () => receiver.received.length === 1)
     const lease = () =>
       place.db.one<{ until: string }>(sql`select lease_until::text as until from webhooks where id = ${id}`)
@@ -391,7 +391,7 @@ describe('POST /webhooks/{webhook_id}/test', () => {
 describe('resending', () => {
   test('200 delivers again what was delivered, with the same bytes', async () => {
     const { id } = await place.endpoint(tenant, receiver.url)
-    await place.tell(tenant.workspace_id, 1)
+    await place.emitMany(tenant.workspace_id, 1)
     await place.advance(0)
     const [delivery] = await place.deliveries(tenant, id)
     const { status, body } = await place.call('POST', tenant, `${id}/deliveries/${delivery?.id}/resend`)
@@ -415,7 +415,7 @@ describe('resending', () => {
         const [delivery] = await place.deliveries(tenant, id)
         return delivery?.attempts === attempts && delivery
       })
-    await place.tell(tenant.workspace_id, 1)
+    await place.emitMany(tenant.workspace_id, 1)
     await under(1)
     fail()
     const delivery = await failed(1)
@@ -436,7 +436,7 @@ describe('resending', () => {
 
   test('200 also sends what has failed since then, once the endpoint is active', async () => {
     const { id } = await place.endpoint(tenant, receiver.url)
-    await place.tell(tenant.workspace_id, 3)
+    await place.emitMany(tenant.workspace_id, 3)
     await place.advance(0)
     await place.db.run(sql`
       update webhook_deliveries set state = 'failed', delivered_at = null where webhook_id = ${id} and sequence > 1`)
@@ -462,7 +462,7 @@ describe('resending', () => {
       await place.endpoint(tenant, receiver.url),
       await place.endpoint(tenant, receiver.url),
     ]
-    await place.tell(tenant.workspace_id, 1)
+    await place.emitMany(tenant.workspace_id, 1)
     await place.advance(0)
     const [delivery] = await place.deliveries(tenant, other.id)
     for (const id of ['nothing', '0199a1f0-0000-7000-8000-000000000001', delivery?.id]) {
@@ -479,7 +479,7 @@ describe('resending', () => {
 describe('GET /webhooks/{webhook_id}/deliveries', () => {
   test('200 returns all of them once, newest first, and by state', async () => {
     const { id } = await place.endpoint(tenant, receiver.url)
-    await place.tell(tenant.workspace_id, 25)
+    await place.emitMany(tenant.workspace_id, 25)
     await place.advance(0)
     await place.db.run(sql`
       update webhook_deliveries set state = 'failed', delivered_at = null where webhook_id = ${id} and sequence % 3 = 0`)
@@ -511,11 +511,11 @@ describe('GET /webhooks/{webhook_id}/deliveries', () => {
   test('200 deletes deliveries after 30 days, and those of a deleted endpoint', async () => {
     const kept = await place.endpoint(tenant, receiver.url)
     const gone = await place.endpoint(tenant, receiver.url)
-    await place.tell(tenant.workspace_id, 3)
+    await place.emitMany(tenant.workspace_id, 3)
     await place.advance(0)
     await place.call('DELETE', tenant, gone.id)
     await place.advance(31 * 86_400)
-    await place.tell(tenant.workspace_id, 1)
+    await place.emitMany(tenant.workspace_id, 1)
     await place.advance(0)
     const { forgetDeliveries } = await import('./forgetting.ts')
     while ((await forgetDeliveries(place.db)).more);

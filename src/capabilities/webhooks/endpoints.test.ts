@@ -29,7 +29,7 @@ async function endpoint(events?: readonly string[]): Promise<string> {
   return webhook.id
 }
 
-async function tell(count: number): Promise<void> {
+async function emitMany(count: number): Promise<void> {
   const { db } = service.app
   const data = { account_id: 'acc_1' }
   const lot = Array.from(
@@ -52,7 +52,7 @@ const count = async () => {
 
 describe('planning', () => {
   test('takes up to 500 events at a time, and no more than a backlog of about 1,000', async () => {
-    await tell(2_500)
+    await emitMany(2_500)
     await plan(service.app.db)
     expect(await count()).toEqual({ position: 500, planned: 500 })
     while ((await plan(service.app.db)) > 0);
@@ -66,7 +66,7 @@ describe('planning', () => {
 
   test('skips events of other types without making rows, a window at a time', async () => {
     await service.app.db.run(sql`update webhooks set events = '{pipeline.moved}' where id = ${webhook_id}`)
-    await tell(6_000)
+    await emitMany(6_000)
     await plan(service.app.db)
     expect(await count()).toEqual({ position: 5_000, planned: 0 })
     await plan(service.app.db)
@@ -74,7 +74,7 @@ describe('planning', () => {
   })
 
   test('makes each delivery once when several processes plan at the same time', async () => {
-    await tell(900)
+    await emitMany(900)
     await Promise.all(Array.from({ length: 8 }, () => plan(service.app.db)))
     while ((await plan(service.app.db)) > 0);
     expect(await count()).toEqual({ position: 900, planned: 900 })
@@ -82,7 +82,7 @@ describe('planning', () => {
 
   test('does not move an inactive endpoint', async () => {
     await service.app.db.run(sql`update webhooks set active = false where id = ${webhook_id}`)
-    await tell(10)
+    await emitMany(10)
     expect(await plan(service.app.db)).toBe(0)
     expect(await count()).toEqual({ position: 0, planned: 0 })
   })
@@ -92,7 +92,7 @@ describe('the lease of an endpoint', () => {
   test('excludes other processes until it is released or has expired', async () => {
     const [one, other] = [newId(), newId()]
     expect(await claim(one)).toEqual([])
-    await tell(1)
+    await emitMany(1)
     await plan(service.app.db)
     expect(await claim(one)).toEqual([webhook_id])
     expect(await claim(other)).toEqual([])
@@ -113,7 +113,7 @@ describe('the lease of an endpoint', () => {
 
   test("lets only its owner count: a process that has lost it only records the delivery's outcome", async () => {
     const [one, other] = [newId(), newId()]
-    await tell(2)
+    await emitMany(2)
     await plan(service.app.db)
     await claim(one)
     const wanted = [{ webhook_id, room: 5 }]

@@ -19,7 +19,7 @@ function create(body: unknown, { key }: Tenant = tenant) {
   return service.post('/webhooks', { key, body })
 }
 
-interface Made {
+interface CreatedWebhook {
   readonly webhook: {
     id: string
     url: string
@@ -30,10 +30,10 @@ interface Made {
   readonly secret: string
 }
 
-async function made(owner: Tenant = tenant, body: object = {}): Promise<Made> {
+async function made(owner: Tenant = tenant, body: object = {}): Promise<CreatedWebhook> {
   const answer = await create({ url, ...body }, owner)
   expect(answer.status, JSON.stringify(answer.body)).toBe(201)
-  return answer.body as unknown as Made
+  return answer.body as unknown as CreatedWebhook
 }
 
 const patch = (id: string, body: object, { key }: Tenant = tenant) =>

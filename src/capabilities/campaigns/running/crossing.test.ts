@@ -5,7 +5,7 @@ import { insertCampaign, type NewCampaign } from '../../../../test/harness/campa
 import type { LedgerRows } from '../../../../test/harness/ledger-rows.ts'
 import {
   openPickedRows,
-  type Picked,
+  type PickedRecipient,
   type PickedRows,
   type Standing,
 } from '../../../../test/harness/picked.ts'
@@ -46,8 +46,8 @@ afterAll(async () => {
 
 const picked = (given?: NewCampaign, held?: Held) => place.picked(given, held)
 const pick = (held: Held, campaign_id: string) => place.pick(held, campaign_id)
-const stateOf = (one: Picked) => place.stateOf(one)
-const operation = (one: Picked) => place.operation(one)
+const stateOf = (one: PickedRecipient) => place.stateOf(one)
+const operation = (one: PickedRecipient) => place.operation(one)
 const control = (id: string, how: 'pause' | 'cancel') => place.control(id, how)
 const boundary = () => place.boundary()
 
@@ -59,7 +59,7 @@ describe('a message', () => {
   })
 
   const steps = [{ wait_hours: 24 }]
-  test.each<[string, (one: Picked) => Promise<unknown>, Partial<Standing>]>([
+  test.each<[string, (one: PickedRecipient) => Promise<unknown>, Partial<Standing>]>([
     [
       'of a campaign that is paused',
       ({ campaign_id }) => control(campaign_id, 'pause'),
@@ -440,7 +440,7 @@ describe('while a cancel is in progress', () => {
 })
 
 describe('a message that a restored database has lost', () => {
-  async function remembered(one: Picked) {
+  async function remembered(one: PickedRecipient) {
     const { account_id, workspace_id } = one.held
     const [recipient] = await rows.db.rows<{ id: string }>(
       sql`select id from campaign_recipients where campaign_id = ${one.campaign_id}`,
@@ -494,7 +494,7 @@ describe('a batch of a hundred', () => {
       end $$`)
     await rows.db.run(sql`
       create trigger poison before insert on operations for each row execute function refuse_poison()`)
-    const all: Picked[] = []
+    const all: PickedRecipient[] = []
     for (let n = 0; n < 100; n++) all.push(await picked({ message_text: n === 41 ? 'poison' : 'Hello' }))
     const messages = await boundary()
     const heads = await listHeads(rows.app, rows.db, {

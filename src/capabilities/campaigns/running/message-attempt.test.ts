@@ -1,7 +1,7 @@
 /** A campaign message from before its boundary to its outcome: what is recorded, and what happens in the meantime. */
 import { rm } from 'node:fs/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { openPickedRows, type Picked, type PickedRows } from '../../../../test/harness/picked.ts'
+import { openPickedRows, type PickedRecipient, type PickedRows } from '../../../../test/harness/picked.ts'
 import { makeScratch } from '../../../../test/harness/scratch.ts'
 import type { App } from '../../../app.ts'
 import { sql } from '../../../db/sql.ts'
@@ -36,7 +36,7 @@ const accepted = (): Outcome<Sent> => ({
 })
 
 /** Sends the one message that is due; `send` is what the platform does with it. */
-async function attempt({ held }: Picked, given: Given = {}): Promise<void> {
+async function attempt({ held }: PickedRecipient, given: Given = {}): Promise<void> {
   const { send = async () => accepted(), resolve, gapJitter = 0, sources = place.rows.app.sources } = given
   const app = { ...place.rows.app, sources }
   const heads = await listHeads(app, app.db, { account_ids: [held.account_id], avoid: [], due: true })
@@ -77,17 +77,17 @@ test("the account then waits for the gap, and for its platform's random share of
 
 describe('a person who is suppressed while their message is in flight', () => {
   const notWritten = { kind: 'not_written', reason: 'no connection' } as const
-  const listed = (one: Picked) => `+49170${one.person_id}0000`
+  const listed = (one: PickedRecipient) => `+49170${one.person_id}0000`
 
   /** The entry finds no pending recipient: the recipient must learn it from the message's outcome. */
-  async function suppress(one: Picked, identity: object): Promise<void> {
+  async function suppress(one: PickedRecipient, identity: object): Promise<void> {
     const { workspace_id } = place.rows.tenant
     expect(await place.stateOf(one)).toMatchObject({ status: 'submitting' })
     await addSuppression(place.rows.app, 'system', { workspace_id, ...identity })
     expect(await place.stateOf(one)).toMatchObject({ status: 'submitting' })
   }
 
-  async function known(one: Picked, { phone = null, username = null }: Known): Promise<void> {
+  async function known(one: PickedRecipient, { phone = null, username = null }: Known): Promise<void> {
     const { held, person_id } = one
     await place.rows.db.run(sql`
       insert into contacts (account_id, provider_id, workspace_id, name, sort_name, phone, username)
@@ -99,7 +99,7 @@ describe('a person who is suppressed while their message is in flight', () => {
     readonly username?: string | null
   }
 
-  test.each<[string, (one: Picked) => { known: Known; identity: object }]>([
+  test.each<[string, (one: PickedRecipient) => { known: Known; identity: object }]>([
     [
       'a number with a zero in brackets',
       (one) => ({
@@ -226,7 +226,7 @@ describe('a late outcome of a message whose recipient', () => {
   const steps = [{ wait_hours: 24 }]
   const unknown: Outcome<Sent> = { kind: 'unknown', reason: 'timeout' }
 
-  async function end(one: Picked, ending: Ending): Promise<void> {
+  async function end(one: PickedRecipient, ending: Ending): Promise<void> {
     const { id, attempt_token: token } = await place.operation(one)
     const { app, db } = place.rows
     expect(await db.transaction((tx) => settle(tx, app.operations, [{ id, token, ending }]))).toHaveLength(1)
@@ -238,7 +238,7 @@ describe('a late outcome of a message whose recipient', () => {
   }
 
   /** The outcome is unknown, and an operator has recorded that it was not sent. */
-  async function notedNotSent(): Promise<Picked> {
+  async function notedNotSent(): Promise<PickedRecipient> {
     const one = await place.picked({ steps })
     await attempt(one, { send: async () => unknown })
     const { id } = await place.operation(one)
@@ -284,7 +284,7 @@ describe('a late outcome of a message whose recipient', () => {
 describe('a look-up', () => {
   const contacts = [{ contact: 'username:nobody' }]
 
-  async function contact(): Promise<Picked> {
+  async function contact(): Promise<PickedRecipient> {
     const held = await place.rows.account()
     return place.picked({ kind: 'contacts', pool: [held.account_id], chats: [], contacts }, held)
   }

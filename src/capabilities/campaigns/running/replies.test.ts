@@ -23,13 +23,13 @@ const hour = 3_600
 const day = 24 * hour
 const daily = [{ wait_hours: 24 }, { wait_hours: 24 }]
 
-interface Happened {
+interface EmittedEvent {
   readonly type: string
   readonly data: { readonly campaign_id?: string; readonly message?: { readonly text: string } }
 }
 
 async function events(): Promise<string[]> {
-  const all = (await place.work.events(place.tenant.workspace_id)) as unknown as Happened[]
+  const all = (await place.work.events(place.tenant.workspace_id)) as unknown as EmittedEvent[]
   return all.map(({ type, data }) => `${type} ${data.message?.text ?? data.campaign_id}`)
 }
 
