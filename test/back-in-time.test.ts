@@ -178,7 +178,11 @@ test('crash point 19: putting back fails; nothing crosses until it is complete, 
   expect((await send('while it owes')).status).toBe(503)
   expect(accepted('send')).toBe(0)
   await place.db.run(sql`drop trigger refuse_restored on operations`)
-  await until('nobody owes any more', 30_000, async () => (await readDispatch(place.db)).owing.length === 0)
+  await until(
+    'all journals are put back',
+    30_000,
+    async () => (await readDispatch(place.db)).owing.length === 0,
+  )
   await setDispatch(place.service.app, 'system', true)
   const again = await startChat('nineteen')
   expect([again.status, accepted('start')]).toEqual([200, 1])

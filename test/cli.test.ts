@@ -282,9 +282,9 @@ describe('what an operator gets wrong', () => {
 
   test.each([
     ['an unknown verb', ['steal']],
-    ['a port that is none', ['start', '--port', '65536']],
+    ['an invalid port', ['start', '--port', '65536']],
     [
-      'a date that is none',
+      'an invalid date',
       [
         'key',
         'create',

@@ -79,7 +79,7 @@ class Scene {
   }
 
   /** What is stored at this very moment. */
-  async told(): Promise<string[]> {
+  async deliveredTexts(): Promise<string[]> {
     const rows = await this.app.db.rows<{ text: string }>(sql`
       select m.text from events e
       join messages m on m.account_id = e.data ->> 'account_id' and m.id::text = e.data -> 'message' ->> 'id'
@@ -126,11 +126,11 @@ describe('POST /sandbox/v1/clock/advance on parley start', () => {
     const before = await scene.now()
     const answer = await scene.advance(59)
     expect(answer).toEqual({ status: 200, body: { now: new Date(before + 59_000).toISOString() } })
-    expect(await scene.told()).toEqual(['in half a minute'])
+    expect(await scene.deliveredTexts()).toEqual(['in half a minute'])
     expect((await scene.advance(1)).status).toBe(200)
-    expect(await scene.told()).toEqual(['in half a minute', 'in a minute'])
+    expect(await scene.deliveredTexts()).toEqual(['in half a minute', 'in a minute'])
     expect((await scene.advance(7_200)).status).toBe(200)
-    expect(await scene.told()).toEqual(['in half a minute', 'in a minute', 'in an hour'])
+    expect(await scene.deliveredTexts()).toEqual(['in half a minute', 'in a minute', 'in an hour'])
     expect(await scene.now()).toBe(before + 7_260_000)
   })
 
@@ -150,7 +150,7 @@ describe('POST /sandbox/v1/clock/advance on parley start', () => {
       status: 200,
       body: { now: new Date(before).toISOString() },
     })
-    expect((await scene.told()).at(-1)).toBe('right now')
+    expect((await scene.deliveredTexts()).at(-1)).toBe('right now')
   })
 
   test.each([
@@ -209,9 +209,9 @@ describe('POST /sandbox/v1/clock/advance on parley work, with a sandbox of its o
       }
     })
     expect((await scene.advance(60)).status).toBe(200)
-    expect(await scene.told()).toEqual(['quick'])
+    expect(await scene.deliveredTexts()).toEqual(['quick'])
     expect((await scene.advance(86_400)).status).toBe(200)
-    expect(await scene.told()).toEqual(['quick', 'middling', 'slow'])
+    expect(await scene.deliveredTexts()).toEqual(['quick', 'middling', 'slow'])
     const times = await scene.app.db.rows<{ sent_at: Date }>(sql`
       select sent_at from messages where account_id = ${account_id} and not is_sender order by sent_at`)
     expect(times.map(({ sent_at }) => (sent_at.getTime() - before) / 1000)).toEqual([20, 90, 600])
@@ -306,7 +306,7 @@ describe('parley sandbox --seed', () => {
       }
       const { body } = await ask(base, '/clock', { to: '2026-11-03T09:00:00Z' })
       const end = Object(body.positions).acc_one
-      await until('everything is heard', 30_000, () => batches.at(-1)?.position === end)
+      await until('everything is received', 30_000, () => batches.at(-1)?.position === end)
       return JSON.stringify(batches.flatMap(({ updates }) => updates))
     })
     const journal = await (await fetch(`${base}/sandbox/v1/journal`)).text()

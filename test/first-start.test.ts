@@ -194,7 +194,7 @@ describe('a signal', () => {
       const printed = keyIn(first.stdout())
       const second = start(data_dir)
       const base = await second.ready()
-      const key = printed ?? (await until('the key is told', 30_000, () => keyIn(second.stdout())))
+      const key = printed ?? (await until('the key is printed', 30_000, () => keyIn(second.stdout())))
       const me = await fetch(`${base}/api/v1/me`, { headers: { authorization: `Bearer ${key}` } })
       expect([me.status, (await me.json()) as object]).toMatchObject([200, { workspace: { name: 'Demo' } }])
       second.signal(signal)

@@ -554,7 +554,7 @@ describe('malformed HTTP', () => {
     ['a TLS hello', Buffer.from([0x16, 0x03, 0x01, 0x02, 0x00, 0x01, 0x00, 0x01, 0xfc, 0x03, 0x03])],
     ['version 9.9', 'GET /api/v1/me HTTP/9.9\r\nHost: x\r\n\r\n'],
     ['no version', 'GET /api/v1/me\r\n\r\n'],
-    ['a method nobody has', 'STEAL /api/v1/me HTTP/1.1\r\nHost: x\r\n\r\n'],
+    ['an unknown method', 'STEAL /api/v1/me HTTP/1.1\r\nHost: x\r\n\r\n'],
     ['a method in lower case', 'get /api/v1/me HTTP/1.1\r\nHost: x\r\n\r\n'],
     ['a space in the address', 'GET /api/v1/ me HTTP/1.1\r\nHost: x\r\n\r\n'],
     ['a header without a colon', 'GET /api/v1/me HTTP/1.1\r\nHost: x\r\nnonsense\r\n\r\n'],

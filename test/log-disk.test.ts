@@ -120,7 +120,7 @@ test('answers on a pipe without a reader, logs later how many lines were dropped
   const service = await serve(pipe)
   await ask(service, 600)
   let text = ''
-  await until('the dropped lines are told', 30_000, () => {
+  await until('the dropped lines are counted in the log', 30_000, () => {
     text += readWhatIsThere(pipe)
     return text.includes('log lines were dropped')
   })
@@ -179,7 +179,7 @@ test.skipIf(!disk)(
     await disk?.fill()
     await ask(service, 300)
     await disk?.empty()
-    await until('the dropped lines are told', 30_000, () =>
+    await until('the dropped lines are counted in the log', 30_000, () =>
       readFileSync(path, 'utf8').includes('log lines were dropped'),
     )
     await ask(service, 20)

@@ -77,12 +77,12 @@ const cases: readonly Case[] = [
   ['a user without an address', 'invalid_request', () => user('nobody')],
   ['a user of no workspace', 'not_found', () => user('ana@acme.example', 'x')],
   ['a user twice', 'conflict', () => user(`${own.workspace_id}@acme.example`)],
-  ['a setup link for nobody', 'not_found', () => makeSetupLink(service.app, 'system', absent)],
+  ['a setup link for an unknown user', 'not_found', () => makeSetupLink(service.app, 'system', absent)],
   ['a key without a name', 'invalid_request', () => key({ name: '' })],
   ['a key without scopes', 'invalid_request', () => key({ scopes: [] })],
   ['a key with a scope of its own', 'invalid_request', () => key({ scopes: ['admin'] })],
   ['a key of no workspace', 'not_found', () => key({ workspace_id: absent })],
-  ['a key of nobody', 'not_found', () => key({ user_id: absent })],
+  ['a key for an unknown user', 'not_found', () => key({ user_id: absent })],
   ['a key of a stranger', 'conflict', () => key({ user_id: other.user_id })],
   ['a key too many', 'conflict', () => service.key(full)],
   ['revoking no key', 'not_found', () => revokeKey(service.app, 'system', 'x')],
@@ -102,7 +102,7 @@ const cases: readonly Case[] = [
   ],
   ...(['campaign_user', 'campaign_workspace'] as const).map(
     (list): Case => [
-      `nobody on the list ${list}`,
+      `an unknown id on the list ${list}`,
       'not_found',
       () => setAllowed(service.app, 'system', { list, id: absent, allowed: true }),
     ],
@@ -142,7 +142,7 @@ const cases: readonly Case[] = [
   ['renaming an option to another', 'conflict', () => reoption('a', { name: 'z' })],
   ['deleting no option', 'not_found', () => unoption('zzz')],
   ['deleting an option of no column', 'column_not_found', () => unoption('a', absent)],
-  ['suppressing nobody', 'invalid_request', () => suppress({})],
+  ['suppressing without an identity', 'invalid_request', () => suppress({})],
   [
     'suppressing two at once',
     'invalid_request',
@@ -150,7 +150,7 @@ const cases: readonly Case[] = [
   ],
   ['suppressing no number', 'invalid_request', () => suppress({ phone: 'call me' })],
   [
-    'no longer suppressing nobody',
+    'removing a suppression without an identity',
     'invalid_request',
     () => removeSuppression(service.app, 'system', { ...own }),
   ],

@@ -133,7 +133,7 @@ const untilWritten = (id: string) =>
 
 /** Also when contacts are one person: of those all but one have failed. */
 const untilDone = (id: string) =>
-  until('nobody is left to write to first', 60_000, async () =>
+  until('no first message is left', 60_000, async () =>
     (await statuses(id)).every((status) => status === 'waiting' || status === 'failed'),
   )
 
@@ -316,7 +316,7 @@ describe('the whole directory is restored, journals included', () => {
       username: contact.slice('username:'.length),
     })
     for (const account_id of pool) open(account_id)
-    await until('everybody has an end or waits', 60_000, async () =>
+    await until('every recipient is final or waits', 60_000, async () =>
       (await statuses(id)).every((status) => status === 'waiting' || status === 'suppressed'),
     )
     expect(await statuses(id)).toEqual(['suppressed', 'waiting', 'waiting', 'waiting'])

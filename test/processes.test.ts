@@ -205,7 +205,7 @@ describe('a process that starts', () => {
       'The database is newer than this code: it has the migration 9999_later.sql. Run the newer Parley.',
     ],
     [
-      'a manual clock that nobody configured',
+      'a manual clock that is not configured',
       `insert into manual_clock (at) values (now())`,
       'This database runs on a manual clock. Set PARLEY_CLOCK=manual, or use another database for real time.',
     ],

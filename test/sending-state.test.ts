@@ -115,7 +115,7 @@ describe.runIf(process.platform === 'linux')('a worker whose disk is full', () =
     })
     expect(status).toBe(503)
     expect(worker.journal()).toBe('unwritable')
-    await until('it is known to everybody', 30_000, async () => {
+    await until('every process knows it', 30_000, async () => {
       return (await capabilities(service, tenant.key)).send_message === false
     })
     const text = await app.metrics.metrics()

@@ -102,12 +102,7 @@ function but(name: string, value: string): [string, string][] {
 describe('fields before the file are checked before a byte of it is stored', () => {
   test.each<[string, () => UploadOptions, number, string]>([
     ['a foreign account', () => ({ fields: but('account_id', foreign_id) }), 403, 'account_unavailable'],
-    [
-      'a chat that is not there',
-      () => ({ fields: but('chat_id', 'platform:chat:9999') }),
-      403,
-      'chat_unavailable',
-    ],
+    ['an unknown chat', () => ({ fields: but('chat_id', 'platform:chat:9999') }), 403, 'chat_unavailable'],
     ['a malformed chat', () => ({ fields: but('chat_id', 'chat 7') }), 400, 'invalid_request'],
     ['a text that is too long', () => ({ fields: but('text', 'x'.repeat(4_097)) }), 400, 'invalid_request'],
     ['no key', () => ({ idempotency_key: undefined }), 400, 'idempotency_key_required'],

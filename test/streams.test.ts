@@ -77,7 +77,7 @@ describe('GET /pipeline without limit', () => {
     })
     await response.body?.getReader().read()
     leave.abort()
-    await until('the log tells of it', 30_000, () => lines().length > before)
+    await until('the log has it', 30_000, () => lines().length > before)
     expect(JSON.parse(lines().at(-1) ?? '')).toMatchObject({
       level: 'info',
       request_id: response.headers.get('x-request-id'),

@@ -134,8 +134,8 @@ describe('a failure', () => {
 
   test.each([
     ['a wrong password', (url: URL) => (url.password = 'wrong')],
-    ['a database that is not there', (url: URL) => (url.pathname = '/nowhere')],
-    ['a server that is not there', (url: URL) => url.searchParams.set('host', '/nowhere')],
+    ['an unknown database', (url: URL) => (url.pathname = '/nowhere')],
+    ['a missing server', (url: URL) => url.searchParams.set('host', '/nowhere')],
   ])('%s is store_unavailable', async (_, change) => {
     const url = new URL(copy.url)
     change(url)

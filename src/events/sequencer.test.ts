@@ -21,7 +21,7 @@ async function emitMany(
   db: Database,
   { workspaces, name, rounds }: { workspaces: readonly string[]; name: string; rounds: number },
 ): Promise<string[]> {
-  const told: string[] = []
+  const committed: string[] = []
   for (let n = 0; n < rounds; n++) {
     const notes = Array.from({ length: 1 + (n % 3) }, (_, at) => `${name} ${n} ${at}`)
     const workspace_id = workspaces[n % workspaces.length] ?? ''
@@ -40,9 +40,9 @@ async function emitMany(
         if (error instanceof Regret) return []
         throw error
       })
-    told.push(...kept)
+    committed.push(...kept)
   }
-  return told
+  return committed
 }
 
 async function placed(workspace_id: string) {
@@ -67,7 +67,7 @@ describe('four emitters and three sequencers at once', () => {
     const emitters = ['a', 'b', 'c', 'd'].map((name, at) =>
       emitMany(databases[at % databases.length] ?? service.app.db, { workspaces, name, rounds: 150 }),
     )
-    const told = (await Promise.all(emitters)).flat()
+    const committed = (await Promise.all(emitters)).flat()
     emitting = false
     await Promise.all(sequencers)
     const rows = await Promise.all(workspaces.map(placed))
@@ -75,12 +75,12 @@ describe('four emitters and three sequencers at once', () => {
       expect(events.map((event) => event.sequence)).toEqual(events.map((_, at) => at + 1))
       for (const name of ['a', 'b', 'c', 'd']) {
         const own = events.map(({ note }) => note).filter((note) => note.startsWith(name))
-        expect(own).toEqual(told.filter((note) => own.includes(note)))
+        expect(own).toEqual(committed.filter((note) => own.includes(note)))
       }
     }
     const notes = rows.flat().map(({ note }) => note)
-    expect(notes.sort()).toEqual(told.sort())
-    expect(turns.reduce((sum, moved) => sum + moved)).toBe(told.length)
+    expect(notes.sort()).toEqual(committed.sort())
+    expect(turns.reduce((sum, moved) => sum + moved)).toBe(committed.length)
     for (const app of apps) await app.close()
   })
 

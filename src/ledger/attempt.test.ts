@@ -437,7 +437,7 @@ describe('a flood wait', () => {
   })
 
   test.each([
-    ['that a journal tells of counts from its own time', 100, false],
+    ['from a journal counts from its own time', 100, false],
     ['of this moment lasts', 0, true],
   ])('%s', async (_, age, flooded) => {
     const held = await rows.account()

@@ -43,11 +43,11 @@ interface Wrong {
 
 const wrongs: readonly Wrong[] = [
   { what: 'another worker holds the lease', set: sql`lease_owner = ${newId()}` },
-  { what: 'nobody holds the lease', set: sql`lease_owner = null, lease_until = null` },
+  { what: 'no worker holds the lease', set: sql`lease_owner = null, lease_until = null` },
   { what: 'the lease has a later epoch', set: sql`lease_epoch = lease_epoch + 1` },
   { what: 'the lease has run out', set: sql`lease_until = real_now() - interval '1 ms'` },
   { what: 'a flood wait lasts', set: sql`flood_until = domain_now() + interval '1 minute'` },
-  { what: 'the session was last heard of long ago', set: sql`observed_at = real_now() - interval '1 hour'` },
+  { what: 'the session was last observed long ago', set: sql`observed_at = real_now() - interval '1 hour'` },
   { what: 'the session is not caught up', set: sql`observed_at = null` },
   { what: 'the database knows fewer writes', held: { writes: { seen: '1' } }, status: 'behind' },
   { what: 'the restore counter is lower', instance: { restore_counter: '1000000' } },

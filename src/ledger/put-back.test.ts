@@ -34,7 +34,7 @@ function remembered(more: Partial<Remembered> = {}): Remembered {
   }
 }
 
-const tell = (entry: Remembered) => rows.db.transaction((tx) => putBack(tx, rows.app.operations, entry))
+const putBackOne = (entry: Remembered) => rows.db.transaction((tx) => putBack(tx, rows.app.operations, entry))
 
 describe('listUnknown', () => {
   const isUnknown = async (entry: Remembered) => (await listUnknown(rows.app, [entry])).length === 1
@@ -78,13 +78,13 @@ describe('listUnknown', () => {
 describe('putBack', () => {
   test('restores a lost row as unknown, with its key and its token', async () => {
     const entry = remembered()
-    expect(await tell(entry)).toBe(true)
+    expect(await putBackOne(entry)).toBe(true)
     expect(await rows.row(entry.id)).toMatchObject({
       state: 'ambiguous',
       reason: 'restored',
       attempt_token: entry.token,
     })
-    expect(await tell(entry)).toBe(false)
+    expect(await putBackOne(entry)).toBe(false)
   })
 
   test.each<[State, boolean, State]>([
@@ -98,7 +98,7 @@ describe('putBack', () => {
     const earlier = newId()
     const id = await rows.operation(held, { state, token: earlier })
     const token = newId()
-    expect(await tell(remembered({ id, token }))).toBe(changed)
+    expect(await putBackOne(remembered({ id, token }))).toBe(changed)
     const row = await rows.row(id)
     expect([row.state, row.attempt_token]).toEqual([after, changed ? token : earlier])
   })
@@ -108,7 +108,7 @@ describe('putBack', () => {
   test.each(knowing)('%s, and this very attempt is known', async (state) => {
     const token = newId()
     const id = await rows.operation(held, { state, token })
-    expect(await tell(remembered({ id, token }))).toBe(false)
+    expect(await putBackOne(remembered({ id, token }))).toBe(false)
     expect((await rows.row(id)).state).toBe(state)
   })
 
@@ -116,7 +116,7 @@ describe('putBack', () => {
     const key = newId()
     const id = await rows.operation(held, { key })
     const entry = remembered({ key })
-    expect(await tell(entry)).toBe(true)
+    expect(await putBackOne(entry)).toBe(true)
     expect((await rows.row(id)).state).toBe('ambiguous')
     const found = await rows.db.one(sql`select public_id from operations where id = ${id}`)
     expect(found).toEqual({ public_id: entry.id })
@@ -124,21 +124,21 @@ describe('putBack', () => {
 
   test('also blocks a repeat that is being queued at this moment', async () => {
     const key = newId()
-    let told: Promise<boolean> | undefined
+    let restored: Promise<boolean> | undefined
     await rows.db.transaction(async (tx) => {
       const inside = Object.create(rows, { db: { value: tx } }) as LedgerRows
       await inside.operation(held, { key })
-      told = tell(remembered({ key }))
+      restored = putBackOne(remembered({ key }))
       await untilLocked()
     })
-    expect(await told).toBe(true)
+    expect(await restored).toBe(true)
     const row = await rows.db.one(sql`select state, reason from operations where idempotency_key = ${key}`)
     expect(row).toEqual({ state: 'ambiguous', reason: 'restored' })
   })
 
   test('restores nothing for an account that this database does not have', async () => {
     const entry = remembered({ account_id: 'acc_unknown' })
-    expect(await tell(entry)).toBe(false)
+    expect(await putBackOne(entry)).toBe(false)
   })
 })
 
@@ -170,9 +170,9 @@ describe('a campaign message that another account of its pool sent, according to
         insert into account_days (account_id, workspace_id, day, used, used_cold)
         values (${known.account_id}, ${known.workspace_id}, ${before}, ${counted}, ${counted})`)
       const sent = { account_id: sender.account_id, chat_id: '77', quota_day: after } as const
-      expect(await tell(remembered({ id, kind: 'campaign_message', key: null, ...place, ...sent }))).toBe(
-        true,
-      )
+      expect(
+        await putBackOne(remembered({ id, kind: 'campaign_message', key: null, ...place, ...sent })),
+      ).toBe(true)
       const put = await rows.db.one(sql`
         select account_id, chat_id::text, quota_day::text, cold from operations where id = ${id}`)
       expect(put).toEqual({ ...sent, cold: true })
@@ -184,7 +184,7 @@ describe('a campaign message that another account of its pool sent, according to
 
 /** Until a statement waits for a lock of this database. */
 async function untilLocked(): Promise<void> {
-  await until('somebody waits', 30_000, () =>
+  await until('a statement waits', 30_000, () =>
     rows.db.maybe(sql`
       select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`),
   )

@@ -334,7 +334,7 @@ describe('a disk whose record of the database is gone', () => {
     ['lost', undefined],
     ['cut off', '{"id":"0199'],
     ['of another database', JSON.stringify({ id: newId(), restore_counter: '7', generation: newId() })],
-  ])('%s: its journals are put back all the same', async (_, text) => {
+  ])('%s: its journals are still put back', async (_, text) => {
     const id = await intended()
     if (text !== undefined) await writeFile(join(directory, 'instance.json'), text)
     const guard = await open()

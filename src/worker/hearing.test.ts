@@ -167,7 +167,7 @@ describe('a reply, and a request to stop', () => {
     expect((await stateOf(one)).events).toEqual(['campaign.replied', 'message.edited', 'message.received'])
   })
 
-  test('in a batch that begins before our message start after it', async () => {
+  test('in a batch that begins before our message count from after it', async () => {
     const one = await waiting()
     const { held, chat_id } = one
     await take(held, [

@@ -260,7 +260,7 @@ async function refuseAttacks(): Promise<void> {
 }
 
 async function refuseStrangers(owner: Browser, workspace_id: string): Promise<void> {
-  await step('refused: somebody unknown, also with the verified address of a user', async () => {
+  await step('refused: an unknown person, also with the verified address of a user', async () => {
     const email = 'bo@acme.example'
     await owner.ask('POST', `/w/${workspace_id}/members`, { email, role: 'member' })
     const before = (await owner.ask('GET', `/w/${workspace_id}/members`)).body.members.length

@@ -139,7 +139,7 @@ async function sendToSomebody(
     if (sent.ok) return { sent, given }
     assert.equal(sent.code, 'blocked_by_person')
   }
-  throw new Error('Nobody takes a message.')
+  throw new Error('No person accepts a message.')
 }
 
 /** What the page does when its user approves. */

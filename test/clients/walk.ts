@@ -94,7 +94,7 @@ async function sendToSomebody() {
     const sent = await send(id)
     if (sent.error?.code !== 'blocked_by_person') return sent
   }
-  throw new Error('Nobody takes a message.')
+  throw new Error('No person accepts a message.')
 }
 
 const first = await sendToSomebody()

@@ -166,7 +166,7 @@ test.each<[string, CampaignViolation['promise'], (lie: Lists) => void]>([
     'P2',
     (lie) => Object.assign(first(lie.messages, 1), { state: 'released' }),
   ],
-  ['a completed message that nobody accepted', 'P3', ({ journal }) => journal.splice(1, 1)],
+  ['a completed message that the platform did not accept', 'P3', ({ journal }) => journal.splice(1, 1)],
   [
     'a message after the cancel',
     'P5',
@@ -223,12 +223,12 @@ test.each<[string, CampaignViolation['promise'], (lie: Lists) => void]>([
     },
   ],
   [
-    'somebody who waits in a campaign that was cancelled',
+    'a waiting recipient in a cancelled campaign',
     'agreement',
     (lie) => Object.assign(first(lie.campaigns), { status: 'cancelled', cancelled_at: at(30) }),
   ],
   [
-    'somebody who waits in a campaign that is completed',
+    'a waiting recipient in a completed campaign',
     'agreement',
     (lie) => Object.assign(first(lie.campaigns), { status: 'completed' }),
   ],
@@ -254,7 +254,7 @@ test.each<[string, CampaignViolation['promise'], (lie: Lists) => void]>([
   ],
   ['a message after the reply', 'after the end', (lie) => addReply(lie, { written: 20, stored: 21 })],
   [
-    'a reply that nobody knows of',
+    'a reply without its time',
     'agreement',
     (lie) => {
       addReply(lie, { written: 24, stored: 25 })

@@ -245,7 +245,7 @@ function* checkRecipient(
     yield wrong(`submitting since ${unknown_since?.toISOString()}, and its operation is ${open?.state}`)
   }
   if (status === 'queued' && step > 0) yield wrong('queued after a message')
-  if (status === 'replied' && !replied_at) yield wrong('replied, and nobody knows when')
+  if (status === 'replied' && !replied_at) yield wrong('replied, without a time')
   if (campaign.status === 'cancelled' && (status === 'queued' || status === 'waiting')) {
     yield wrong(`${status} in a campaign that was cancelled`)
   }

@@ -76,7 +76,7 @@ async function checkSuppressed({ db }: Plant, { suppressed }: CampaignRecords): 
     select o.id from unnest(${suppressed.map(({ person_id }) => person_id)}::bigint[],
       ${suppressed.map(({ at }) => at.toISOString())}::timestamptz[]) as s (chat_id, at)
     join operations o on o.chat_id = s.chat_id and o.campaign_id is not null and o.crossed_at > s.at`)
-  return rows.map(({ id }) => ({ promise: 'P5', what: 'crossed to somebody on the list', id }))
+  return rows.map(({ id }) => ({ promise: 'P5', what: 'crossed to a person on the list', id }))
 }
 
 const statuses = ['completed', 'replied', 'failed', 'ambiguous', 'cancelled', 'suppressed'] as const

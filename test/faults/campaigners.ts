@@ -249,7 +249,7 @@ class Crew {
       await this.#persist(random, { path: `/campaigns/${id}/resume`, key: `finish ${id}` })
     }
     let left = ''
-    await until('everybody is final or held', finishMsMax, async () => {
+    await until('every recipient is final or held', finishMsMax, async () => {
       left = (await this.#listOpen()).join(', ')
       return left === ''
     }).catch((cause) => {

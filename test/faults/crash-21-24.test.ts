@@ -59,7 +59,7 @@ describe("21: the boundary's COMMIT stalls longer than the wait for its connecti
   })
 
   const waiting = (event: string) =>
-    until(`somebody waits for ${event}`, 120_000, () =>
+    until(`a backend waits for ${event}`, 120_000, () =>
       plant.db.maybe(sql`
         select 1 from pg_stat_activity where wait_event = ${event} and application_name ~ '^work-'`),
     )

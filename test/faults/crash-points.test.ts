@@ -97,7 +97,7 @@ describe('3: the worker dies before the boundary is committed', () => {
     await until('the boundary waits for the switch', 120_000, () => waitingBoundaries().then((n) => n > 0))
     await plant.work(0).kill()
     // Its server process notices when it gives up on the lock.
-    await until('nobody waits any more', 120_000, () => waitingBoundaries().then((n) => n === 0))
+    await until('no boundary waits any more', 120_000, () => waitingBoundaries().then((n) => n === 0))
     release()
     await holding
     expect(await scene.look(wanted)).toEqual({ state: 'queued', reason: null, accepted: 0 })

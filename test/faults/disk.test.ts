@@ -66,7 +66,7 @@ test.skipIf(!canLimit)(
     })
     await until('a session is live', 120_000, async () => (await scene.ask(scene.send())).status === 200)
     const wanted = scene.send()
-    const full = await until('somebody drives the account', 120_000, () => driverOf(wanted.account_id))
+    const full = await until('a worker drives the account', 120_000, () => driverOf(wanted.account_id))
     await limitFiles(full, 1)
     expect(summaryOf(await scene.ask(wanted))).toEqual([503, 'provider_unavailable'])
     expect(await scene.settled(wanted, 'released never_written journal')).toBe(

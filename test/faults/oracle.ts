@@ -295,7 +295,7 @@ function* checkAnswers(asked: readonly CallRecord[], index: Index): Generator<Vi
   }
   if (good[0]) yield* checkSuccess(good[0], row, index, at)
 
-  // 503 tells the first caller that this process does not know; 409 is what the row says.
+  // The first caller gets 503, because this process does not know; 409 is the row's state.
   const said = asked.some(({ status, code }) => status === 409 && code === 'outcome_ambiguous')
   if (said && !evidence.restored && (!row || row.attempt_no < 1)) {
     yield { promise: 'P4', what: 'said to be ambiguous, and never submitted', ...at }

@@ -45,7 +45,7 @@ test('a restore under load: everything that was sent is known again, and nothing
   expect(await operator('restore', '--mark')).toMatchObject({ code: 0 })
   await plant.work(1).start()
   await plant.expireLeases()
-  await until('nobody owes anything, and sending is off', 120_000, () =>
+  await until('all journals are put back, and sending is off', 120_000, () =>
     plant.db.maybe(sql`
       select 1 from settings where name = 'dispatch' and value = 'false' and not exists (select from workers where owes)`),
   )

@@ -59,7 +59,7 @@ async function goBackTo(copy: string): Promise<void> {
   await plant.db.run(sql`update settings set value = 'true' where name = 'dispatch'`)
   await plant.expireLeases()
   await plant.untilReady()
-  await until('every outcome is told', 120_000, async () => {
+  await until('every outcome is recorded', 120_000, async () => {
     const rows = await plant.operations()
     return rows.every(({ state }) => state !== 'submitting' && state !== 'queued')
   })

@@ -282,7 +282,7 @@ test('a receiver that hangs, drips, floods, lies or redirects costs its own time
           void s.once('data', () => s.end('HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n')),
       ),
     ],
-    ['nobody listens', 'refused', '', Promise.resolve(`http://127.0.0.1:${closed}/`)],
+    ['no server listens', 'refused', '', Promise.resolve(`http://127.0.0.1:${closed}/`)],
     ['plain HTTP behind https', 'tls', 'https', http((r) => void r.end())],
     ...[301, 302, 303, 307, 308].map(
       (status) =>

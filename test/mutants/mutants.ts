@@ -93,7 +93,7 @@ const attemptingMessages = {
   still: 'a person who is suppressed while their message is in flight does not hold up another person',
 }
 const lookedUp = 'a contact found by name, whose phone is suppressed at the look-up'
-const learnt = 'a late outcome of a message whose recipient'
+const lateOutcome = 'a late outcome of a message whose recipient'
 const crossingDirectly = { file: ledger('direct-crossing') }
 const leftAlone = 'skips what another transaction has locked'
 const anotherAccount =
@@ -914,7 +914,7 @@ export const mutants: readonly Mutant[] = [
   mutant(
     restoring,
     'guard: a disk that forgot the database puts its journals back',
-    'a disk whose record of the database is gone lost: its journals are put back all the same',
+    'a disk whose record of the database is gone lost: its journals are still put back',
     'const stranger = false',
   ),
   mutant(
@@ -1009,7 +1009,7 @@ export const mutants: readonly Mutant[] = [
   mutant(
     attempting,
     'guard: flood wait from its own time',
-    'a flood wait that a journal tells of counts from its own time',
+    'a flood wait from a journal counts from its own time',
     'return seconds',
   ),
   mutant(
@@ -1371,7 +1371,7 @@ export const mutants: readonly Mutant[] = [
   mutant(
     attemptingMessages,
     'guard: only what is in flight is released',
-    `${learnt} failed because an operator said so, and it was not sent: it stays failed`,
+    `${lateOutcome} failed because an operator said so, and it was not sent: it stays failed`,
   ),
   mutant(
     messages,
@@ -1381,21 +1381,21 @@ export const mutants: readonly Mutant[] = [
   mutant(
     attemptingMessages,
     'guard: what is final stays so',
-    `${learnt} failed because an operator said so, and it was sent: it is completed, and nothing follows`,
+    `${lateOutcome} failed because an operator said so, and it was sent: it is completed, and nothing follows`,
     "const over = was === 'ambiguous' || row.campaign_status === 'cancelled'",
     'what failed is followed up',
   ),
   mutant(
     attemptingMessages,
     'guard: what is final stays so',
-    `${learnt} became final as unknown, and it was sent: it is completed, and nothing follows`,
+    `${lateOutcome} became final as unknown, and it was sent: it is completed, and nothing follows`,
     "const over = was === 'failed' || row.campaign_status === 'cancelled'",
     'what was unknown is followed up',
   ),
   mutant(
     attemptingMessages,
     'guard: unknown in a cancelled campaign is final',
-    `${learnt} is in a cancelled campaign, and it is unknown: it is final immediately`,
+    `${lateOutcome} is in a cancelled campaign, and it is unknown: it is final immediately`,
     'const due = dueAfter(row, row.crossed_at)',
   ),
   mutant(
@@ -1635,7 +1635,7 @@ export const mutants: readonly Mutant[] = [
   mutant(
     approving,
     'guard: platform identity of an approval',
-    'a token used for something other than was approved 403 twice, and the token is not consumed: who the account is on its platform',
+    "a token used for something other than was approved 403 twice, and the token is not consumed: the account's identity on its platform",
   ),
   mutant(
     approving,

@@ -189,7 +189,7 @@ function transport({ over, written }: Watch): TelegramTransport {
 export async function lookUp(client: Client, username: string): Promise<tl.RawInputPeerUser> {
   const { users } = await client.call({ _: 'contacts.resolveUsername', username })
   const [user] = users
-  if (user?._ !== 'user') throw new Error(`Nobody is ${username}.`)
+  if (user?._ !== 'user') throw new Error(`There is no ${username}.`)
   return { _: 'inputPeerUser', userId: user.id, accessHash: user.accessHash ?? Long.ZERO }
 }
 
@@ -204,5 +204,5 @@ export function textOf(
 /** Waits for a state, however long it takes; the limit is for a hang. */
 export async function until(holds: () => boolean): Promise<void> {
   for (let n = 0; n < 6000 && !holds(); n++) await sleep(5)
-  if (!holds()) throw new Error('It did not come to that.')
+  if (!holds()) throw new Error('The state was not reached.')
 }

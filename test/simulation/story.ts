@@ -228,7 +228,7 @@ class Story {
     for (const worker of this.#workers) worker.fullDisk = false
     await this.#watch.step('everything is let go', () => this.#acts.letGo())
     while (this.#workers.length < 2) await this.#start()
-    await this.#calmly('everybody is final', async () => (await listOpen(this.#place.db)) === '')
+    await this.#calmly('every recipient is final', async () => (await listOpen(this.#place.db)) === '')
     await this.#watch.judge(true)
   }
 

@@ -140,7 +140,7 @@ describe('a write with an approval', () => {
     const id = await stage.ask(input)
     const { token } = await approve(stage.app, stage.user, id)
     const released = await stage.db.transaction(async (tx) => {
-      // Nothing crosses the boundary meanwhile.
+      // Nothing crosses the boundary in the meantime.
       await tx.run(sql`select 1 from settings where name = 'dispatch' for update`)
       const calling = stage.call({ input, token })
       await until('it is queued', 30_000, async () => {
@@ -193,9 +193,9 @@ describe('many calls at once with one token', () => {
     const token = await stage.approved(input, { tool })
     const before = await operationCount()
     const calls = Array.from({ length: count }, (_, n) => (n % 2 ? neighbour : stage.app))
-    const told = await Promise.all(calls.map((app) => stage.call({ tool, input, token, app })))
+    const answers = await Promise.all(calls.map((app) => stage.call({ tool, input, token, app })))
     await neighbour.close()
-    const codes = told.map(({ status, body }) => body.code ?? String(status))
+    const codes = answers.map(({ status, body }) => body.code ?? String(status))
     expect(codes.filter((code) => code === '200')).toHaveLength(1)
     // With this many callers waiting for a connection, the last of them may hear that the database does not answer.
     const lost = codes.filter((code) => code !== '200' && code !== 'store_unavailable')

@@ -79,7 +79,7 @@ const changes: readonly (readonly [string, BindingChange])[] = [
   ['the key', { call: async () => ({ as: key((await stage.workplace.service.key(stage.tenant)).id) }) }],
   ['the account', { call: async () => ({ input: { account_id: await otherAccount() } }) }],
   [
-    'who the account is on its platform',
+    "the account's identity on its platform",
     {
       change: () =>
         sql`update accounts set platform_user_id = coalesce(platform_user_id, 0) + 1 where id = ${stage.account_id}`,
@@ -117,9 +117,9 @@ describe('a token used for something other than was approved', () => {
     const { input: more, ...other } = (await call?.()) ?? {}
     const asked = other.tool ? { input: more, ...other } : { input: { ...input, ...more }, ...other }
     if (change) await stage.db.run(change())
-    const told = [await stage.call({ ...asked, token }), await stage.call({ ...asked, token })]
+    const answer = [await stage.call({ ...asked, token }), await stage.call({ ...asked, token })]
     if (back) await stage.db.run(back())
-    for (const { status, body } of told) {
+    for (const { status, body } of answer) {
       expect(status).toBe(403)
       // The account does not exist in another workspace, and that is the first refusal.
       expect(['approval_mismatch', 'account_unavailable']).toContain(body.code)
@@ -289,10 +289,10 @@ describe('what must still exist', () => {
     const token = await other.approved(input)
     await change(other)
     await stage.workplace.service.settle()
-    const told = await other.call({ input, token })
-    expect(await other.call({ input, token })).toEqual(told)
+    const answer = await other.call({ input, token })
+    expect(await other.call({ input, token })).toEqual(answer)
     expect(other.accepted(input)).toBe(0)
-    return told
+    return answer
   }
 
   const refused = { status: 403, body: { code: 'approval_mismatch' } }
@@ -422,8 +422,8 @@ describe('a database restored to before the use', () => {
     const token = await stage.approved(input, { tool: 'set_column' })
     const { generation } = await stage.db.one<{ generation: string }>(sql`select generation from instance`)
     await stage.db.run(sql`update instance set generation = gen_random_uuid()`)
-    const told = await stage.call({ tool: 'set_column', input, token })
+    const answer = await stage.call({ tool: 'set_column', input, token })
     await stage.db.run(sql`update instance set generation = ${generation}`)
-    expect(told).toMatchObject({ status: 403, body: { code: 'approval_expired' } })
+    expect(answer).toMatchObject({ status: 403, body: { code: 'approval_expired' } })
   })
 })

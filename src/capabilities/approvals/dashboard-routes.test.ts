@@ -192,7 +192,7 @@ describe('POST /approvals/{request_id}/approve', () => {
       ({ tenant }) => sql`update users set disabled_at = domain_now() where id = ${tenant.user_id}`,
     ],
     [
-      'the identity is linked to somebody else',
+      'the identity is linked to another user',
       ({ tenant }, heir) => sql`update identities set user_id = ${heir} where user_id = ${tenant.user_id}`,
     ],
     [

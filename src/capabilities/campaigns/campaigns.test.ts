@@ -200,7 +200,7 @@ describe('POST /campaigns', () => {
         recipients,
         scheduled_at: new Date(Date.now() + 367 * 86_400_000).toISOString(),
       },
-      'a field of nobody': { recipients, attachments: [] },
+      'an unknown field': { recipients, attachments: [] },
     }
     for (const [what, body] of Object.entries(bad)) {
       expect([what, ...code(await create(body))]).toEqual([what, 400, 'invalid_request'])
@@ -697,22 +697,22 @@ async function colleague() {
 describe('POST /campaigns/{campaign_id}/pause, resume and cancel', () => {
   test('200 from status to status, and whether it changed', async () => {
     const { id } = await scoped({ steps: [step] })
-    const told = async (verb: string) => {
+    const resultOf = async (verb: string) => {
       const { status, body } = await control(id, verb)
       return [status, (body.campaign as ShownCampaign | undefined)?.status ?? body.code, body.changed]
     }
-    expect(await told('resume')).toEqual([409, 'campaign_not_paused', undefined])
-    expect(await told('pause')).toEqual([200, 'paused', true])
+    expect(await resultOf('resume')).toEqual([409, 'campaign_not_paused', undefined])
+    expect(await resultOf('pause')).toEqual([200, 'paused', true])
     expect((await detail(id)).pause_reason).toBe('requested')
-    expect(await told('pause')).toEqual([200, 'paused', false])
-    expect(await told('resume')).toEqual([200, 'queued', true])
+    expect(await resultOf('pause')).toEqual([200, 'paused', false])
+    expect(await resultOf('resume')).toEqual([200, 'queued', true])
     await db().run(sql`update campaigns set status = 'sending', started_at = domain_now() where id = ${id}`)
-    expect(await told('pause')).toEqual([200, 'paused', true])
-    expect(await told('resume')).toEqual([200, 'sending', true])
-    expect(await told('cancel')).toEqual([200, 'cancelled', true])
-    expect(await told('cancel')).toEqual([200, 'cancelled', false])
-    expect(await told('pause')).toEqual([409, 'invalid_sequence_status', undefined])
-    expect(await told('resume')).toEqual([409, 'campaign_not_paused', undefined])
+    expect(await resultOf('pause')).toEqual([200, 'paused', true])
+    expect(await resultOf('resume')).toEqual([200, 'sending', true])
+    expect(await resultOf('cancel')).toEqual([200, 'cancelled', true])
+    expect(await resultOf('cancel')).toEqual([200, 'cancelled', false])
+    expect(await resultOf('pause')).toEqual([409, 'invalid_sequence_status', undefined])
+    expect(await resultOf('resume')).toEqual([409, 'campaign_not_paused', undefined])
     expect(await detail(id)).toMatchObject({
       totals: { cancelled: 1, queued: 0 },
       cancelled_at: expect.any(String),
@@ -805,7 +805,7 @@ describe('POST /campaigns/{campaign_id}/pause, resume and cancel', () => {
   })
 
   test('200 from GET /operations/{operation_id}: the effect of each change of a campaign', async () => {
-    const told = async ({ headers }: Answer) => {
+    const sentenceOf = async ({ headers }: Answer) => {
       const { body } = await service.get(`/operations/${headers.get('x-operation-id')}`, { key: own.key })
       const { state, detail: sentence } = body.operation as { state: string; detail: string }
       expect(state).toBe('completed')
@@ -813,17 +813,17 @@ describe('POST /campaigns/{campaign_id}/pause, resume and cancel', () => {
     }
     const created = await create({ recipients: [{ account_id, chat_id: await chat() }], steps: [step] })
     const { id } = created.body.campaign as ShownCampaign
-    expect(await told(created)).toBe('The campaign was created. Nothing was sent by this request.')
-    expect(await told(await control(id, 'pause'))).toBe(
+    expect(await sentenceOf(created)).toBe('The campaign was created. Nothing was sent by this request.')
+    expect(await sentenceOf(await control(id, 'pause'))).toBe(
       'The campaign was paused. Nothing was sent by this request.',
     )
-    expect(await told(await control(id, 'pause'))).toBe(
+    expect(await sentenceOf(await control(id, 'pause'))).toBe(
       'It was already in that state, so nothing changed. Nothing was sent by this request.',
     )
-    expect(await told(await control(id, 'resume'))).toBe(
+    expect(await sentenceOf(await control(id, 'resume'))).toBe(
       'The campaign was resumed. Nothing was sent by this request.',
     )
-    expect(await told(await control(id, 'cancel'))).toBe(
+    expect(await sentenceOf(await control(id, 'cancel'))).toBe(
       'The campaign was cancelled. Nothing was sent by this request.',
     )
   })

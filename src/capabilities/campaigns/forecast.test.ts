@@ -80,7 +80,7 @@ function play(given: Partial<Story>): Foretold[] {
   return [...new Forecast(story).steps()].filter((one) => one !== undefined)
 }
 
-const told = (messages: readonly Foretold[]) =>
+const linesOf = (messages: readonly Foretold[]) =>
   messages.map(({ recipient_id, step_no, account_id, at }) =>
     [recipient_id, step_no, account_id, at.toISOString().slice(5, 19)].join(' '),
   )
@@ -88,7 +88,7 @@ const told = (messages: readonly Foretold[]) =>
 describe('a forecast', () => {
   test('sends one message at a time, with the gap between them, then the follow-ups when they are due', () => {
     const messages = play({ campaigns: [campaign({ steps: [step(1)] })], recipients: people(3) })
-    expect(told(messages)).toEqual([
+    expect(linesOf(messages)).toEqual([
       'a0 0 one 06-05T10:00:00',
       'a1 0 one 06-05T10:00:15',
       'a2 0 one 06-05T10:00:30',
@@ -103,7 +103,7 @@ describe('a forecast', () => {
       campaigns: [campaign({ steps: [step(14)], daily_quota_per_account: 2 })],
       recipients: people(3),
     })
-    expect(told(messages)).toEqual([
+    expect(linesOf(messages)).toEqual([
       'a0 0 one 06-05T10:00:00',
       'a1 0 one 06-05T10:00:15',
       'a0 1 one 06-06T00:00:00',
@@ -129,7 +129,7 @@ describe('a forecast', () => {
           ['two', { ...account, used: 1 }],
         ]),
       })
-      expect(told(messages), why).toEqual([
+      expect(linesOf(messages), why).toEqual([
         'a0 0 two 06-05T10:00:00',
         'a1 0 two 06-05T10:00:15',
         'a2 0 two 06-05T10:00:30',
@@ -143,7 +143,7 @@ describe('a forecast', () => {
       campaigns: [campaign(), campaign({ id: 'b', status: 'scheduled', scheduled_at: later })],
       recipients: [...people(2), ...people(1, { campaign_id: 'b', next_action_at: later })],
     })
-    expect(told(messages)).toEqual([
+    expect(linesOf(messages)).toEqual([
       'a0 0 one 06-05T10:00:00',
       'a1 0 one 06-05T10:00:15',
       'b0 0 one 06-05T10:00:30',
@@ -153,7 +153,7 @@ describe('a forecast', () => {
       pacing_ms: 600_000,
       hours: { timezone: 'UTC', window: parseWindow('mon-fri 09:00-10:30') ?? null },
     })
-    expect(told(windowed).slice(2, 4)).toEqual(['a2 0 one 06-05T10:20:00', 'a3 0 one 06-08T09:00:00'])
+    expect(linesOf(windowed).slice(2, 4)).toEqual(['a2 0 one 06-05T10:20:00', 'a3 0 one 06-08T09:00:00'])
   })
 
   test('uses the unseen track for unread messages, and the seen track for those already read', () => {

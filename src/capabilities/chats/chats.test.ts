@@ -189,7 +189,7 @@ describe('GET /chats/{chat_id}', () => {
     })
   })
 
-  test('404 in another account, 403 for a foreign account, 400 for what is no chat', async () => {
+  test('404 in another account, 403 for a foreign account, 400 for a malformed id', async () => {
     expect(await get(`/chats/platform:chat:3?account_id=${first}`)).toMatchObject({
       status: 404,
       body: { code: 'chat_not_found' },

@@ -169,11 +169,11 @@ describe('POST /pipeline/move', () => {
       Array.from({ length: 24 }, (_, at) => move(second, 5, ['won', 'talks', 'new'][at % 3] ?? 'new')),
     )
     expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200))
-    const told = (await moves()).slice(before)
-    expect(told).toHaveLength(answers.filter(({ body }) => body.changed).length)
+    const emitted = (await moves()).slice(before)
+    expect(emitted).toHaveLength(answers.filter(({ body }) => body.changed).length)
     // Each starts from the stage where the one before it ended.
     let at = 'new'
-    for (const { from_stage_key, to_stage_key } of told) {
+    for (const { from_stage_key, to_stage_key } of emitted) {
       expect(from_stage_key).toBe(at)
       at = String(to_stage_key)
     }
@@ -324,9 +324,9 @@ describe('stages', () => {
       moved: 2_500,
     })
     expect(await keys(workspace_id)).toEqual(['new', 'kept'])
-    const told = await moves(workspace_id)
-    expect(told).toHaveLength(2_500)
-    expect(told[0]).toEqual({
+    const emitted = await moves(workspace_id)
+    expect(emitted).toHaveLength(2_500)
+    expect(emitted[0]).toEqual({
       account_id,
       chat_id: expect.stringMatching(/^platform:chat:\d+$/),
       from_stage_key: 'gone',

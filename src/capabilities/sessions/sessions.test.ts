@@ -153,9 +153,10 @@ describe('POST /dashboard/api/sign-in', () => {
     }
   })
 
-  test.each(['nobody', 'somebody'])('429 after 10 attempts from one address, for %s', async (who) => {
+  test.each(['an unknown user', 'a user'])('429 after 10 attempts from one address, for %s', async (who) => {
     const other = await service.tenant(who)
-    const address = who === 'nobody' ? 'nobody.at.all@acme.example' : `${other.workspace_id}@acme.example`
+    const address =
+      who === 'an unknown user' ? 'nobody.at.all@acme.example' : `${other.workspace_id}@acme.example`
     const browser = new Browser(service)
     const body = { email: address, password: 'wrong horse battery' }
     for (let attempt = 0; attempt < 10; attempt++) {

@@ -88,7 +88,7 @@ describe('POST /webhooks', () => {
     ['no string', { url: 1 }],
     ['an unknown event', { url, events: ['message.sent'] }],
     ['no event', { url, events: [] }],
-    ['* beside others', { url, events: ['*', 'message.received'] }],
+    ['* next to others', { url, events: ['*', 'message.received'] }],
     ['a test as a subscription', { url, events: ['webhook.test'] }],
     ['active', { url, active: false }],
   ])('400 for %s', async (_, body) => {

@@ -40,7 +40,7 @@ describe('a workspace', () => {
     ['no name', {}],
     ['a name that is too long', { name: 'x'.repeat(201) }],
     ['a lone surrogate', { name: 'a\ud800' }],
-    ['a zone that nobody knows', { name: 'Acme', timezone: 'Mars/Olympus' }],
+    ['an unknown zone', { name: 'Acme', timezone: 'Mars/Olympus' }],
     ['an offset for a zone', { name: 'Acme', timezone: '+02:00' }],
     ['a zone that only Node knows', { name: 'Acme', timezone: 'AET' }],
     ['a zone that means two places', { name: 'Acme', timezone: 'IST' }],

@@ -16,7 +16,7 @@ const ada: tl.RawUser = {
   },
 }
 
-async function learnt(...users: tl.RawUser[]) {
+async function openPeers(...users: tl.RawUser[]) {
   const store = new MemoryAccountStore()
   const peers = await Peers.load(store)
   peers.learn({ users })
@@ -25,7 +25,7 @@ async function learnt(...users: tl.RawUser[]) {
 }
 
 test('finds people again after a start, by number, username and phone', async () => {
-  const { store } = await learnt(ada)
+  const { store } = await openPeers(ada)
   const peers = await Peers.load(store)
   const person = { id: '7', name: 'Ada L', username: 'Ada', phone: '+4930123', kind: 'person' }
   expect(peers.findPerson('7')).toEqual(person)
@@ -35,7 +35,7 @@ test('finds people again after a start, by number, username and phone', async ()
 })
 
 test('stores only changes', async () => {
-  const { store, peers } = await learnt(ada)
+  const { store, peers } = await openPeers(ada)
   const { phone: _, ...withoutPhone } = ada
   peers.learn({ users: [withoutPhone] })
   await peers.save()
@@ -46,13 +46,13 @@ test('stores only changes', async () => {
 })
 
 test('a person without a usable access hash replaces no stored one', async () => {
-  const { peers } = await learnt(ada)
+  const { peers } = await openPeers(ada)
   peers.learn({ users: [{ ...ada, min: true, accessHash: Long.fromNumber(1) }] })
   expect(peers.findInput('7')).toMatchObject({ accessHash: Long.fromNumber(70) })
 })
 
 test('finds a username that moved only with its new owner', async () => {
-  const { peers } = await learnt(ada)
+  const { peers } = await openPeers(ada)
   peers.rename({ _: 'updateUserName', userId: 7, firstName: 'Ada', lastName: '', usernames: [] })
   expect(peers.findByUsername('ada')).toBeUndefined()
   peers.learn({ users: [{ ...ada, id: 8 }] })

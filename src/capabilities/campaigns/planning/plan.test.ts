@@ -126,7 +126,7 @@ const table: [title: string, given: Given, planned: object][] = [
   ],
   ['a closed gate', { campaign: { allowed: false } }, wait('gate', null)],
   [
-    'a pause is told before a closed gate',
+    'a pause is reported before a closed gate',
     { campaign: { allowed: false, status: 'paused' } },
     wait('paused', null),
   ],
@@ -296,7 +296,7 @@ const table: [title: string, given: Given, planned: object][] = [
   ],
   ['no cold messages at all', { account: { cold_per_day: 0 } }, wait('quota', null)],
   [
-    'somebody who wrote before is not cold',
+    'a person who wrote before is not cold',
     { account: { cold_per_day: 0 }, recipient: { cold: false } },
     { ...first, cold: false },
   ],
@@ -310,7 +310,7 @@ const table: [title: string, given: Given, planned: object][] = [
     { recipient: { chat_id: null }, account: { lookups: 200 } },
     wait('quota', '06-06T00:00'),
   ],
-  ['whoever is known needs no look-up', { account: { lookups: 200 } }, first],
+  ['a known person needs no look-up', { account: { lookups: 200 } }, first],
 
   // Texts.
   ['a missing name', { recipient: { name: null } }, end('failed', 'unresolved_personalization')],

@@ -71,7 +71,7 @@ describe('a message', () => {
       { status: 'cancelled' },
     ],
     [
-      'to somebody who is suppressed by now',
+      'to a person who is suppressed by now',
       ({ person_id }) =>
         addSuppression(rows.app, 'system', {
           workspace_id: rows.tenant.workspace_id,
@@ -214,7 +214,7 @@ describe('a message', () => {
   test.each([
     ['its worker has died', sql`lease_until = real_now() - interval '1 second'`],
     ['its session is not live', sql`observed_at = null`],
-    ['nothing was heard of it for long', sql`observed_at = real_now() - interval '1 hour'`],
+    ['it was not observed for long', sql`observed_at = real_now() - interval '1 hour'`],
   ])('to a contact is left to the account with most quota left, unless %s', async (_, gone) => {
     const [one, other] = [await rows.account(), await rows.account()]
     const pool = [one.account_id, other.account_id]
