@@ -19,10 +19,10 @@ const wanted = Number(process.env.FUZZ_REQUESTS ?? 1_000)
 const seed = Number(process.env.FUZZ_SEED ?? 1)
 /** Far more than a slow machine takes for one. */
 const msMax = 60_000 + wanted * 100
-const atOnce = 8
+const clients = 8
 
 let stage: Stage
-const agent = new Agent({ keepAlive: true, maxSockets: atOnce })
+const agent = new Agent({ keepAlive: true, maxSockets: clients })
 beforeAll(async () => {
   stage = await setStage()
 }, 300_000)
@@ -136,7 +136,7 @@ test(
         keep(heard)
       }
     }
-    await Promise.all(Array.from({ length: atOnce }, go))
+    await Promise.all(Array.from({ length: clients }, go))
     printCounts(seen)
     expect(problems).toEqual([])
     expect(stage.workplace.service.log.filter((line) => line.includes('"level":"error"'))).toEqual([])
@@ -213,7 +213,7 @@ test(
         seen.set(label, (seen.get(label) ?? 0) + 1)
       }
     }
-    await Promise.all(Array.from({ length: atOnce }, go))
+    await Promise.all(Array.from({ length: clients }, go))
     printCounts(seen)
     expect(problems).toEqual([])
     expect(stage.workplace.service.log.filter((line) => line.includes('"level":"error"'))).toEqual([])

@@ -19,7 +19,7 @@ import { makeScratch } from '../harness/scratch.ts'
 import { type Mutant, mutants } from './mutants.ts'
 
 const runMsMax = 180_000
-const atOnce = Math.max(2, availableParallelism())
+const runsMax = Math.max(2, availableParallelism())
 
 const { values } = parseArgs({
   options: { part: { type: 'string' }, only: { type: 'string', multiple: true } },
@@ -119,13 +119,13 @@ async function listFailing(directory: string, wanted: readonly Mutant[], env: Ru
   return failing
 }
 
-/** Runs `atOnce` at a time. */
+/** Works on `runsMax` items at a time. */
 async function inTurn<T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
   const left = [...items]
   const next = async () => {
     for (let item = left.shift(); item !== undefined; item = left.shift()) await work(item)
   }
-  await Promise.all(Array.from({ length: atOnce }, next))
+  await Promise.all(Array.from({ length: runsMax }, next))
 }
 
 function say(line: string): void {
