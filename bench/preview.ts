@@ -42,6 +42,9 @@ function measurePlay(accounts: number, daily_quota_per_account: number): number 
   const unused = {
     ready: true,
     flood_until: null,
+    lookup_flood_until: null,
+    cold_stopped: false,
+    cold_ramp_from: null,
     next_campaign_at: null,
     cold_per_day: null,
     lookups_per_day: 200,

@@ -126,6 +126,7 @@ export interface Sources {
 
 /** A row of the ledger as its caller sees it, in any state; `Waiting.settled` returns only rows that have ended. */
 export interface Settled extends Queued {
+  readonly kind: string
   readonly account_id: string
   readonly state: State
   readonly reason: string | null

@@ -6,7 +6,7 @@ import type { z } from 'zod'
 import type { AccountKey } from './contract.ts'
 import type { Database, Sql, Tx } from './db/sql.ts'
 import type { ChatNumber } from './lib/shapes.ts'
-import type { Outcome, Session } from './platform/port.ts'
+import type { FloodScope, Outcome, Session } from './platform/port.ts'
 
 /** Which message of a campaign or broadcast an operation is; all null if it is none. */
 export interface CampaignPlace {
@@ -107,6 +107,8 @@ interface KindInfo {
   readonly kind: string
   /** The platform's history shows its random id, so an unknown outcome can be looked for there. */
   readonly found_in_history: boolean
+  /** The flood waits that stop it: the platform counts sends, look-ups and reading apart. */
+  readonly stopped_by: FloodScope
   /** Its rows, and so its keys, are deleted 30 days after their end. The others stay as long as the workspace. */
   readonly forgettable: boolean
   /**
@@ -137,7 +139,7 @@ export interface OperationKind extends KindInfo {
 }
 
 export function operationKind<P, R, V>(spec: KindSpec<P, R, V>): OperationKind {
-  const { kind, found_in_history, forgettable, recheck, payload, answer } = spec
+  const { kind, found_in_history, stopped_by, forgettable, recheck, payload, answer } = spec
   const requested = (row: Operation): Operation<P> => ({ ...row, payload: payload.parse(row.payload) })
   const orNull = payload.nullable()
   const parse = (done: readonly Completion[]): Completion<P | null, V>[] =>
@@ -148,6 +150,7 @@ export function operationKind<P, R, V>(spec: KindSpec<P, R, V>): OperationKind {
   return {
     kind,
     found_in_history,
+    stopped_by,
     forgettable,
     recheck,
     asks: (row) => spec.asks(requested(row)),

@@ -160,6 +160,7 @@ const nobody: PlatformModule = {
       paceMs: 0,
       ownCountUpTo: '-1000000000000',
       gapJitter: 0,
+      coldRamp: false,
       takeoverSeconds: 0,
       connect: async () => ({ kind: 'not_written', reason: 'Nobody is there.' }),
       close: async () => {},

@@ -47,6 +47,8 @@ const owners: Readonly<Record<string, string>> = {
   request_log: 'access',
   event_waits: 'capabilities/events',
   accounts: 'capabilities/accounts',
+  platform_sessions: 'capabilities/accounts',
+  platform_peers: 'capabilities/accounts',
   account_hosts: 'ledger',
   chats: 'capabilities/chats',
   account_sync: 'capabilities/history',
@@ -305,7 +307,7 @@ test('only http knows Fastify', () => {
 })
 
 test('only Telegram and the data centre of its tests know mtcute', () => {
-  const knowing = files.filter((file) => /['"](@mtcute|@fuman|long|uqr)\b/.test(texts.get(file) ?? ''))
+  const knowing = files.filter((file) => /['"](@mtcute|@fuman|long)\b/.test(texts.get(file) ?? ''))
   expect(knowing.length).toBeGreaterThan(0)
   const shared = 'platform/mtcute-crypto.ts'
   const wrong = knowing.filter(

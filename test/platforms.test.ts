@@ -18,6 +18,7 @@ function makeModule(name: string, more: Partial<OpenPlatform>, closed: string[] 
     paceMs: 0,
     ownCountUpTo: '-1000000000000',
     gapJitter: 0,
+    coldRamp: false,
     takeoverSeconds: 0,
     connect: () => Promise.resolve({ kind: 'not_written', reason: 'Nobody is there.' }),
     close: () => Promise.resolve(),

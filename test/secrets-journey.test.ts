@@ -6,16 +6,20 @@ import { readdir, readFile, rm } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createAccount, logIn, logOut, setAccountEnabled } from '../src/capabilities/accounts/accounts.ts'
+import { findSession } from '../src/capabilities/accounts/platform-store.ts'
 import { makeSetupLink } from '../src/capabilities/users/users.ts'
 import { type Embedded, openEmbedded } from '../src/db/embedded.ts'
 import { layOut, role, runAlone } from '../src/db/embedded-cluster.ts'
 import { sql } from '../src/db/sql.ts'
 import { newId } from '../src/lib/ids.ts'
+import { assembleWorker, runWorker } from '../src/worker/worker.ts'
 import { Browser, type BrowserAnswer } from './harness/browser.ts'
 import { clientSecret, IdentityProvider } from './harness/identity-provider.ts'
 import { askMcp, callTool, sendMessage } from './harness/mcp.ts'
 import { makeScratch } from './harness/scratch.ts'
 import { openWorkplace, type Workplace } from './harness/worker.ts'
+import { openStage, telegramAt } from './platform/data-centre-fixture.ts'
 
 /** As an operator might set it to find slow statements. */
 const statements = ["log_statement = 'all'", 'log_min_duration_statement = 0']
@@ -212,6 +216,47 @@ class Journey {
     for (const each of [state, nonce, ...provider.secrets]) this.secret(each)
   }
 
+  /** A Telegram account that logs in, right and wrong, acts, is revoked and logs out. Its key controls the account. */
+  async telegram(): Promise<void> {
+    const { workplace, workspace_id } = this
+    const { app } = workplace.service
+    const stage = await openStage()
+    const platform = telegramAt(stage.centre.port)
+    const parts = { platforms: new Map([['telegram', platform]]), directory: workplace.directory, loops: [] }
+    const worker = runWorker(app, await assembleWorker(app, parts))
+    const phone = '+9996620471'
+    const password = this.secret(`canary two steps ${newId()}`)
+    const wrong = [this.secret(`canary code ${newId()}`), this.secret(`canary no step ${newId()}`)]
+    this.found.texts.push(phone.slice(1))
+    stage.world.addAccount({ account_id: 'user', name: 'Sales', phone, password })
+    const { id } = await createAccount(app, 'system', { workspace_id, platform: 'telegram', name: 'Sales' })
+    await workplace.untilStatus(id, 'NEEDS_LOGIN')
+    const enter = (...typed: string[]) => {
+      const dialogue = { show() {}, ask: () => Promise.resolve(typed.shift() ?? '') }
+      return logIn(app, 'system', { id, phone, platform, dialogue })
+    }
+    for (const typed of [
+      [wrong[0] ?? '', '12345', wrong[1] ?? '', wrong[1] ?? ''],
+      [phone, password, password],
+    ]) {
+      await enter(...typed).catch((error: Error) => this.found.refusals.push(error.message))
+    }
+    await this.without('platform_sessions', () => enter('12345', password).catch(() => {}))
+    await enter('12345', password)
+    await workplace.untilStatus(id, 'READY')
+    const session = await findSession(app, id)
+    if (!session || session === 'unreadable') throw new Error('The login was not stored.')
+    const { key } = JSON.parse(Buffer.from(session).toString())
+    this.secret(key)
+    this.secret(Buffer.from(key, 'base64').toString('hex'))
+    stage.world.addFault({ on: 'connect', fault: 'refuse', error: '401 SESSION_REVOKED' })
+    for (const enabled of [false, true]) await setAccountEnabled(app, 'system', { id, enabled })
+    await workplace.untilStatus(id, 'NEEDS_LOGIN')
+    await logOut(app, 'system', { id, platform })
+    await worker.stop()
+    await stage.close()
+  }
+
   /** Every row of every table, as text. */
   async rows(): Promise<string> {
     const { db } = this.workplace
@@ -260,6 +305,7 @@ describe.each([
     await journey.signIn()
     await journey.approve()
     await journey.others()
+    await journey.telegram()
     const { credentials, texts, refusals } = journey.found
     const { service } = workplace
     const places = {
@@ -275,6 +321,7 @@ describe.each([
     // The search would find a secret that is there.
     expect(places.log).toContain('"operation":"sign_in"')
     expect(places.log).toContain('schema_unavailable')
+    expect(places.audit).toContain('account.logged_out')
     expect(places.postgres).toMatch(/insert into sessions \(id, token_hash/)
     expect(places.postgres.includes(`'${journey.email}'`)).toBe(database === 'loud')
     expect(stored.rows).toContain(journey.email)

@@ -70,7 +70,7 @@ async function requireSendable(app: App, route: Route, caller: Caller, begun: Be
     key,
   }
   const wanted = await route.handle(app, call)
-  await requireReachable(app, wanted.account_id, route.flood)
+  await requireReachable(app, wanted.account_id, route)
 }
 
 /** Stands for the file until it has been read. */

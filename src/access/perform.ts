@@ -277,7 +277,7 @@ async function performOnPlatform(
     consume: approval?.consume,
     want: async () => {
       const wanted = await route.handle(app, call())
-      await requireReachable(app, wanted.account_id, route.flood)
+      await requireReachable(app, wanted.account_id, route)
       await requireAccountLimits(app, route, wanted.account_id)
       if (refusal) throw refusal
       return wanted

@@ -28,7 +28,7 @@ export async function rehearse(
   if (route.effect === 'platform') {
     // Does not count against the account's limits: nothing is done yet.
     const { account_id, chat_id } = await route.handle(app, call)
-    await requireReachable(app, account_id, route.flood)
+    await requireReachable(app, account_id, route)
     if (chat_id === null) throw new Error(`${route.name} names no chat.`)
     return { body, account_id, chat_id }
   }

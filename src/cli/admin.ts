@@ -28,6 +28,7 @@ import {
 } from '../capabilities/workspaces/workspaces.ts'
 import { scopes } from '../contract.ts'
 import { Refusal } from '../lib/errors.ts'
+import { addLoginVerbs } from './account-login.ts'
 import { workspaceHelp } from './help.ts'
 import { keyNote, Noted } from './output.ts'
 import { platformDefault, platformNames } from './platforms.ts'
@@ -160,6 +161,7 @@ function addAccounts(account: Command): void {
   verb(account, 'enable <id>', 'let a worker connect it again', (app, actor, _, id = '') =>
     setAccountEnabled(app, actor, { id, enabled: true }),
   )
+  addLoginVerbs(account)
 }
 
 function addOperations(operation: Command): void {

@@ -5,8 +5,9 @@ import { sql } from '../db/sql.ts'
 import { Refusal } from '../lib/errors.ts'
 import type { OpenPlatform, PlatformModule, PlatformOptions } from '../platform/module.ts'
 import { sandboxModule } from '../platform/sandbox/module.ts'
+import { telegramModule } from '../platform/telegram/module.ts'
 
-export const platformModules: readonly PlatformModule[] = [sandboxModule]
+export const platformModules: readonly PlatformModule[] = [sandboxModule, telegramModule]
 
 /** The values that an account's `platform` may have, and its default. */
 export const platformNames: readonly string[] = platformModules.map(({ name }) => name)

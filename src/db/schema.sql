@@ -27,6 +27,10 @@ create table account_hosts (
   writes bigint not null default 0,
   ready_run bigint,
   confirmed_run bigint,
+  lookup_flood_until timestamp with time zone,
+  reading_flood_until timestamp with time zone,
+  cold_stopped_at timestamp with time zone,
+  gap_since timestamp with time zone,
   PRIMARY KEY (account_id)
 );
 
@@ -49,6 +53,8 @@ create table account_sync (
   chats_total integer not null default 0,
   chats_synced integer not null default 0,
   updated_at timestamp with time zone not null default domain_now(),
+  chats_expected integer,
+  history_total integer,
   CHECK ((phase = ANY (ARRAY['chats'::text, 'contacts'::text, 'history'::text, 'done'::text]))),
   PRIMARY KEY (account_id)
 );
@@ -65,6 +71,7 @@ create table accounts (
   phone text,
   created_at timestamp with time zone not null default domain_now(),
   cold_per_day integer,
+  cold_ramp_from date,
   CHECK (((char_length(name) >= 1) AND (char_length(name) <= 200))),
   CHECK ((cold_per_day >= 0)),
   CHECK ((id ~ '^acc_[0-9A-Za-z]{1,64}$'::text)),
@@ -268,6 +275,7 @@ create table chat_sync (
   oldest_id bigint,
   complete boolean not null default false,
   wanted_at timestamp with time zone,
+  gap_after bigint,
   PRIMARY KEY (account_id, chat_id)
 );
 
@@ -420,6 +428,7 @@ create table instance (
   run_no bigint not null default 0,
   run text,
   removed_id uuid,
+  unconfirmed_since timestamp with time zone,
   CHECK (singleton),
   PRIMARY KEY (singleton)
 );
@@ -553,6 +562,23 @@ create table outbox (
   occurred_at timestamp with time zone not null,
   data json not null,
   PRIMARY KEY (id)
+);
+
+create table platform_peers (
+  account_id text not null,
+  number bigint not null,
+  text text not null,
+  PRIMARY KEY (account_id, number)
+);
+
+create table platform_sessions (
+  account_id text not null,
+  platform text not null,
+  platform_user_id bigint not null,
+  sealed bytea not null,
+  created_at timestamp with time zone not null default domain_now(),
+  PRIMARY KEY (account_id),
+  UNIQUE (platform, platform_user_id)
 );
 
 create unlogged table request_log (
@@ -819,6 +845,7 @@ CREATE INDEX campaign_recipients_unknown ON public.campaign_recipients USING btr
 CREATE INDEX campaigns_open ON public.campaigns USING btree (status, scheduled_at) WHERE (status = ANY (ARRAY['scheduled'::text, 'queued'::text, 'sending'::text, 'paused'::text]));
 CREATE INDEX campaigns_recent ON public.campaigns USING btree (workspace_id, created_at DESC, id DESC);
 CREATE INDEX chat_sync_fresh ON public.chat_sync USING btree (account_id, chat_id) WHERE ((oldest_id IS NULL) AND (NOT complete));
+CREATE INDEX chat_sync_gap ON public.chat_sync USING btree (account_id) WHERE (gap_after IS NOT NULL);
 CREATE INDEX chat_sync_incomplete ON public.chat_sync USING btree (account_id) WHERE (NOT complete);
 CREATE INDEX chat_sync_wanted ON public.chat_sync USING btree (account_id, wanted_at) WHERE (wanted_at IS NOT NULL);
 CREATE INDEX chats_placed ON public.chats USING btree (account_id, chat_id) WHERE (placed_at IS NOT NULL);
@@ -897,6 +924,8 @@ alter table operations add FOREIGN KEY (key_id) REFERENCES keys(id);
 alter table operations add FOREIGN KEY (user_id) REFERENCES users(id);
 alter table operations add FOREIGN KEY (workspace_id) REFERENCES workspaces(id);
 alter table operations add FOREIGN KEY (workspace_id, account_id) REFERENCES accounts(workspace_id, id);
+alter table platform_peers add FOREIGN KEY (account_id) REFERENCES accounts(id);
+alter table platform_sessions add FOREIGN KEY (account_id) REFERENCES accounts(id);
 alter table search_segments add FOREIGN KEY (workspace_id, account_id) REFERENCES accounts(workspace_id, id);
 alter table sessions add FOREIGN KEY (issuer, subject) REFERENCES identities(issuer, subject) ON DELETE CASCADE;
 alter table sessions add FOREIGN KEY (user_id) REFERENCES users(id);

@@ -89,10 +89,37 @@ export async function noteStrike(
     values (${account_id}, ${workspace_id}, ${strike.kind}, ${strike.seconds}, ${strike.operation_id})`)
 }
 
+/** The platform refuses the account's first messages to people who never wrote: it sends no more of them. */
+export async function stopCold(tx: Tx, account_id: string): Promise<void> {
+  await tx.run(sql`
+    update account_hosts set cold_stopped_at = coalesce(cold_stopped_at, domain_now()) where account_id = ${account_id}`)
+}
+
+/** An operator lets the account write first messages again. False: they were not stopped. */
+export async function allowCold(tx: Tx, account_id: string): Promise<boolean> {
+  const changed = await tx.run(sql`
+    update account_hosts set cold_stopped_at = null where account_id = ${account_id} and cold_stopped_at is not null`)
+  return changed > 0
+}
+
+/** Why the boundary forbids operation `o`: it would be a first message, and the platform has stopped these. */
+export const forbiddenWhileColdStopped: Sql = sql`
+  case when o.chat_id > 0
+    and exists (select from account_hosts h where h.account_id = o.account_id and h.cold_stopped_at is not null)
+    -- The limit makes PostgreSQL look it up for each row, instead of reading all messages once.
+    and (select m.id from messages m where m.account_id = o.account_id and m.chat_id = o.chat_id and not m.is_sender
+      limit 1) is null
+  then 'cold_stopped' end`
+
 export interface AccountUsage {
   readonly account_id: string
-  /** The end of the account's flood wait; null when there is none. */
+  /** The end of the wait for sends; null when there is none. */
   readonly flood_until: Date | null
+  /** The same for look-ups, and for reading. */
+  readonly lookup_flood_until: Date | null
+  readonly reading_flood_until: Date | null
+  /** Since when the platform refuses its first messages; null: it does not. */
+  readonly cold_stopped_at: Date | null
   readonly sent_today: number
   readonly cold_today: number
   readonly lookups_today: number
@@ -103,6 +130,9 @@ export interface AccountUsage {
 export function listAccountUsage(db: Db, workspace_id: string): Promise<AccountUsage[]> {
   return db.rows<AccountUsage>(sql`
     select a.id as account_id, case when h.flood_until > domain_now() then h.flood_until end as flood_until,
+      case when h.lookup_flood_until > domain_now() then h.lookup_flood_until end as lookup_flood_until,
+      case when h.reading_flood_until > domain_now() then h.reading_flood_until end as reading_flood_until,
+      h.cold_stopped_at,
       coalesce(d.sent, 0) as sent_today, coalesce(d.cold, 0) as cold_today, coalesce(d.lookups, 0) as lookups_today,
       s.count as strikes_30d, s.last as last_strike
     from accounts a

@@ -372,7 +372,7 @@ describe('before its preparation calls the platform', () => {
     ['sending is off', () => setDispatch(rows.app, 'system', false), 'dispatch_off'],
     [
       'a flood wait lasts',
-      (held) => rows.host(held, sql`flood_until = domain_now() + interval '1 hour'`),
+      (held) => rows.host(held, sql`lookup_flood_until = domain_now() + interval '1 hour'`),
       'flood_wait',
     ],
   ])('%s: no look-up is made, and the row is released', async (_, hold, reason) => {
@@ -437,6 +437,23 @@ describe('a flood wait', () => {
   })
 
   test.each([
+    ['sends', 1],
+    ['lookups', 1],
+    ['reading', 0],
+  ] as const)('for %s counts as %s strikes', async (stops, strikes) => {
+    const held = await rows.account()
+    const token = newId()
+    const id = await rows.operation(held, { state: 'submitting', token })
+    const outcome = { kind: 'flood_wait', retry_after_seconds: 60, stops } as const
+    const recorder = new Recorder(rows.app, { count: () => {}, noteTrouble })
+    await recorder.record({ operation: await rows.queued(id), public_id: id, token, outcome })
+    expect(await findFloodWait(rows.db, held.account_id, stops)).toBeGreaterThan(0)
+    const { count } = await rows.db.one<{ count: number }>(sql`
+      select count(*)::int as count from account_strikes where account_id = ${held.account_id}`)
+    expect(count).toBe(strikes)
+  })
+
+  test.each([
     ['from a journal counts from its own time', 100, false],
     ['of this moment lasts', 0, true],
   ])('%s', async (_, age, flooded) => {
@@ -459,6 +476,6 @@ describe('a flood wait', () => {
     const at = new Date(Date.now() + 86_400_000).toISOString()
     const recorder = new Recorder(rows.app, { count: () => {}, noteTrouble })
     await recorder.record({ operation: await rows.queued(id), public_id: id, token, outcome, at })
-    expect(await findFloodWait(rows.db, held.account_id)).toBeLessThanOrEqual(60)
+    expect(await findFloodWait(rows.db, held.account_id, 'sends')).toBeLessThanOrEqual(60)
   })
 })

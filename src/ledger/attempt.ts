@@ -160,7 +160,7 @@ async function settleUnprepared(
   if (lost && !(await holdsLease(app.db, held.worker_id, held))) return
   if (outcome?.kind === 'flood_wait') {
     const { retry_after_seconds: seconds } = outcome
-    await app.db.transaction((tx) => noteFloodWait(tx, operation, seconds))
+    await app.db.transaction((tx) => noteFloodWait(tx, operation, outcome))
     const { id: operation_id, account_id } = operation
     app.log.warn({ account_id, operation_id, seconds }, 'the platform asks to slow down')
   }

@@ -7,6 +7,7 @@ import { given } from '../db/given.ts'
 import { type Db, type Sql, sql } from '../db/sql.ts'
 import type { OperationKinds } from '../operation.ts'
 import { settled } from './enqueue.ts'
+import { floodEndOf } from './floods.ts'
 import type { Held } from './leases.ts'
 import { isLive } from './liveness.ts'
 import { settle } from './settle.ts'
@@ -80,13 +81,14 @@ export function crossStatement(
     ${accountsHeld(instance)},
     taken as materialized (
       select g.id, g.token, g.seconds, g.account_id, o.workspace_id, o.kind, o.chat_id, m.id as message_id, m.sent_at
-      from given g join held on held.account_id = g.account_id
-        and held.epoch = g.epoch -- guard: each by its own epoch
+      from given g join held h on h.account_id = g.account_id
+        and h.epoch = g.epoch -- guard: each by its own epoch
       cross join lateral (
         select o.random_id, o.workspace_id, o.kind, o.chat_id from operations o where o.id = g.id
           and o.state = 'queued' -- guard: queued
           and o.expires_at > (select real_now()) -- guard: expires_at
           and o.attempt_token is not distinct from g.seen_token -- guard: seen token
+          and coalesce(${floodEndOf(kinds)} <= (select domain_now()), true) -- guard: flood_until
         for update skip locked) o
       left join lateral (
         select m.id, m.sent_at from messages m where m.account_id = g.account_id and m.random_id = o.random_id
@@ -151,23 +153,23 @@ export function accountsHeld({ worker_id, restore_counter, generation, server_ru
       select h.account_id, h.writes >= g.writes as current from accounts_given g
       cross join lateral (${accountFits(worker_id)}) h, dispatch, instance_ok),
     held as materialized (
-      select h.account_id, g.epoch from accounts_given g join fit on fit.account_id = g.account_id
+      select h.account_id, g.epoch, h.flood_until, h.lookup_flood_until, h.reading_flood_until
+      from accounts_given g join fit on fit.account_id = g.account_id
       cross join lateral (${accountFits(worker_id)}
         and h.writes >= g.writes -- guard: writes
         for no key update of h skip locked) h)`
 }
 
-/** The account may act: its lease is ours, it is READY and live, and has no flood wait. */
+/** The account may act: its lease is ours, and it is READY and live. */
 function accountFits(worker_id: string): Sql {
   return sql`
-    select h.account_id, h.writes from account_hosts h join accounts a on a.id = h.account_id
+    select h.* from account_hosts h join accounts a on a.id = h.account_id
     where h.account_id = g.account_id
       and h.lease_owner = ${worker_id} -- guard: lease_owner
       and h.lease_epoch = g.epoch -- guard: lease_epoch
       and h.lease_until > (select real_now()) -- guard: lease_until
       and a.status = 'READY' -- guard: account status
       and ${isLive} -- guard: live
-      and (h.flood_until is null or h.flood_until <= (select domain_now())) -- guard: flood_until
     `
 }
 

@@ -14,7 +14,7 @@ export const enqueued: Topic = { topic: 'operations' }
 /** An operation has ended, and a caller may be waiting for it. */
 export const settled: Topic = { topic: 'settled' }
 
-const fields = sql`id, queued_no, account_id, state, reason, detail, fingerprint, reply_status, reply_body`
+const fields = sql`id, queued_no, kind, account_id, state, reason, detail, fingerprint, reply_status, reply_body`
 
 export interface Asked {
   readonly operation: OperationKind

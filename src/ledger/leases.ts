@@ -89,6 +89,8 @@ export async function claimAccounts(
       select f.account_id from account_hosts f join accounts b on b.id = f.account_id
       where b.platform = ${platform}
         and b.status in ('CONNECTING', 'READY') -- guard: only accounts that may act are claimed
+        and (${takeover_seconds}::int = 0
+          or not exists (select from instance where unconfirmed_since is not null)) -- guard: no connection for a clone
         and (f.lease_until is null
           or f.lease_until < real_now() - make_interval(secs => ${takeover_seconds}) -- guard: takeover waits
           or f.lease_until < real_now() and f.lease_owner = any(${neighbours}::uuid[])

@@ -1,7 +1,9 @@
 /** Whether an account's session is live, and so whether it can serve a request that needs the platform. */
 import type { App } from '../app.ts'
-import { type Db, type Sql, sql } from '../db/sql.ts'
+import { type Db, type Sql, sql, type Tx } from '../db/sql.ts'
 import { ApiError } from '../lib/errors.ts'
+import type { OperationKind } from '../operation.ts'
+import { waitSeconds } from './floods.ts'
 import type { Held } from './leases.ts'
 import { countWorkers } from './workers.ts'
 
@@ -25,14 +27,17 @@ export async function listLiveness(db: Db, account_ids: readonly string[]): Prom
 }
 
 /** Refuses a request that needs the platform while the account's session is not live or is in a flood wait. */
-export async function requireReachable(app: App, account_id: string, flood: 429 | 503): Promise<void> {
+export async function requireReachable(
+  app: App,
+  account_id: string,
+  { operation, flood }: { readonly operation: OperationKind; readonly flood: 429 | 503 },
+): Promise<void> {
   const { dispatch } = await app.settings.current()
   if (!dispatch) {
     throw new ApiError('provider_unavailable', { detail: 'Sending is switched off on this instance.' })
   }
   const session = await app.db.maybe<{ live: boolean; wait: number | null }>(sql`
-    select ${isLive} as live,
-      case when flood_until > domain_now() then ceil(extract(epoch from flood_until - domain_now()))::int end as wait
+    select ${isLive} as live, ${waitSeconds(operation.stopped_by)} as wait
     from account_hosts h where account_id = ${account_id}`)
   if (!session?.live) throw new ApiError('session_unavailable')
   if (session.wait !== null) throw new ApiError('flood_wait', { status: flood, retry_after: session.wait })
@@ -47,6 +52,16 @@ export async function canSend({ db, settings }: App): Promise<boolean> {
   if (!dispatch) return false
   const workers = await countWorkers(db).catch(() => undefined)
   return workers?.owing === 0 && (workers.driving > 0 || workers.without_journal === 0)
+}
+
+/** Updates of the account are missing since then; null: none are. Campaigns wait for the account until none are. */
+export async function noteGapSince(
+  tx: Tx,
+  { account_id }: { readonly account_id: string },
+  since: 'now' | null,
+): Promise<void> {
+  const at = since === null ? sql`null` : sql`coalesce(gap_since, domain_now())`
+  await tx.run(sql`update account_hosts set gap_since = ${at} where account_id = ${account_id}`)
 }
 
 /** The account's session has ended or not yet caught up: requests that need the platform are refused at once. */

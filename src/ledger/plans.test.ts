@@ -24,7 +24,7 @@ beforeAll(async () => {
       ${account_id}, n, 200 from generate_series(1, ${others}::int) n`)
   await db.run(sql`
     insert into messages (account_id, chat_id, id, workspace_id, text, is_sender, sent_at, random_id)
-    select ${account_id}, 1, n, ${tenant.workspace_id}, 'text', true, now(), n from generate_series(1, ${others}::int) n`)
+    select ${account_id}, n / 100, n, ${tenant.workspace_id}, 'text', n % 2 = 0, now(), n from generate_series(1, ${others}::int) n`)
   for (let n = 0; n < batch; n++) crossings.push(await rows.crossing(await rows.account()))
   for (const table of ['operations', 'messages', 'account_hosts', 'accounts']) {
     await db.pool.query(`analyze ${table}`)

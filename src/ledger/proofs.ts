@@ -100,7 +100,7 @@ export function listUnproven(
       and (looked_for_at is null
         or real_now() - looked_for_at > greatest(interval '1 minute', (looked_for_at - created_at) / 2))
       and not exists (
-        select from account_hosts h where h.account_id = operations.account_id and h.flood_until > domain_now())
+        select from account_hosts h where h.account_id = operations.account_id and h.reading_flood_until > domain_now())
     order by looked_for_at nulls first, id limit 20`)
 }
 

@@ -4,6 +4,7 @@ import { type Db, sql } from '../db/sql.ts'
 import type { Operation } from '../operation.ts'
 import { executable } from './columns.ts'
 import { settled } from './enqueue.ts'
+import { floodEndOf } from './floods.ts'
 import type { Held } from './leases.ts'
 import { isLive } from './liveness.ts'
 import { type Ending, settle } from './settle.ts'
@@ -55,7 +56,7 @@ export async function settleUncrossed(
     const why = await tx.maybe<{ reason: string | null }>(sql`
       select case
           when not exists (select from settings where name = 'dispatch' and value = 'true'::jsonb) then 'dispatch_off'
-          when h.flood_until > domain_now() then 'flood_wait'
+          when ${floodEndOf(app.operations)} > domain_now() then 'flood_wait'
           when not ${isLive} then 'not_live'
           when o.expires_at <= real_now() then 'expired'
         end as reason

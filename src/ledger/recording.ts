@@ -7,9 +7,9 @@ import { planOnce, type Tx } from '../db/sql.ts'
 import { Gatherer } from '../lib/gatherer.ts'
 import type { Operation } from '../operation.ts'
 import type { Outcome } from '../platform/port.ts'
-import { noteStrike } from './account-usage.ts'
+import { noteStrike, stopCold } from './account-usage.ts'
 import { settled } from './enqueue.ts'
-import { noteFlood } from './floods.ts'
+import { type FloodWait, noteFlood } from './floods.ts'
 import { completeShown } from './proofs.ts'
 import { type Accepted, complete, type Ending, lockOperations, type Settlement, settle } from './settle.ts'
 
@@ -147,7 +147,10 @@ export class Recorder {
     tx.run(planOnce).catch(() => {}) // If it fails, the next statement fails too.
     for (const { operation, outcome, at } of learnt.toSorted(byAccount)) {
       if (outcome.kind !== 'flood_wait') continue
-      await noteFlood(tx, operation.account_id, secondsLeft(outcome.retry_after_seconds, at, sources.date()))
+      const retry_after_seconds = secondsLeft(outcome.retry_after_seconds, at, sources.date())
+      // A journal of release 0.2 does not say what the wait stops.
+      const { stops = 'sends' } = outcome
+      await noteFlood(tx, operation.account_id, { stops, retry_after_seconds })
     }
     const accepted = learnt.flatMap((one): Accepted[] =>
       one.outcome.kind === 'accepted' ? [{ ...one, value: one.outcome.value }] : [],
@@ -162,14 +165,17 @@ export class Recorder {
     const rows = await settle(tx, operations, others)
     // The platform may have shown the message before we gave up on its answer: then it is not reported as unknown.
     const shown = await completeShown(tx, operations, rows)
-    const seconds = new Map(learnt.map(({ operation, outcome }) => [operation.id, secondsOf(outcome)]))
+    const outcomes = new Map(learnt.map(({ operation, outcome }) => [operation.id, outcome]))
     // Only for rows that changed: an outcome that is recorded twice counts once.
     for (const { id, account_id, workspace_id, state, reason, detail } of rows) {
       const kind = detail === null ? undefined : strikes.get(detail)
-      if (kind !== undefined) {
-        const strike = { kind, seconds: seconds.get(id) ?? null, operation_id: id }
+      const outcome = outcomes.get(id)
+      const wait = outcome?.kind === 'flood_wait' ? outcome : undefined
+      if (kind !== undefined && (!wait || isStrike(wait))) {
+        const strike = { kind, seconds: wait?.retry_after_seconds ?? null, operation_id: id }
         await noteStrike(tx, { account_id, workspace_id }, strike)
       }
+      if (detail === 'cold_stopped') await stopCold(tx, account_id)
       if (state === 'ambiguous' && !shown.has(id))
         log.warn({ operation_id: id, account_id, reason, detail }, 'an outcome is unknown')
     }
@@ -202,10 +208,6 @@ const strikes: ReadonlyMap<string, string> = new Map([
   ['cold_stopped', 'peer_flood'],
 ])
 
-function secondsOf(outcome: Outcome<unknown>): number | null {
-  return outcome.kind === 'flood_wait' ? outcome.retry_after_seconds : null
-}
-
 /** What remains of a flood wait that a journal recorded. */
 function secondsLeft(seconds: number, at: string | undefined, now: Date): number {
   if (at === undefined) return seconds
@@ -222,13 +224,21 @@ export function isTrouble(reason: string): reason is 'needs_login' | 'restricted
   return reason === 'needs_login' || reason === 'restricted'
 }
 
+/** Notes a flood wait that ended a preparation or a look-up. */
 export async function noteFloodWait(
   tx: Tx,
   { id, account_id, workspace_id }: AccountKey & { readonly id: string | null },
-  seconds: number,
+  wait: FloodWait,
 ): Promise<void> {
-  await noteFlood(tx, account_id, seconds)
-  await noteStrike(tx, { account_id, workspace_id }, { kind: 'flood_wait', seconds, operation_id: id })
+  await noteFlood(tx, account_id, wait)
+  if (!isStrike(wait)) return
+  const strike = { kind: 'flood_wait', seconds: wait.retry_after_seconds, operation_id: id }
+  await noteStrike(tx, { account_id, workspace_id }, strike)
+}
+
+/** Platforms make every reader wait now and then; only waits for sends and look-ups count against an account. */
+function isStrike({ stops }: FloodWait): boolean {
+  return stops !== 'reading' // guard: a wait on reading is no strike
 }
 
 /** Undefined when it was accepted: `complete` then stores more than an ending. */

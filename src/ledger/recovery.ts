@@ -96,7 +96,7 @@ export function observeLoop({ operations }: App, driven: () => ReadonlyMap<strin
 async function lookFor(app: App, { session }: Driven, row: Unproven): Promise<void> {
   const page = session.history({ chat_id: row.chat_id, before: null, limit: historyPage })
   const outcome = await within(app.sources, historyMsMax, page)
-  if (outcome?.kind === 'flood_wait') await noteFlood(app.db, row.account_id, outcome.retry_after_seconds)
+  if (outcome?.kind === 'flood_wait') await noteFlood(app.db, row.account_id, outcome)
   if (outcome?.kind !== 'accepted') return noteLookedFor(app.db, row.id, null)
   const own = toWellFormed(outcome.value).filter(({ is_sender }) => is_sender)
   const proven = own.filter(({ random_id }) => random_id === row.random_id)

@@ -32,7 +32,8 @@ export async function releasedError(
 ): Promise<ApiError> {
   const cause = row.detail ?? row.reason ?? ''
   if (cause === 'flood_wait') {
-    const retry_after = (await findFloodWait(app.db, row.account_id)) ?? 1
+    const scope = app.operations.get(row.kind)?.stopped_by ?? 'sends'
+    const retry_after = (await findFloodWait(app.db, row.account_id, scope)) ?? 1
     return new ApiError('flood_wait', { status: flood, retry_after })
   }
   if (cause === 'identity_suppressed') return new ApiError('identity_suppressed')

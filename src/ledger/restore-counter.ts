@@ -23,7 +23,17 @@ export function renewGeneration(db: Db): Promise<InstanceState> {
     update instance set generation = gen_random_uuid() returning ${stateColumns}`)
 }
 
-interface Instance extends InstanceState {
+/** The database may be a copy of one that is in use: accounts that two addresses must not use at once stay unconnected. */
+export async function doubtInstance(db: Db): Promise<void> {
+  await db.run(sql`update instance set unconfirmed_since = coalesce(unconfirmed_since, real_now())`)
+}
+
+/** An operator says that this database is the one in use. */
+export async function confirmInstance(db: Db): Promise<void> {
+  await db.run(sql`update instance set unconfirmed_since = null where unconfirmed_since is not null`)
+}
+
+export interface Instance extends InstanceState {
   /** A worker is using it at the moment, or none ever has. */
   readonly fresh: boolean
 }

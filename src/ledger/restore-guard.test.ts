@@ -14,9 +14,10 @@ import { newId } from '../lib/ids.ts'
 import type { Outcome } from '../platform/port.ts'
 import { listDebts } from './debts.ts'
 import { listJournals, openJournal } from './journal.ts'
+import { claimAccounts } from './leases.ts'
 import { Recorder } from './recording.ts'
 import { replayAll, replayLoop } from './recovery.ts'
-import { readInstance, renewGeneration } from './restore-counter.ts'
+import { raiseRestoreCounter, readInstance, renewGeneration } from './restore-counter.ts'
 import { RestoreGuard } from './restore-guard.ts'
 import { listOwing, noteHeartbeat, noteOwing } from './workers.ts'
 
@@ -42,7 +43,11 @@ const open = (
   worker_id = newId(),
   app: Pick<LedgerRows['app'], 'db'> = rows.app,
   compare: () => Promise<boolean> = async () => false,
-) => RestoreGuard.open({ ...rows.app, ...app }, { worker_id, directory, replay, compare, stopSending })
+) =>
+  RestoreGuard.open(
+    { ...rows.app, ...app },
+    { worker_id, directory, replay, compare, stopSending, exclusive: false },
+  )
 
 /** As if a process of this disk had seen a later state of the database, or another history. */
 async function remember(change: { ahead?: number; generation?: string } = {}): Promise<void> {
@@ -114,6 +119,65 @@ describe('at the start', () => {
       update instance set restore_counter = restore_counter + 1, restore_counter_at = real_now() ${change}`)
     await open()
     expect(await dispatch()).toBe(on)
+  })
+
+  describe('with accounts that two addresses must not use at once', () => {
+    const claims = async (takeover_seconds: number) => {
+      const { account_id } = await rows.account()
+      await rows.db.run(sql`
+        update account_hosts set lease_owner = null, lease_until = null where account_id = ${account_id}`)
+      const claim = { worker_id: newId(), platform: 'sandbox', limit: 1_000, neighbours: [] }
+      const leases = await claimAccounts(rows.db, { ...claim, takeover_seconds })
+      return leases.some((lease) => lease.account_id === account_id)
+    }
+    /** Opens a guard that waits for another heartbeat; `beats` runs in the meantime. */
+    const openExclusive = (beats: () => Promise<unknown>, instance_id?: string) =>
+      RestoreGuard.open(
+        {
+          ...rows.app,
+          config: { ...rows.app.config, instance_id },
+          sources: { ...rows.app.sources, sleep: async () => void (await beats()) },
+        },
+        {
+          worker_id: newId(),
+          directory,
+          replay: async () => {},
+          compare: async () => false,
+          stopSending,
+          exclusive: true,
+        },
+      )
+    const silence = async () => {}
+    beforeEach(() => raiseRestoreCounter(rows.db))
+
+    test('does not connect them in a fresh copy without another living worker, until sending is switched on', async () => {
+      await openExclusive(silence)
+      expect([await claims(75), await claims(0)]).toEqual([false, true])
+      // After a restart the disk knows the database.
+      await openExclusive(silence)
+      expect(await claims(75)).toBe(false)
+      await setDispatch(rows.app, 'system', true)
+      expect(await claims(75)).toBe(true)
+    })
+
+    test('connects them when other workers are alive', async () => {
+      await openExclusive(() => raiseRestoreCounter(rows.db))
+      expect(await claims(75)).toBe(true)
+    })
+
+    test('connects them when an operator names the instance', async () => {
+      await openExclusive(silence)
+      expect(await claims(75)).toBe(false)
+      const { id } = await readInstance(rows.db)
+      await openExclusive(silence, id)
+      expect(await claims(75)).toBe(true)
+    })
+
+    test('does not connect them in a copy that no worker has used for an hour', async () => {
+      await rows.db.run(sql`update instance set restore_counter_at = real_now() - interval '1 hour'`)
+      await open()
+      expect(await claims(75)).toBe(false)
+    })
   })
 
   test('puts the journals back into an older copy, and an operator switches sending on', async () => {

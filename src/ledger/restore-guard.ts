@@ -12,6 +12,9 @@ import { type Debt, dropDebt, keepDebt, listDebts } from './debts.ts'
 import { type Entry, type Intent, listJournals, readJournal } from './journal.ts'
 import { listUnknown, putBack } from './put-back.ts'
 import {
+  confirmInstance,
+  doubtInstance,
+  type Instance,
   type InstanceState,
   listUnsafeSettings,
   raiseRestoreCounter,
@@ -28,6 +31,9 @@ interface SeenInstance extends InstanceState {
 }
 
 const fileName = 'instance.json'
+/** A worker raises the counter several times in this time. */
+const beatMsMax = 10_000
+const beatPollMs = 250
 
 const sentences = {
   older:
@@ -35,7 +41,7 @@ const sentences = {
   generation: 'the database was restored: nothing is sent before the journals of this disk are put back',
   stranger: 'this disk has journals and does not know the database: nothing is sent before they are put back',
   unknown:
-    'this disk does not know the database and nobody works on it: sending is switched off until `parley dispatch on`',
+    'this disk does not know the database and nobody works on it: sending is switched off, and no account of a real platform connects, until `parley dispatch on`',
   behind: 'the database has lost commits: nothing is sent before the journals of this disk are put back',
   run: 'the database server was started again: nothing is sent before the journals of this disk are put back',
   inherited:
@@ -52,6 +58,8 @@ interface RestoreGuardOptions {
   readonly compare: () => Promise<boolean>
   /** Switches sending off for the whole instance until an operator switches it on. */
   readonly stopSending: (app: App) => Promise<void>
+  /** Whether it drives accounts that two addresses must not use at once. */
+  readonly exclusive: boolean
 }
 
 export class RestoreGuard {
@@ -89,6 +97,8 @@ export class RestoreGuard {
     const guard = new RestoreGuard(app, options, known && why === 'older' ? known : instance)
     // guard: a disk that forgot the database puts its journals back
     const stranger = known?.id !== instance.id && (await listJournals(options.directory)).length > 0
+    if (await mayBeCopy(app, options, { known, instance })) await doubtInstance(app.db)
+    if (app.config.instance_id === instance.id) await confirmInstance(app.db)
     const debts = await guard.#debtsOfOthers()
     const debtors = [...debts.map((debt) => debt.worker_id), ...(known?.owes ? [known.owes] : [])]
     if (why === 'unknown') {
@@ -278,7 +288,7 @@ export class RestoreGuard {
 function whyAtStart(
   { config }: App,
   known: SeenInstance | undefined,
-  instance: InstanceState & { readonly fresh: boolean },
+  instance: Instance,
 ): 'older' | 'generation' | 'run' | 'unknown' | undefined {
   if (known?.id === instance.id) {
     if (BigInt(instance.restore_counter) < BigInt(known.restore_counter)) return 'older' // guard: an older copy is noticed
@@ -286,6 +296,26 @@ function whyAtStart(
     return known.server_run !== instance.server_run ? 'run' : undefined // guard: a new run is noticed at the start
   }
   return instance.fresh || config.instance_id === instance.id ? undefined : 'unknown'
+}
+
+/**
+ * Whether this disk does not know the database and no worker lives on it. A copy that was made a moment ago looks as if one
+ * did, so this waits for another worker's heartbeat where an account could be lost.
+ */
+async function mayBeCopy(
+  { config, db, sources }: App,
+  { exclusive }: RestoreGuardOptions,
+  { known, instance }: { readonly known: SeenInstance | undefined; readonly instance: Instance },
+): Promise<boolean> {
+  if (known?.id === instance.id || config.instance_id === instance.id) return false
+  if (BigInt(instance.restore_counter) === 0n) return false
+  if (!instance.fresh || !exclusive) return !instance.fresh
+  for (let waited = 0; waited < beatMsMax; waited += beatPollMs) {
+    await sources.sleep(beatPollMs)
+    const { restore_counter } = await readInstance(db)
+    if (BigInt(restore_counter) > BigInt(instance.restore_counter)) return false // guard: a copy has no other heartbeat
+  }
+  return true
 }
 
 async function readSeen(path: string): Promise<SeenInstance | undefined> {

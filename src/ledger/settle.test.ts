@@ -116,6 +116,7 @@ function kindThat(settled: (told: readonly SettledOperation[]) => void): Operati
     operationKind({
       kind: 'told',
       found_in_history: false,
+      stopped_by: 'sends',
       forgettable: false,
       payload: z.unknown(),
       answer: z.unknown(),

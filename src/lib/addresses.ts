@@ -58,3 +58,8 @@ export function isWithin(networks: readonly Network[], address: Address): boolea
     ([first, bits]) => first.kind() === address.kind() && address.match([first, bits] as never),
   )
 }
+
+/** An address that never leaves this machine. A name is none: it may be looked up. */
+export function isLoopbackAddress(text: string): boolean {
+  return text === '::1' || (isIP(text) === 4 && text.startsWith('127.'))
+}

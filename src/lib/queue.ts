@@ -17,6 +17,8 @@ interface Turn {
   readonly left: AbortSignal | undefined
 }
 
+export type FairQueue = ReturnType<typeof fairQueue>
+
 /** However many callers wait for one key, callers of other keys wait no longer for it. */
 export function fairQueue({ atOnceMax, waitingMax, waitMsMax, refuse }: Bounds) {
   const running = new Set<string>()

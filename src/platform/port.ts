@@ -21,12 +21,17 @@ export interface Platform {
    * account that writes to the second. 0: exactly the gap, so that what happens is predictable.
    */
   readonly gapJitter: number
+  /** A new account may write to only a few strangers a day, and to more from day to day. */
+  readonly coldRamp: boolean
   /**
    * A worker claims an expired lease only after this many seconds, unless its holder returned it: a real platform destroys a
    * session that two addresses use at once.
    */
   readonly takeoverSeconds: number
-  /** Opens the account's only session. Updates begin after `position`; null means from now on. */
+  /**
+   * Opens the account's only session. Updates begin after `position`; null means from now on. Of a refusal, `detail` is the
+   * account's `status_reason`.
+   */
   connect(account: AccountRef, listener: Listener): Promise<Outcome<Session>>
   /** Starts a login. Only a platform whose accounts need one has it. */
   login?(request: LoginRequest, report: (step: LoginStep) => void): Login
@@ -87,7 +92,7 @@ export interface Listener {
 
 export interface Closed {
   readonly status: 'lost' | 'needs_login' | 'restricted'
-  /** `updates_missed`: restricted until a person enables the account, because sends in between cannot be proven. */
+  /** Unless `lost`, the account's `status_reason`: what has happened, and what the operator does about it. */
   readonly reason: string
 }
 

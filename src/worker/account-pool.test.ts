@@ -10,7 +10,7 @@ import { leaseSeconds, noteWrites } from '../ledger/leases.ts'
 import { noteDrives, noteHeartbeat, noteStopped } from '../ledger/workers.ts'
 import { ApiError } from '../lib/errors.ts'
 import { newId } from '../lib/ids.ts'
-import type { AccountRef, Platform, Session } from '../platform/port.ts'
+import type { AccountRef, Listener, Platform, Session } from '../platform/port.ts'
 import { AccountPool } from './account-pool.ts'
 
 let place: Workplace
@@ -175,6 +175,7 @@ test("waits out a platform's whole flood wait before it connects again", async (
 test('an account fetches two at a time of many chats whose history callers wait for', async () => {
   const tenant = await place.service.tenant()
   const account_id = await place.account(tenant)
+  const awaited = ['901', '902', '903', '904', '905']
   let asked = 0
   const answers: (() => void)[] = []
   const answerAll = () => {
@@ -187,7 +188,7 @@ test('an account fetches two at a time of many chats whose history callers wait 
       if (outcome.kind !== 'accepted' || account.account_id !== account_id) return outcome
       const history: Session['history'] = async (page) => {
         // The first sync of its own chats runs at the same time.
-        if (Number(page.chat_id) < 901) return outcome.value.history(page)
+        if (!awaited.includes(page.chat_id)) return outcome.value.history(page)
         asked++
         await new Promise<void>((resolve) => answers.push(resolve))
         return { kind: 'accepted', value: [] }
@@ -203,11 +204,13 @@ test('an account fetches two at a time of many chats whose history callers wait 
     },
   }
   const { pool, step, stop } = await openPool({ platform })
-  await step()
-  await until('its session is there', 30_000, async () => pool.driven().has(account_id))
+  await until('its session is there', 30_000, async () => {
+    await step()
+    return pool.driven().has(account_id)
+  })
   await place.db.run(sql`
     insert into chat_sync (account_id, chat_id, workspace_id, wanted_at)
-    select ${account_id}, n, ${tenant.workspace_id}, domain_now() from generate_series(901, 905) as n`)
+    select ${account_id}, n, ${tenant.workspace_id}, domain_now() from unnest(${awaited}::bigint[]) as n`)
   const fetchHistory = () => step(1)
   await fetchHistory()
   await fetchHistory()
@@ -221,4 +224,77 @@ test('an account fetches two at a time of many chats whose history callers wait 
   const answering = setInterval(answerAll, 10)
   await stop()
   clearInterval(answering)
+})
+
+test('syncs the account again when updates go missing in a session, without a new connection', async () => {
+  const account_id = await place.account(await place.service.tenant())
+  let listener: Listener | undefined
+  let [connects, lists] = [0, 0]
+  const platform: Platform = {
+    ...place.sandbox.platform,
+    connect: async (account, given) => {
+      const outcome = await place.sandbox.platform.connect(account, given)
+      if (outcome.kind !== 'accepted' || account.account_id !== account_id) return outcome
+      listener = given
+      connects++
+      const chats: Session['chats'] = (page) => {
+        lists++
+        return outcome.value.chats(page)
+      }
+      const value = new Proxy(outcome.value, {
+        get(target, name) {
+          if (name === 'chats') return chats
+          const member = target[name as keyof Session]
+          return typeof member === 'function' ? member.bind(target) : member
+        },
+      })
+      return { kind: 'accepted', value }
+    },
+  }
+  const { step, stop } = await openPool({ platform })
+  const synced = () =>
+    until('the account is synced', 30_000, async () => {
+      await step()
+      const row = await place.db.maybe(sql`
+        select from account_sync s join account_hosts h on h.account_id = s.account_id
+        where s.account_id = ${account_id} and s.phase = 'done' and h.gap_since is null`)
+      return row !== undefined
+    })
+  await synced()
+  const before = lists
+  await listener?.updates({ updates: [{ kind: 'gap', chat_id: null }], position: '0', caught_up: true })
+  await synced()
+  expect([connects, lists > before]).toEqual([1, true])
+  await stop()
+})
+
+test('connects ten of many accounts at a time', async () => {
+  const tenant = await place.service.tenant()
+  const own = new Set<string>()
+  for (let n = 0; n < 14; n++) own.add(await place.account(tenant))
+  const waiting: (() => void)[] = []
+  let most = 0
+  const platform: Platform = {
+    ...place.sandbox.platform,
+    connect: async (account, listener) => {
+      const { promise, resolve } = Promise.withResolvers<void>()
+      waiting.push(resolve)
+      most = Math.max(most, waiting.length)
+      await promise
+      return place.sandbox.platform.connect(account, listener)
+    },
+  }
+  const { pool, step, stop } = await openPool({ platform })
+  await until('ten wait for the platform', 30_000, async () => {
+    await step()
+    return waiting.length === 10
+  })
+  await until('all are connected', 30_000, async () => {
+    await step()
+    waiting.shift()?.()
+    return [...own].every((id) => pool.driven().has(id))
+  })
+  expect(most).toBe(10)
+  for (const go of waiting) go()
+  await stop()
 })

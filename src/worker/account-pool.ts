@@ -21,6 +21,7 @@ import {
   type Writes,
 } from '../ledger/leases.ts'
 import { confirmAccounts, type Marks } from '../ledger/runs.ts'
+import { fairQueue } from '../lib/queue.ts'
 import type { Loop } from '../loop.ts'
 import type { Platform } from '../platform/port.ts'
 import { type AccountSession, openAccountSession } from './account-session.ts'
@@ -62,6 +63,13 @@ export class AccountPool {
   readonly #writes = new Map<string, Writes>()
   /** The run and the lease under which each account was last confirmed. */
   readonly #confirmed = new Map<string, string>()
+  /** Each connection starts with a key exchange or a list of updates: a process that starts must not stall on all of them. */
+  readonly #connects = fairQueue({
+    atOnceMax: 10,
+    waitingMax: 1,
+    waitMsMax: 2_147_483_647,
+    refuse: () => new Error('The account waited for weeks to connect.'),
+  })
   #renewedAt: number
 
   constructor(app: App, options: PoolOptions) {
@@ -235,6 +243,7 @@ export class AccountPool {
       lease,
       leased_at,
       platform,
+      inTurn: this.#connects,
       over: () => this.#drop(session),
       ingested: this.#ingested,
       connected: () => this.confirm(),

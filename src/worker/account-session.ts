@@ -4,7 +4,7 @@
  */
 
 import type { App } from '../app.ts'
-import { noteConnected, noteTrouble } from '../capabilities/accounts/accounts.ts'
+import { noteConnected, noteTrouble, openAccountStore } from '../capabilities/accounts/accounts.ts'
 import { giveUpWanted, type WantedHistory } from '../capabilities/history/history.ts'
 import type { Driven } from '../ledger/attempt.ts'
 import type { Echoes } from '../ledger/echoes.ts'
@@ -20,7 +20,8 @@ import {
 } from '../ledger/leases.ts'
 import { noteNotLive } from '../ledger/liveness.ts'
 import { within } from '../ledger/within.ts'
-import type { AccountStore, Closed, Outcome, Platform, Session, UpdateBatch } from '../platform/port.ts'
+import type { FairQueue } from '../lib/queue.ts'
+import type { Closed, Outcome, Platform, Session, UpdateBatch } from '../platform/port.ts'
 import { ingest } from './ingest.ts'
 import { fetchWanted, type SyncContext, syncAccount } from './sync.ts'
 
@@ -57,6 +58,8 @@ interface SessionOptions {
   /** When the statement that took the lease was sent. */
   readonly leased_at: Moment
   readonly platform: Platform
+  /** Connects when it is this account's turn: only a few accounts of a process connect at a time. */
+  readonly inTurn: FairQueue
   /** Called when the account cannot be driven, or not by this worker: the pool can release the lease. */
   readonly over: () => void
   readonly ingested: (updates: number) => void
@@ -67,13 +70,6 @@ interface SessionOptions {
   readonly behind: () => void
   /** What this process has seen committed for the account, in this session and before. */
   readonly writes: Writes
-}
-
-/** No platform that needs a login is listed yet. */
-const noStore: AccountStore = {
-  readSession: () => Promise.resolve(null),
-  listPeers: () => Promise.resolve([]),
-  writePeers: () => Promise.resolve(),
 }
 
 export function openAccountSession(app: App, options: SessionOptions): AccountSession {
@@ -97,6 +93,8 @@ class DrivenSession implements AccountSession {
   readonly #held: Held
   #leasedAt: Moment
   #caughtUp = Promise.withResolvers<void>()
+  /** Wakes the sync, which is over or will look again. */
+  #gapped = () => {}
 
   constructor(app: App, options: SessionOptions) {
     this.#app = app
@@ -145,6 +143,7 @@ class DrivenSession implements AccountSession {
     let failures = 0
     while (!this.#stopping.signal.aborted) {
       const end = await this.#attempt(failures).catch((err): SessionEnd => {
+        if (this.#stopping.signal.aborted) return { kind: 'over' }
         this.#app.log.error({ err, account_id: this.lease.account_id, failures }, 'a session failed')
         return { kind: 'failed' }
       })
@@ -169,7 +168,7 @@ class DrivenSession implements AccountSession {
     }
     if (outcome.kind === 'refused') {
       const status = outcome.reason === 'restricted' ? 'restricted' : 'needs_login'
-      return this.#giveUp(status, outcome.reason)
+      return this.#giveUp(status, outcome.detail ?? outcome.reason)
     }
     const { account_id } = this.lease
     this.#app.log.warn({ account_id, outcome: outcome.kind, failures }, 'connecting failed')
@@ -182,9 +181,19 @@ class DrivenSession implements AccountSession {
   }
 
   async #connect(close: (reason: Closed) => void): Promise<Outcome<Session>> {
+    const turn = {
+      key: this.lease.account_id,
+      timer: this.#app.sources.timer,
+      left: this.#stopping.signal,
+    }
+    return this.#options.inTurn(turn, () => this.#connectNow(close))
+  }
+
+  async #connectNow(close: (reason: Closed) => void): Promise<Outcome<Session>> {
     const { account_id, name } = this.lease
+    const store = openAccountStore(this.#app, this.#held)
     const connecting = this.#options.platform.connect(
-      { account_id, name, position: this.#position, held: () => this.#holdsStill(), store: noStore },
+      { account_id, name, position: this.#position, held: () => this.#holdsStill(), store },
       { updates: (batch) => this.#take(batch), closed: close },
     )
     const outcome = await within(this.#app.sources, connectMsMax, connecting, this.#stopping.signal)
@@ -210,7 +219,8 @@ class DrivenSession implements AccountSession {
       this.state = 'connected'
       this.#syncing = syncing
       // The account is live already, so a caller that reads READY can use it.
-      await noteConnected(this.#app, this.lease, session.self)
+      const { coldRamp } = this.#options.platform
+      await noteConnected(this.#app, { account_id: this.lease.account_id, coldRamp }, session.self)
       await this.#options.connected()
       this.#app.wake.signal(enqueued)
       synced = this.#sync(syncing)
@@ -236,11 +246,14 @@ class DrivenSession implements AccountSession {
     })
   }
 
-  /** Syncs the past beside the live updates; retries after errors while the session lasts. */
+  /** Syncs the past beside the live updates, and again after a gap; retries after errors while the session lasts. */
   async #sync(syncing: SyncContext): Promise<void> {
     while (!syncing.signal.aborted) {
       try {
-        return await syncAccount(this.#app, syncing)
+        const gap = Promise.withResolvers<void>()
+        this.#gapped = gap.resolve
+        await syncAccount(this.#app, syncing)
+        await Promise.race([gap.promise, aborted(syncing.signal)])
       } catch (err) {
         this.#app.log.error(
           { err, account_id: this.lease.account_id },
@@ -299,6 +312,7 @@ class DrivenSession implements AccountSession {
           this.#position = batch.position
           this.#options.ingested(batch.updates.length)
           if (batch.caught_up) this.#caughtUp.resolve()
+          if (batch.updates.some(({ kind }) => kind === 'gap')) this.#gapped() // guard: a gap is synced in the same session
           return true
         }
         if (await holdsLease(this.#app.db, this.#options.worker_id, this.lease)) this.#options.behind()
@@ -329,13 +343,20 @@ class DrivenSession implements AccountSession {
       { account_id: this.lease.account_id, status, reason },
       'an account cannot be connected',
     )
-    await noteTrouble(this.#app, this.lease.account_id, { status, reason })
+    await noteTrouble(this.#app, this.lease.account_id, { status, reason, held: this.#held })
     return { kind: 'over' }
   }
 
   #rest(ms: number): Promise<void> {
     return within(this.#app.sources, ms, new Promise<void>(() => {}), this.#stopping.signal).then(() => {})
   }
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve()
+    else signal.addEventListener('abort', () => resolve(), { once: true })
+  })
 }
 
 /** How an attempt ended: for good, with a lost session, through a fault of ours, or without a session. */

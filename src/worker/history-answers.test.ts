@@ -66,7 +66,7 @@ test('records a flood wait, answers that nothing was fetched, and skips the next
   expect(told).toEqual([untold, untold])
   expect(calls).toBe(1)
   const { waits } = await rows.app.db.one<{ waits: boolean }>(
-    sql`select flood_until > domain_now() as waits from account_hosts where account_id = ${held.account_id}`,
+    sql`select reading_flood_until > domain_now() as waits from account_hosts where account_id = ${held.account_id}`,
   )
   expect(waits).toBe(true)
 })

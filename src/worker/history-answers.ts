@@ -40,7 +40,7 @@ export async function answerQuestions(
 async function answerAll(app: App, account: Driven, questions: readonly HistoryQuestion[]): Promise<void> {
   for (const question of questions) {
     if (!(await isAsked(app.db, question.id))) continue
-    const flooded = (await findFloodWait(app.db, question.account_id)) !== undefined
+    const flooded = (await findFloodWait(app.db, question.account_id, 'reading')) !== undefined
     await noteAnswer(app.db, question.id, flooded ? null : await readShown(app, account, question))
   }
 }
@@ -56,7 +56,7 @@ async function readShown(
   for (let pages = 0; pages < pagesMax; pages++) {
     const page = session.history({ chat_id, before, limit: pageMessages })
     const outcome = await within(app.sources, callMsMax, page)
-    if (outcome?.kind === 'flood_wait') await noteFlood(app.db, held.account_id, outcome.retry_after_seconds)
+    if (outcome?.kind === 'flood_wait') await noteFlood(app.db, held.account_id, outcome)
     if (outcome?.kind !== 'accepted') return null
     // After the last page, too: the next chat follows at once.
     if (paceMs > 0) await within(app.sources, paceMs, new Promise<void>(() => {}))

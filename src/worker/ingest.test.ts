@@ -485,3 +485,60 @@ describe('an account session whose lease is gone', () => {
     expect(row).toEqual({ position: null })
   })
 })
+
+describe('a platform that reports no unread count with a message', () => {
+  const silent = (id: Chat['id']): Chat => ({ ...chat(id, 'Ann', 0), unread_count: null })
+  const message = (n: number, id: Chat['id'] = '11'): Update => ({
+    kind: 'message',
+    chat: silent(id),
+    message: original(id, n),
+    live: true,
+  })
+  const counted = (chat_id: Chat['id'], unread_count: number): Update => ({
+    kind: 'unread',
+    chat_id,
+    unread_count,
+  })
+
+  async function unreadAfter(held: Held, ...batches: readonly (readonly Update[])[]): Promise<number> {
+    for (const [at, updates] of batches.entries()) {
+      await ingest(service.app, held, { updates, position: String(at), caught_up: true }, platform)
+    }
+    const { unread_count } = await service.app.db.one<{ unread_count: number }>(sql`
+      select unread_count from chats where account_id = ${held.account_id} and chat_id = 11`)
+    return unread_count
+  }
+
+  test('every new incoming message adds one, an own one or a repeated one none', async () => {
+    const held = await newHeld()
+    expect(await unreadAfter(held, [message(1)], [message(2), message(3)])).toBe(3)
+    expect(await unreadAfter(held, [message(4), message(2)])).toBe(3)
+  })
+
+  test('a count includes the messages before it, in its batch or earlier, and later ones add to it', async () => {
+    const held = await newHeld()
+    expect(await unreadAfter(held, [message(1), message(2), counted('11', 7), message(3)])).toBe(8)
+    expect(await unreadAfter(held, [counted('11', 0)], [message(5)])).toBe(1)
+    expect(await unreadAfter(held, [message(6), counted('11', 0)])).toBe(0)
+  })
+
+  test('the participants it does not list stay as they were', async () => {
+    const held = await newHeld()
+    const named: Update = {
+      kind: 'message',
+      chat: chat('11', 'Ann', 2),
+      message: original('11', 1),
+      live: true,
+    }
+    const unnamed: Update = {
+      kind: 'message',
+      chat: { ...silent('11'), participants: null },
+      message: original('11', 2),
+      live: true,
+    }
+    expect(await unreadAfter(held, [named], [unnamed])).toBe(3)
+    const { participants } = await service.app.db.one<{ participants: { name: string }[] }>(sql`
+      select participants from chats where account_id = ${held.account_id} and chat_id = 11`)
+    expect(participants).toMatchObject([{ name: 'Ann' }])
+  })
+})

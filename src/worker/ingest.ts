@@ -3,6 +3,7 @@
 import type { App } from '../app.ts'
 import { noteReads } from '../capabilities/campaigns/running/running.ts'
 import {
+  addUnread,
   type ChatState,
   refreshLastMessages,
   storeChats,
@@ -10,6 +11,7 @@ import {
   storeUnreadCounts,
 } from '../capabilities/chats/chats.ts'
 import { storeContacts } from '../capabilities/contacts/contacts.ts'
+import { noteGap } from '../capabilities/history/history.ts'
 import {
   type Counting,
   type Deleted,
@@ -67,6 +69,8 @@ interface SortedBatch {
   readonly edits: Map<string, Seen>
   /** The latest count of each chat, whether it came with a message or alone. */
   readonly unread: Map<Chat['id'], number>
+  /** Messages that came without a count, after the latest count of their chat. */
+  readonly uncounted: Map<string, Seen>
   readonly of: { [K in Update['kind']]: Extract<Update, { kind: K }>[] }
 }
 
@@ -87,13 +91,14 @@ function sortOut(updates: readonly Update[], isDeleted: Deleted): SortedBatch {
     messages: new Map(),
     edits: new Map(),
     unread: new Map(),
+    uncounted: new Map(),
     of,
   }
   for (const update of updates) {
     of[update.kind].push(update as never)
     if (update.kind === 'message') noteMessage(sorted, update, isDeleted)
     else if (update.kind === 'edited' && !isDeleted(update)) noteEdit(sorted, update.chat_id, update.message)
-    else if (update.kind === 'unread') sorted.unread.set(update.chat_id, update.unread_count)
+    else if (update.kind === 'unread') noteUnread(sorted, update.chat_id, update.unread_count)
     else if (update.kind === 'person') notePerson(sorted, update.person)
   }
   return sorted
@@ -106,17 +111,26 @@ function noteMessage(
 ): void {
   const last = sorted.chats.get(chat.id)?.last ?? null
   sorted.chats.set(chat.id, { chat, last })
-  if (chat.unread_count !== null) sorted.unread.set(chat.id, chat.unread_count)
+  if (chat.unread_count !== null) noteUnread(sorted, chat.id, chat.unread_count)
   for (const person of chat.participants ?? []) notePerson(sorted, person)
   if (isDeleted({ chat_id: chat.id, message })) return
   const place = `${chat.id}:${message.id}`
   const seen = sorted.messages.get(place)
   const version = latestVersion(seen?.message, message)
   const announce = (live && !message.is_sender) || (seen?.announce ?? false)
-  sorted.messages.set(place, { chat_id: chat.id, message: version, announce })
+  const own = { chat_id: chat.id, message: version, announce }
+  sorted.messages.set(place, own)
+  if (chat.unread_count === null && live && !message.is_sender) sorted.uncounted.set(place, own)
   sorted.chats.set(chat.id, { chat, last: newest(last, version) })
   // It may carry an edit that was missed.
   if (message.edited_at !== null) noteEdit(sorted, chat.id, message)
+}
+
+/** The platform's count includes every message before it. */
+function noteUnread(sorted: SortedBatch, chat_id: Chat['id'], count: number): void {
+  sorted.unread.set(chat_id, count)
+  // guard: a count includes the messages before it
+  for (const [place, seen] of sorted.uncounted) if (seen.chat_id === chat_id) sorted.uncounted.delete(place)
 }
 
 /** Keeps a known phone number when a later update leaves it out. */
@@ -147,6 +161,15 @@ function latestVersion(known: Message | undefined, message: Message): Message {
 /** Proofs that the platform accepted our submissions. */
 function proofsOf({ of }: SortedBatch): Proof[] {
   return [...of.sent, ...proofsIn(of.message.map(({ message }) => message))]
+}
+
+/** How many of them are new in each chat: a message that history brought first is counted already. */
+function countNew(uncounted: SortedBatch['uncounted'], stored: readonly Seen[]): Map<Chat['id'], number> {
+  const added = new Map<Chat['id'], number>()
+  for (const { chat_id, message } of stored) {
+    if (uncounted.has(`${chat_id}:${message.id}`)) added.set(chat_id, (added.get(chat_id) ?? 0) + 1)
+  }
+  return added
 }
 
 /**
@@ -180,6 +203,8 @@ async function store(app: App, tx: Tx, held: Held, sorted: SortedBatch & Countin
       of.sent.flatMap(({ chat_id, ...sent }) => (chat_id === null ? [] : [{ ...sent, chat_id }])),
     ),
   ])
+  await addUnread(tx, held, countNew(sorted.uncounted, stored))
+  await noteGap(tx, held, of.gap)
   const changed = new Set([...edited, ...deleted].map(({ chat_id }) => chat_id))
   await refreshLastMessages(tx, held, [...changed])
   const [replied] = await Promise.all([

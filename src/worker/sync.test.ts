@@ -43,7 +43,7 @@ test('does not request a page that was answered after it was listed', async () =
   let calls = 0
   const history = async () => {
     calls++
-    return { kind: 'flood_wait', retry_after_seconds: 60 }
+    return { kind: 'flood_wait', retry_after_seconds: 60, stops: 'reading' }
   }
   const session = { history } as unknown as Session
   const platform = { paceMs: 0, ownCountUpTo: '-1000000000000' } as Platform

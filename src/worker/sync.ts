@@ -12,20 +12,23 @@ import {
   nextUnsynced,
   noteChatSynced,
   noteChats,
+  noteGapFetched,
   noteHistory,
-  notePhase,
+  noteHistoryPhase,
+  noteSynced,
   readSync,
   type WantedHistory,
 } from '../capabilities/history/history.ts'
-import { findDeleted, storeMessages } from '../capabilities/messages/messages.ts'
-import { emit, emitted } from '../events/emit.ts'
+import { findDeleted, storeEdits, storeMessages } from '../capabilities/messages/messages.ts'
+import type { Tx } from '../db/sql.ts'
+import { emit, emitted, type NewEvent } from '../events/emit.ts'
 import { noteFlood } from '../ledger/floods.ts'
 import { type Held, requireLease } from '../ledger/leases.ts'
 import { noteProofs, proofsIn } from '../ledger/proofs.ts'
 import { within } from '../ledger/within.ts'
 import type { ChatNumber } from '../lib/shapes.ts'
 import { toWellFormed } from '../lib/text.ts'
-import type { Chat, Message, Outcome, Platform, Session } from '../platform/port.ts'
+import type { Chat, ListedChat, Message, Outcome, Platform, Session } from '../platform/port.ts'
 import { hear } from './hearing.ts'
 
 const chatsPage = 100
@@ -33,6 +36,8 @@ const contactsPage = 500
 /** Per chat. Older ones are fetched on request, so an account with longer chats seldom has its whole history. */
 const recentMessages = 50
 const olderMessages = 100
+/** After this many pages a gap stays open, and the store begins behind it. */
+const gapPagesMax = 20
 const retryMs = 5_000
 const callMsMax = 20_000
 
@@ -51,28 +56,35 @@ export async function syncAccount(app: App, syncing: SyncContext): Promise<void>
     if (phase === 'done') return
     if (phase === 'chats') await syncChats(app, syncing, cursor)
     else if (phase === 'contacts') await syncContacts(app, syncing)
-    else if (!(await syncNextChat(app, syncing))) await notePhase(app.db, held, 'done')
+    else if (!(await syncNextChat(app, syncing))) await noteSynced(app.db, held)
   }
 }
 
+/** Stores one page of the chat list, each chat with its last message: once all are listed, the inbox is complete. */
 async function syncChats(app: App, syncing: SyncContext, after: string | null): Promise<void> {
   const { held, session } = syncing
   const page = await ask(app, syncing, () => session.chats({ after, limit: chatsPage }))
   if (!page) return
-  await app.db.transaction(async (tx) => {
-    await requireLease(tx, held)
+  const { chats } = page
+  await inOneStep(app, held, async (tx) => {
+    const events = await storePast(app, tx, syncing, chats.flatMap(lastOf))
     await storeChats(
       tx,
       held,
-      page.chats.map(({ chat }) => ({ chat, last: null })),
+      chats.map(({ chat }) => ({ chat, last: null })),
     )
     await storeContacts(
       tx,
       held,
-      page.chats.flatMap(({ chat }) => peopleOf(chat)),
+      chats.flatMap(({ chat }) => peopleOf(chat)),
     )
-    await noteChats(tx, held, { chat_ids: page.chats.map(({ chat }) => chat.id), next: page.next })
+    await noteChats(tx, held, page)
+    return events
   })
+}
+
+function lastOf({ chat, last }: ListedChat): Past[] {
+  return last ? [{ chat_id: chat.id, message: last }] : []
 }
 
 /** Of private chats: each person once. */
@@ -94,18 +106,51 @@ async function syncContacts(app: App, syncing: SyncContext): Promise<void> {
       )
     })
   }
-  await notePhase(app.db, held, 'history')
+  await noteHistoryPhase(app.db, held)
 }
 
 /** False: no chat is left. */
 async function syncNextChat(app: App, syncing: SyncContext): Promise<boolean> {
   const { held, session } = syncing
-  const chat_id = await nextUnsynced(app.db, held)
-  if (chat_id === undefined) return false
+  const next = await nextUnsynced(app.db, held)
+  if (!next) return false
+  const { chat_id, gap_after } = next
+  if (gap_after !== null) {
+    await closeGap(app, syncing, { chat_id, gap_after })
+    return true
+  }
   const page = { chat_id, before: null, limit: recentMessages }
   const messages = await ask(app, syncing, () => session.history(page))
   if (messages) await storeHistory(app, syncing, { chat_id, messages, limit: recentMessages, counts: true })
   return true
+}
+
+/**
+ * Fetches what was missed, back to the newest message that was stored before. Nothing counts as fetched before all of it is
+ * stored: after a crash the chat is fetched again.
+ */
+async function closeGap(
+  app: App,
+  syncing: SyncContext,
+  { chat_id, gap_after }: { readonly chat_id: ChatNumber; readonly gap_after: string },
+): Promise<void> {
+  const { held, session } = syncing
+  const missed: Message[] = []
+  for (let closed = false, pages = 0; !closed && pages < gapPagesMax; pages++) {
+    const oldest = missed.at(-1)
+    const before = oldest ? { message_id: oldest.id } : null
+    const page = await ask(app, syncing, () => session.history({ chat_id, before, limit: olderMessages }))
+    if (!page) return
+    missed.push(...page)
+    closed = page.length < olderMessages || page.some(({ id }) => BigInt(id) <= BigInt(gap_after)) // guard: a gap is fetched whole
+    if (!closed && pages < gapPagesMax - 1) continue
+    await inOneStep(app, held, async (tx) => {
+      const events = await storePast(app, tx, syncing, pastOf(chat_id, missed))
+      await noteGapFetched(tx, held, { chat_id, oldest_id: missed.at(-1)?.id ?? null, closed })
+      await noteChatSynced(tx, held)
+      return events
+    })
+  }
 }
 
 /** Fetches one older page that a caller waits for. */
@@ -126,7 +171,7 @@ export async function fetchWanted(app: App, syncing: SyncContext, wanted: Wanted
     })
   } else {
     app.log.warn({ account_id: held.account_id, outcome: outcome.kind }, 'older history could not be fetched')
-    if (outcome.kind === 'flood_wait') await noteFlood(app.db, held.account_id, outcome.retry_after_seconds)
+    if (outcome.kind === 'flood_wait') await noteFlood(app.db, held.account_id, outcome)
     await giveUpWanted(app.db, wanted)
   }
 }
@@ -139,33 +184,64 @@ interface HistoryPage {
   readonly counts: boolean
 }
 
-/** Stores the past and passes it to `hear`, but does not announce it. A short page is the beginning of the chat. */
+/** A short page is the beginning of the chat. */
 async function storeHistory(
   app: App,
-  { held, platform }: SyncContext,
+  syncing: SyncContext,
   { chat_id, messages, limit, counts }: HistoryPage,
 ): Promise<void> {
-  const replied = await app.db.transaction(async (tx) => {
-    await requireLease(tx, held)
-    // The ledger before the messages: every transaction locks them in this order.
-    await noteProofs(tx, held.account_id, proofsIn(messages)) // guard: the past proves as well
-    const ids = messages.map(({ id }) => id)
-    const isDeleted = await findDeleted(tx, held, { ids, ownCountUpTo: platform.ownCountUpTo })
-    const seen = messages.map((message) => ({ chat_id, message, announce: false }))
-    const stored = await storeMessages(
-      tx,
-      held,
-      seen.filter((each) => !isDeleted(each)),
-    )
-    await refreshLastMessages(tx, held, [chat_id])
-    const events = await hear(app, tx, held, stored) // guard: history is heard
-    emit(tx, held.workspace_id, events)
-    const oldest_id = messages.at(-1)?.id ?? null
+  const { held } = syncing
+  const past = pastOf(chat_id, messages)
+  const oldest_id = messages.at(-1)?.id ?? null
+  await inOneStep(app, held, async (tx) => {
+    const events = await storePast(app, tx, syncing, past)
     await noteHistory(tx, held, { chat_id, oldest_id, complete: messages.length < limit })
     if (counts) await noteChatSynced(tx, held)
     return events
   })
+}
+
+/** Stores a part of the past with how far it reaches, under the lease. */
+async function inOneStep(app: App, held: Held, store: (tx: Tx) => Promise<NewEvent[]>): Promise<void> {
+  const replied = await app.db.transaction(async (tx) => {
+    await requireLease(tx, held)
+    const events = await store(tx)
+    emit(tx, held.workspace_id, events)
+    return events
+  })
   if (replied.length > 0) app.wake.signal(emitted)
+}
+
+interface Past {
+  readonly chat_id: ChatNumber
+  readonly message: Message
+}
+
+function pastOf(chat_id: ChatNumber, messages: readonly Message[]): Past[] {
+  return messages.map((message) => ({ chat_id, message }))
+}
+
+/** Stores messages of the past and passes them to `hear`, but does not announce them. Returns the events of replies. */
+async function storePast(
+  app: App,
+  tx: Tx,
+  { held, platform }: SyncContext,
+  past: readonly Past[],
+): Promise<NewEvent[]> {
+  // The ledger before the messages: every transaction locks them in this order.
+  await noteProofs(tx, held.account_id, proofsIn(past.map(({ message }) => message))) // guard: the past proves as well
+  const ids = past.map(({ message }) => message.id)
+  const isDeleted = await findDeleted(tx, held, { ids, ownCountUpTo: platform.ownCountUpTo })
+  const seen = past.map((one) => ({ ...one, announce: false })).filter((each) => !isDeleted(each))
+  const stored = await storeMessages(tx, held, seen)
+  // Stored messages may have been edited while their updates went missing.
+  const edited = await storeEdits(
+    tx,
+    held,
+    seen.filter(({ message }) => message.edited_at !== null),
+  )
+  await refreshLastMessages(tx, held, [...new Set(past.map(({ chat_id }) => chat_id))])
+  return hear(app, tx, held, [...stored, ...edited]) // guard: history is heard
 }
 
 /** The platform's answer; undefined if it gave none, after a pause as long as the platform asked for. */
@@ -188,7 +264,7 @@ async function ask<T>(
     { account_id: held.account_id, outcome: outcome.kind },
     'the sync of older history was held up',
   )
-  if (outcome.kind === 'flood_wait') await noteFlood(app.db, held.account_id, outcome.retry_after_seconds)
+  if (outcome.kind === 'flood_wait') await noteFlood(app.db, held.account_id, outcome)
   await pause(app, outcome.kind === 'flood_wait' ? outcome.retry_after_seconds * 1000 : retryMs, signal)
   return undefined
 }

@@ -109,6 +109,7 @@ async function act(app: App, { id, directory, platforms, open }: ActingOptions) 
     replay,
     compare: () => compareMarks(app, pool),
     stopSending,
+    exclusive: [...platforms.values()].some(({ takeoverSeconds }) => takeoverSeconds > 0),
   })
   const journal = await open(directory, id, app.sources)
   showJournal(app, journal)

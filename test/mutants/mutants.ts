@@ -47,6 +47,16 @@ const playing = {
   still: 'a play returns a page of the timetable, the load of every day and the end',
 }
 
+const platformStore = {
+  file: 'src/capabilities/accounts/platform-store.test.ts',
+  still: 'the session of an account is null before a login, and then what the login stored',
+}
+
+const loggingIn = {
+  file: 'src/capabilities/accounts/login.test.ts',
+  still: 'a login stores the key, its user and CONNECTING, and names no secret in the audit log',
+}
+
 const dataCentre = (name: string) => ({ file: `src/platform/sandbox/mtproto/${name}.test.ts` })
 
 type MutantTests = Pick<Mutant, 'file' | 'still'>
@@ -78,6 +88,7 @@ const restoring = {
   file: ledger('restore-guard'),
   still: 'at the start operations cross when the database is the one this disk knows',
 }
+const planning = { file: 'src/capabilities/campaigns/planning/plan.test.ts' }
 const messages = { file: running('crossing') }
 const journalling = {
   file: ledger('journal'),
@@ -744,7 +755,7 @@ export const mutants: readonly Mutant[] = [
     { file: ledger('floods'), still: 'of 5 s and then 600 s the longer one applies' },
     'guard: the longer flood wait holds',
     'of 600 s and then 5 s the longer one applies',
-    `set flood_until = domain_now() + make_interval(secs => ${value('seconds')})`,
+    `set ${value('end')} = domain_now() + make_interval(secs => ${value('retry_after_seconds')})`,
   ),
 
   // Putting back.
@@ -1733,6 +1744,63 @@ export const mutants: readonly Mutant[] = [
     'guard: bounded frame',
     'a connection that gets a frame of more than 4 MiB ends before the frame is read',
   ),
+  mutant(
+    platformStore,
+    'guard: peers are written under the lease',
+    'the peers of an account are not written by a worker that has lost the lease, whichever worker holds it now',
+  ),
+  mutant(
+    platformStore,
+    'guard: a session is bound to its account',
+    'the session of an account is bound to its row: copied to another account it does not open',
+    "return account_id && 'platform_sessions'",
+  ),
+  mutant(
+    platformStore,
+    'guard: an ended session says nothing of a new login',
+    'trouble of an ended session counts only while its lease is held',
+  ),
+  mutant(
+    platformStore,
+    'guard: connecting does not undo trouble',
+    'trouble is not undone by a session of a NEEDS_LOGIN account that connects late',
+  ),
+  mutant(
+    loggingIn,
+    'guard: one login of an account at a time',
+    'a login of one account runs once at a time, and of another beside it',
+  ),
+  mutant(
+    loggingIn,
+    'guard: log out first',
+    'a login of an account that is logged in is refused, also once it is READY',
+  ),
+  mutant(
+    loggingIn,
+    'guard: a refused login leaves no key behind',
+    'a user of the platform is one account of the instance until logged out; the refusal names no workspace',
+    "const outcome = { kind: 'accepted' }",
+  ),
+  mutant(
+    loggingIn,
+    'guard: an account keeps its user',
+    'a user of the platform stays the one that an account is for',
+  ),
+  mutant(
+    loggingIn,
+    'guard: one user is one account',
+    'a user of the platform is one account of the instance until logged out; the refusal names no workspace',
+  ),
+  mutant(loggingIn, 'guard: the worker has let go', 'a logout waits until the worker has let go', 'return'),
+  mutant(
+    {
+      file: 'src/cli/prompt.test.ts',
+      still: 'piped lines answer in turn, and the end of the input is an error',
+    },
+    'guard: a password is not shown',
+    'at a terminal a code is shown as it is typed, and a password is not',
+    'output.write(chunk)',
+  ),
   mutant(telegram('transport'), 'guard: one connection', 'the transport of a session dials once'),
   mutant(
     telegram('transport'),
@@ -1929,5 +1997,97 @@ export const mutants: readonly Mutant[] = [
     'guard: few history calls of an account',
     'an account fetches two at a time of many chats whose history callers wait for',
     'false',
+  ),
+
+  // Waits apart, first messages that the platform stopped, and updates that went missing.
+  mutant(
+    attempting,
+    'guard: a wait on reading is no strike',
+    'a flood wait for reading counts as 0 strikes',
+    'return true',
+  ),
+  mutant(
+    planning,
+    'guard: only who must be looked up waits for lookups',
+    'the plan a flood wait for look-ups, in a known chat',
+    'const lookups = lookup_flood_until',
+  ),
+  mutant(planning, 'guard: stopped first messages', 'the plan first messages stopped by the platform'),
+  mutant(
+    { file: running('dispatch-contacts') },
+    'guard: known chats pass those to be looked up',
+    'contacts wait out a flood wait for look-ups, while those with known chats get their messages',
+    'and false',
+  ),
+  mutant(
+    { file: running('dispatch') },
+    'guard: no first message while they are stopped',
+    'a platform that stops first messages gets none until the account is enabled again; answers and follow-ups go on',
+  ),
+  mutant(
+    { file: running('dispatch') },
+    'guard: enabling allows first messages again',
+    'a platform that stops first messages gets none until the account is enabled again; answers and follow-ups go on',
+    'else if (false) {',
+  ),
+  mutant(
+    { file: running('replies') },
+    'guard: campaigns wait for a gap',
+    'a message whose update was lost no follow-up is sent before it is fetched, and the page says that the account is not ready',
+  ),
+  mutant(
+    { file: running('replies') },
+    'guard: a chat with news after a gap is fetched',
+    'a message whose update was lost an opt-out among more messages than a page has suppresses the person',
+  ),
+  mutant(
+    { file: running('replies') },
+    'guard: a gap is fetched whole',
+    'a message whose update was lost an opt-out among more messages than a page has suppresses the person',
+    'closed = true',
+  ),
+  mutant(
+    { file: 'src/capabilities/history/history.test.ts' },
+    'guard: a gap that came meanwhile is fetched too',
+    'a gap in one chat that comes while the sync ends is fetched too',
+  ),
+  mutant(
+    { file: 'src/capabilities/history/history.test.ts' },
+    'guard: the first of two gaps counts',
+    'a gap begins at the message that was stored before the first of two',
+    'set gap_after = excluded.gap_after',
+  ),
+  mutant(
+    { file: worker('account-pool') },
+    'guard: a gap is synced in the same session',
+    'syncs the account again when updates go missing in a session, without a new connection',
+  ),
+  mutant(
+    { file: worker('ingest') },
+    'guard: participants that are not listed stay',
+    'a platform that reports no unread count with a message the participants it does not list stay as they were',
+    'const participants = sql`participants = excluded.participants,`',
+  ),
+  mutant(
+    { file: worker('ingest') },
+    'guard: an unread count that is not reported stays',
+    'a platform that reports no unread count with a message every new incoming message adds one, an own one or a repeated one none',
+    'const unread = sql`unread_count = excluded.unread_count,`',
+  ),
+  mutant(
+    { file: worker('ingest') },
+    'guard: a count includes the messages before it',
+    'a platform that reports no unread count with a message a count includes the messages before it, in its batch or earlier, and later ones add to it',
+  ),
+  mutant(
+    restoring,
+    'guard: no connection for a clone',
+    'at the start with accounts that two addresses must not use at once does not connect them in a fresh copy without another living worker, until sending is switched on',
+    'or true)',
+  ),
+  mutant(
+    restoring,
+    'guard: a copy has no other heartbeat',
+    'at the start with accounts that two addresses must not use at once connects them when other workers are alive',
   ),
 ]

@@ -7,9 +7,11 @@ import { addPublicKey } from '@mtcute/core/utils.js'
 import Long from 'long'
 import { onTestFinished } from 'vitest'
 import { Crypto } from '../../src/platform/mtcute-crypto.ts'
+import type { Platform } from '../../src/platform/port.ts'
 import { type DataCentre, openDataCentre } from '../../src/platform/sandbox/mtproto/data-centre.ts'
 import { writeMessage } from '../../src/platform/sandbox/person-acts.ts'
 import { openWorld, type World } from '../../src/platform/sandbox/world.ts'
+import { telegramPlatform } from '../../src/platform/telegram/adapter.ts'
 
 export const apiKey = { apiId: 1, apiHash: 'x' }
 
@@ -63,6 +65,12 @@ export async function setScene(options: StageOptions = {}) {
   const { person_id } = world.addPerson({ name: 'Mara Lind', username: 'mara_lind', phone: '+4420' })
   const write = (text: string) => writeMessage(world, { account_id, person_id, text })
   return { stage, world, account_id, person_id, write, client: stage.client(account_id) }
+}
+
+/** Our own adapter, at a data centre on this machine. */
+export function telegramAt(port: number): Platform {
+  const test_dc = { id: 2, ipAddress: '127.0.0.1', port, ipv6: false, mediaOnly: false, testMode: false }
+  return telegramPlatform({ api_id: 1, api_hash: '0'.repeat(32), test_dc }, { paceMs: 0 })
 }
 
 export function trust(public_pem: string): void {

@@ -21,6 +21,7 @@ export async function wantWave(
 export const wave = operationKind<z.infer<typeof payload>, string, Sent>({
   kind: 'toy_wave',
   found_in_history: true,
+  stopped_by: 'sends',
   forgettable: true,
   payload,
   answer: z.object({ message_id: z.string(), at: z.string() }),

@@ -2,8 +2,8 @@
 
 import type { App } from '../../app.ts'
 import { type Db, sql } from '../../db/sql.ts'
-import { type AccountUsage, listAccountUsage } from '../../ledger/account-usage.ts'
-import { accountsChanged, revokeLease } from '../../ledger/leases.ts'
+import { type AccountUsage, allowCold, listAccountUsage } from '../../ledger/account-usage.ts'
+import { accountsChanged, type Held, LeaseLost, requireLease, revokeLease } from '../../ledger/leases.ts'
 import { isLive } from '../../ledger/liveness.ts'
 import { confirmDisabled } from '../../ledger/runs.ts'
 import { hasWorker } from '../../ledger/workers.ts'
@@ -12,18 +12,16 @@ import { notFound, requireName } from '../../lib/names.ts'
 import type { Person } from '../../platform/port.ts'
 import { type Actor, record } from '../audit/audit.ts'
 import { requireWorkspace } from '../workspaces/workspaces.ts'
+import { type AccountRow, fields, noWorker, requireAccount, type Status } from './account-row.ts'
 
-export const statuses = ['CONNECTING', 'READY', 'NEEDS_LOGIN', 'RESTRICTED', 'DISABLED'] as const
-export type Status = (typeof statuses)[number]
+export { noWorker, type Status, statuses } from './account-row.ts'
+export { type LoginDialogue, logIn } from './login.ts'
+export { logOut } from './logout.ts'
+export { openAccountStore } from './platform-store.ts'
 
-interface AccountRow {
-  readonly id: string
-  readonly workspace_id: string
-  readonly platform: string
-  readonly name: string
-  readonly status: Status
-  readonly status_reason: string | null
-  readonly created_at: Date
+/** The name of the account's platform. */
+export async function requirePlatform(db: Db, id: string): Promise<string> {
+  return (await requireAccount(db, id)).platform
 }
 
 interface NewAccount {
@@ -33,8 +31,6 @@ interface NewAccount {
   /** Set by the demo, whose account is the one in the examples. */
   readonly id?: string
 }
-
-const fields = sql`id, workspace_id, platform, name, status, status_reason, created_at`
 
 export async function createAccount(app: App, actor: Actor, wanted: NewAccount): Promise<AccountRow> {
   const { workspace_id, platform, name, id = newAccountId() } = wanted
@@ -56,9 +52,6 @@ export async function createAccount(app: App, actor: Actor, wanted: NewAccount):
   app.wake.signal(accountsChanged)
   return account
 }
-
-/** The `status_reason` of an account while no running worker can drive it. */
-export const noWorker = 'No worker that could drive it is running.'
 
 interface Undriven {
   readonly platform: string
@@ -124,7 +117,11 @@ function listStates(db: Db, workspace_id: string): Promise<AccountState[]> {
       a.status = 'READY' and ${isLive}
         as live,
       case when s.phase is null then 'not begun'
-        when s.phase = 'history' then 'history ' || s.chats_synced || '/' || s.chats_total
+        when s.phase = 'chats' and s.chats_expected is not null
+          then 'chats ' || s.chats_total || '/' || greatest(s.chats_total, s.chats_expected)
+        when s.phase = 'history'
+          then 'history ' || least(s.chats_synced, coalesce(s.history_total, s.chats_total)) || '/'
+            || coalesce(s.history_total, s.chats_total)
         else s.phase end as sync
     from accounts a left join account_hosts h on h.account_id = a.id
       left join account_sync s on s.account_id = a.id
@@ -148,6 +145,7 @@ export async function setAccountEnabled(
     if (changed) {
       // Without the lease, the worker stores nothing that the session still delivers.
       await revokeLease(tx, id)
+      if (enabled) await allowCold(tx, id)
       if (!enabled) await confirmDisabled(tx, id) // guard: disabling lets the pools go on
       const action = enabled ? 'account.enabled' : 'account.disabled'
       await record(app, tx, actor, { action, target: id, workspace_id: changed.workspace_id })
@@ -156,6 +154,14 @@ export async function setAccountEnabled(
     const known = await tx.maybe<AccountRow>(sql`select ${fields} from accounts where id = ${id}`)
     if (!known) throw notFound('account', id)
     if (!enabled) await confirmDisabled(tx, id)
+    // guard: enabling allows first messages again
+    else if (await allowCold(tx, id)) {
+      await record(app, tx, actor, {
+        action: 'account.enabled',
+        target: id,
+        workspace_id: known.workspace_id,
+      })
+    }
     return known
   })
   app.wake.signal(accountsChanged)
@@ -187,24 +193,48 @@ export async function setColdPerDay(
 /** Makes a connected account READY and updates its platform user id, username and phone. */
 export async function noteConnected(
   app: App,
-  { account_id }: { account_id: string },
+  { account_id, coldRamp }: { readonly account_id: string; readonly coldRamp: boolean },
   self: Person,
 ): Promise<void> {
+  const today = sql`(
+    select (domain_now() at time zone w.timezone)::date from workspaces w where w.id = accounts.workspace_id)`
   await app.db.run(sql`
     update accounts set status = 'READY', status_reason = null, platform_user_id = ${self.id},
-      username = ${self.username}, phone = ${self.phone}
-    where id = ${account_id} and status <> 'DISABLED'
+      username = ${self.username}, phone = ${self.phone},
+      cold_ramp_from = coalesce(cold_ramp_from, case when ${coldRamp} then ${today} end)
+    where id = ${account_id}
+      and status in ('CONNECTING', 'READY') -- guard: connecting does not undo trouble
       and (status, platform_user_id, username, phone)
         is distinct from ('READY', ${self.id}::bigint, ${self.username}::text, ${self.phone}::text)`)
+}
+
+interface Trouble {
+  readonly status: 'needs_login' | 'restricted'
+  /** A sentence for `status_reason`, or the status again: then a sentence that is there stays. */
+  readonly reason: string
+  /** Of the session that ended. Undefined: a call was refused. */
+  readonly held?: Omit<Held, 'writes'>
 }
 
 /** The platform demands a new login, or has restricted the account: an operator has to act. */
 export async function noteTrouble(
   app: App,
   account_id: string,
-  { status, reason }: { status: 'needs_login' | 'restricted'; reason: string },
+  { status: trouble, reason, held }: Trouble,
 ): Promise<void> {
-  await app.db.run(sql`
-    update accounts set status = ${status.toUpperCase()}, status_reason = ${reason}
-    where id = ${account_id} and status <> 'DISABLED'`)
+  const status = trouble.toUpperCase()
+  const noted = app.db.transaction(async (tx) => {
+    // Accounts are locked before their hosts, as where an account is enabled.
+    await tx.run(sql`select 1 from accounts where id = ${account_id} for no key update`)
+    if (held) await requireLease(tx, held) // guard: an ended session says nothing of a new login
+    await tx.run(sql`
+      update accounts set status = ${status},
+        status_reason = case when status = ${status} and ${reason === trouble}
+          then coalesce(status_reason, ${reason}) else ${reason} end
+      where id = ${account_id} and status <> 'DISABLED'`)
+  })
+  await noted.catch((error) => {
+    // The account was disabled, logged out or logged in meanwhile.
+    if (!(error instanceof LeaseLost)) throw error
+  })
 }

@@ -5,6 +5,7 @@ import { type Db, type Sql, sql } from '../../db/sql.ts'
 import { isLive } from '../../ledger/liveness.ts'
 import { holdsPools } from '../../ledger/runs.ts'
 import { parseWindow } from '../../lib/sending-window.ts'
+import { coldColumns } from './planning/cold.ts'
 import type { CampaignStatus, Hours, PlannedAccount, PlannedCampaign, Step } from './planning/plan.ts'
 import { stepsOf, stepsWith } from './planning/recipient-facts.ts'
 
@@ -95,8 +96,9 @@ export async function readStanding({ config }: App, db: Db, workspace_id: string
     sending_window: string | null
   }>(sql`select domain_now() as now, timezone, sending_window from workspaces where id = ${workspace_id}`)
   const rows = await db.rows<StandingAccount & { id: string }>(sql`
-    select a.id, a.status = 'READY' as enabled, a.status = 'READY' and ${isLive} as ready,
-      ${holdsPools(sql`h`)} as holds_pools, h.flood_until, h.next_campaign_at, a.cold_per_day,
+    select a.id, a.status = 'READY' as enabled, a.status = 'READY' and ${isLive} and h.gap_since is null as ready,
+      ${holdsPools(sql`h`)} as holds_pools, h.flood_until, h.lookup_flood_until,
+      h.next_campaign_at, ${coldColumns(sql`a`, sql`h`)},
       ${config.start_chat_day}::int as lookups_per_day, coalesce(d.used, 0) as used,
       coalesce(d.used_cold, 0) as used_cold, coalesce(d.lookups, 0) as lookups
     from accounts a left join account_hosts h on h.account_id = a.id

@@ -59,6 +59,9 @@ function people(count: number, given: Partial<ForecastRecipient> = {}): Forecast
 const account: PlannedAccount = {
   ready: true,
   flood_until: null,
+  lookup_flood_until: null,
+  cold_stopped: false,
+  cold_ramp_from: null,
   next_campaign_at: null,
   cold_per_day: null,
   lookups_per_day: 200,

@@ -173,7 +173,8 @@ export class Forecast {
 
   /** Another account of the pool that has used less of its day takes new contacts first. */
   #blockerOf({ state }: Account, { id }: ForecastCampaign, now: Date): Account | undefined {
-    return this.#pools.get(id)?.find((other) => other.state.used < state.used && canTake(other.state, now))
+    const at = { now, hours: this.#story.hours }
+    return this.#pools.get(id)?.find((other) => other.state.used < state.used && canTake(other.state, at))
   }
 
   #found(account: Account, recipient: ForecastRecipient): undefined {

@@ -25,6 +25,9 @@ const head: PlayHead = {
       {
         ready: true,
         flood_until: null,
+        lookup_flood_until: null,
+        cold_stopped: false,
+        cold_ramp_from: null,
         next_campaign_at: null,
         cold_per_day: null,
         lookups_per_day: 200,

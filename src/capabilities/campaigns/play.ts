@@ -179,7 +179,12 @@ function readHead(text: string): PlayHead {
     others: head.others.map(started),
     accounts: head.accounts.map(([id, one]) => [
       id,
-      { ...one, flood_until: dateOf(one.flood_until), next_campaign_at: dateOf(one.next_campaign_at) },
+      {
+        ...one,
+        flood_until: dateOf(one.flood_until),
+        lookup_flood_until: dateOf(one.lookup_flood_until),
+        next_campaign_at: dateOf(one.next_campaign_at),
+      },
     ]),
   }
 }

@@ -211,10 +211,6 @@ async function factsOf(
 
 /** Takes enabled for ready: whether a session is live now says nothing about the coming days. */
 function plannedOf(account: StandingAccount): PlannedAccount {
-  const { enabled, flood_until, next_campaign_at, cold_per_day, lookups_per_day } = account
-  const { used, used_cold, lookups } = account
-  return {
-    ...{ ready: enabled, flood_until, next_campaign_at, cold_per_day, lookups_per_day },
-    ...{ used, used_cold, lookups },
-  }
+  const { enabled, holds_pools: _, ...planned } = account
+  return { ...planned, ready: enabled }
 }

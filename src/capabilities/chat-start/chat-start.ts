@@ -118,6 +118,7 @@ const chat = z.object({
 export const startChat = operationKind<Payload, Person, Chat>({
   kind: 'start_chat',
   found_in_history: false,
+  stopped_by: 'lookups',
   forgettable: true,
   payload,
   answer: chat,

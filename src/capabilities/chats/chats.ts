@@ -46,7 +46,22 @@ export interface ChatState {
 
 /** Inserts or updates chats. A chat's last message is its newest, whatever order they arrive in. Each chat at most once. */
 export async function storeChats(tx: Tx, account: AccountKey, states: readonly ChatState[]): Promise<void> {
-  if (states.length === 0) return
+  const unchanged = Map.groupBy(states, ({ chat }) =>
+    [chat.participants === null ? 'participants' : '', chat.unread_count === null ? 'unread_count' : ''].join(
+      ' ',
+    ),
+  )
+  await Promise.all([...unchanged.values()].map((alike) => storeAlike(tx, account, alike)))
+}
+
+/** Stores chats that all have, or all lack, participants and an unread count. */
+async function storeAlike(tx: Tx, account: AccountKey, states: readonly ChatState[]): Promise<void> {
+  const first = states[0]?.chat
+  if (!first) return
+  // guard: participants that are not listed stay
+  const participants = first.participants === null ? sql`` : sql`participants = excluded.participants,`
+  // guard: an unread count that is not reported stays
+  const unread = first.unread_count === null ? sql`` : sql`unread_count = excluded.unread_count,`
   await tx.run(sql`
     insert into chats as c (account_id, chat_id, workspace_id, kind, name, username, participants, unread_count,
       last_message_id, last_message_text, last_message_at, name_tokens)
@@ -66,8 +81,7 @@ export async function storeChats(tx: Tx, account: AccountKey, states: readonly C
     })} as given
     on conflict (account_id, chat_id) do update set
       kind = excluded.kind, name = excluded.name, username = excluded.username,
-      participants = excluded.participants, unread_count = excluded.unread_count,
-      name_tokens = excluded.name_tokens,
+      ${participants} ${unread} name_tokens = excluded.name_tokens,
       (last_message_id, last_message_text, last_message_at) = (
         select excluded.last_message_id, excluded.last_message_text, excluded.last_message_at
         where (excluded.last_message_at, excluded.last_message_id) > (c.last_message_at, coalesce(c.last_message_id, 0))
@@ -153,6 +167,19 @@ export async function storeUnreadCounts(
     select ${account.account_id}, chat_id, ${account.workspace_id}, ${kindByNumber}, count
     from unnest(${[...counts.keys()]}::bigint[], ${[...counts.values()]}::int[]) as unread (chat_id, count)
     on conflict (account_id, chat_id) do update set unread_count = excluded.unread_count`)
+}
+
+/** New incoming messages of chats whose platform reports no count with them. */
+export async function addUnread(
+  tx: Tx,
+  account: AccountKey,
+  counts: ReadonlyMap<ChatNumber, number>,
+): Promise<void> {
+  if (counts.size === 0) return
+  await tx.run(sql`
+    update chats c set unread_count = c.unread_count + added.count
+    from unnest(${[...counts.keys()]}::bigint[], ${[...counts.values()]}::int[]) as added (chat_id, count)
+    where c.account_id = ${account.account_id} and c.chat_id = added.chat_id`)
 }
 
 export interface Placement {

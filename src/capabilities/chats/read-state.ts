@@ -32,6 +32,7 @@ const answer = z.object({ unread_count: z.number(), unread: z.boolean() })
 export const setReadState = operationKind<Payload, null, z.infer<typeof answer>>({
   kind: 'set_read_state',
   found_in_history: false,
+  stopped_by: 'reading',
   forgettable: true,
   payload,
   answer,

@@ -3,6 +3,7 @@
 import type { App } from '../../app.ts'
 import { type Allowlist, type Gate, gates } from '../../contract.ts'
 import { type Db, sql, type Tx } from '../../db/sql.ts'
+import { confirmInstance } from '../../ledger/restore-counter.ts'
 import { type HoldingAccount, listHolding } from '../../ledger/runs.ts'
 import { forgiveWorker, listOwing } from '../../ledger/workers.ts'
 import { ApiError } from '../../lib/errors.ts'
@@ -131,6 +132,7 @@ export async function switchDispatch(app: Recorder, tx: Tx, actor: Actor, on: bo
   const changed = await tx.run(sql`
     update settings set value = to_jsonb(${on}::boolean)
     where name = 'dispatch' and value <> to_jsonb(${on}::boolean)`)
+  if (on) await confirmInstance(tx)
   if (changed > 0)
     await record(app, tx, actor, { action: on ? 'dispatch.on' : 'dispatch.off', target: 'instance' })
 }

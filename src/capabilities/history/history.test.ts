@@ -3,9 +3,12 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { until } from '../../../test/harness/process.ts'
 import type { Tenant } from '../../../test/harness/service.ts'
 import { openWorkplace, type Workplace } from '../../../test/harness/worker.ts'
+import type { AccountKey } from '../../contract.ts'
 import { sql } from '../../db/sql.ts'
 import { accountsChanged } from '../../ledger/leases.ts'
-import { listCompleteness } from './history.ts'
+import type { ChatNumber } from '../../lib/shapes.ts'
+import { createAccount, listAccounts, setAccountEnabled } from '../accounts/accounts.ts'
+import { listCompleteness, nextUnsynced, noteGap, noteHistoryPhase, noteSynced, readSync } from './history.ts'
 
 let place: Workplace
 let own: Tenant
@@ -61,6 +64,82 @@ async function walk(account_id: string, chat: number): Promise<{ texts: string[]
   const texts = pages.toReversed().flatMap(({ messages }) => messages.map(({ text }) => text))
   return { texts, sources: pages.map(({ source }) => source) }
 }
+
+describe('a large account', () => {
+  test('gets the history of its thousand most recent chats, newest first', async () => {
+    const { app } = place.service
+    const { workspace_id } = own
+    const { id } = await createAccount(app, 'system', { workspace_id, platform: 'sandbox', name: 'Large' })
+    await setAccountEnabled(app, 'system', { id, enabled: false })
+    await place.service.settle()
+    const account = { account_id: id, workspace_id }
+    await readSync(place.db, account)
+    await place.db.run(sql`update account_sync set phase = 'chats' where account_id = ${id}`)
+    await place.db.run(sql`
+      insert into chats (account_id, chat_id, workspace_id, kind, last_message_at)
+      select ${id}, n, ${workspace_id}, 'private', now() - make_interval(mins => n) from generate_series(1, 1003) n`)
+    await place.db.run(sql`
+      insert into chat_sync (account_id, chat_id, workspace_id)
+      select ${id}, n, ${workspace_id} from generate_series(1, 1003) n`)
+    await place.db.run(sql`
+      update account_sync set chats_total = 1003, chats_expected = 50000 where account_id = ${id}`)
+    const shown = async () =>
+      (await listAccounts(place.db, workspace_id)).find((each) => each.id === id)?.sync
+    expect(await shown()).toBe('chats 1003/50000')
+    await noteHistoryPhase(place.db, account)
+    expect([await shown(), await nextUnsynced(place.db, account)]).toEqual([
+      'history 0/1000',
+      { chat_id: '1', gap_after: null },
+    ])
+    await place.db.run(sql`update chat_sync set complete = true where account_id = ${id} and chat_id < 1000`)
+    expect(await nextUnsynced(place.db, account)).toMatchObject({ chat_id: '1000' })
+    await place.db.run(sql`update chat_sync set complete = true where account_id = ${id} and chat_id = 1000`)
+    expect(await nextUnsynced(place.db, account)).toBeUndefined()
+    await noteSynced(place.db, account)
+    expect(await shown()).toBe('done')
+  })
+})
+
+describe('a gap', () => {
+  const stateOf = (account_id: string) =>
+    place.db.one<{ phase: string; gap: boolean; chats: string[] }>(sql`
+      select s.phase, h.gap_since is not null as gap, array(
+        select chat_id || ' after ' || gap_after from chat_sync c
+        where c.account_id = h.account_id and gap_after is not null order by chat_id) as chats
+      from account_hosts h join account_sync s on s.account_id = h.account_id where h.account_id = ${account_id}`)
+
+  async function withStoredPast() {
+    const { account_id, people } = await withPast(2, 3)
+    await untilSynced(account_id)
+    await setAccountEnabled(place.service.app, 'system', { id: account_id, enabled: false })
+    await place.service.settle()
+    return {
+      account: { account_id, workspace_id: own.workspace_id },
+      people: people.map(String) as ChatNumber[],
+    }
+  }
+  const lose = (account: AccountKey, chat_id: ChatNumber | null) =>
+    place.db.transaction((tx) => noteGap(tx, account, [{ chat_id }]))
+
+  test.each(['in one chat', 'in all'])('%s that comes while the sync ends is fetched too', async (where) => {
+    const { account, people } = await withStoredPast()
+    await lose(account, where === 'in all' ? null : (people[0] ?? null))
+    await noteSynced(place.db, account)
+    const { phase, gap } = await stateOf(account.account_id)
+    expect([phase, gap]).toEqual([where === 'in all' ? 'chats' : 'history', true])
+  })
+
+  test('begins at the message that was stored before the first of two', async () => {
+    const { account, people } = await withStoredPast()
+    const [chat_id = '1'] = people
+    await lose(account, chat_id)
+    const before = await stateOf(account.account_id)
+    await place.db.run(sql`
+      update chats set last_message_id = last_message_id + 50 where account_id = ${account.account_id}`)
+    await lose(account, chat_id)
+    expect(await stateOf(account.account_id)).toEqual(before)
+  })
+})
 
 describe('history', () => {
   test('is synced after the first connection, with its progress', async () => {

@@ -5,10 +5,12 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { App } from '../../app.ts'
 import type { AccountKey } from '../../contract.ts'
-import { type Db, sql, type Tx } from '../../db/sql.ts'
+import { given } from '../../db/given.ts'
+import { type Database, type Db, type Sql, sql, type Tx } from '../../db/sql.ts'
 import { findFloodWait } from '../../ledger/floods.ts'
-import { isLive } from '../../ledger/liveness.ts'
+import { isLive, noteGapSince } from '../../ledger/liveness.ts'
 import type { ChatNumber } from '../../lib/shapes.ts'
+import type { ChatPage } from '../../platform/port.ts'
 import { historyWanted } from './questions.ts'
 
 export {
@@ -32,7 +34,7 @@ export async function fetchOlder(
   chat_id: ChatNumber,
   waitMs: number,
 ): Promise<FetchResult> {
-  const flood = await findFloodWait(app.db, account_id)
+  const flood = await findFloodWait(app.db, account_id, 'reading')
   if (flood !== undefined) return { flood_seconds: flood }
   const asked = await app.db.maybe<{ oldest_id: string | null }>(sql`
     insert into chat_sync as s (account_id, chat_id, workspace_id, wanted_at)
@@ -52,7 +54,7 @@ export async function fetchOlder(
     if (!state || state.wanted) continue
     if (state.complete) return 'complete'
     if (state.oldest_id !== asked.oldest_id) return 'fetched'
-    const seconds = await findFloodWait(app.db, account_id)
+    const seconds = await findFloodWait(app.db, account_id, 'reading')
     return seconds === undefined ? 'unavailable' : { flood_seconds: seconds }
   }
   return 'unavailable'
@@ -98,6 +100,9 @@ export async function giveUpWanted(db: Db, { account_id, chat_id }: WantedHistor
     update chat_sync set wanted_at = null where account_id = ${account_id} and chat_id = ${chat_id}`)
 }
 
+/** So many of an account's chats get their history at once; the others when a user opens them. */
+const recentChats = 1_000
+
 type Phase = 'chats' | 'contacts' | 'history' | 'done'
 
 interface AccountSync {
@@ -111,33 +116,72 @@ export async function readSync(db: Db, account: AccountKey): Promise<AccountSync
     on conflict (account_id) do update set updated_at = s.updated_at returning phase, cursor`)
 }
 
-/** Records a stored page of the chat list. */
+/** Records a stored page of the chat list. A chat whose last message was stored before a gap has missed nothing. */
 export async function noteChats(
   tx: Tx,
   account: AccountKey,
-  { chat_ids, next }: { chat_ids: readonly string[]; next: string | null },
+  { chats, next, total }: ChatPage,
 ): Promise<void> {
+  const { account_id, workspace_id } = account
   await tx.run(sql`
-    insert into chat_sync (account_id, chat_id, workspace_id)
-    select ${account.account_id}, chat_id, ${account.workspace_id} from unnest(${chat_ids}::bigint[]) as c (chat_id)
+    insert into chat_sync as s (account_id, chat_id, workspace_id)
+    select ${account_id}, chat_id, ${workspace_id} from unnest(${chats.map(({ chat }) => chat.id)}::bigint[]) as c (chat_id)
     on conflict do nothing`)
   await tx.run(sql`
+    update chat_sync s set gap_after = null
+    from ${given(chats, { chat_id: ['bigint', ({ chat }) => chat.id], last_id: ['bigint', ({ last }) => last?.id] })} as g
+    where s.account_id = ${account_id} and s.chat_id = g.chat_id
+      and s.gap_after >= g.last_id -- guard: a chat with news after a gap is fetched
+    `)
+  await tx.run(sql`
     update account_sync set cursor = ${next}, phase = case when ${next}::text is null then 'contacts' else phase end,
-      chats_total = chats_total + ${chat_ids.length}, updated_at = domain_now()
+      chats_total = chats_total + ${chats.length}, chats_expected = ${total}, updated_at = domain_now()
+    where account_id = ${account_id}`)
+}
+
+/** The chats are listed and the contacts stored: from here on, the history of the most recent chats is fetched. */
+export async function noteHistoryPhase(db: Db, account: AccountKey): Promise<void> {
+  await db.run(sql`
+    update account_sync set phase = 'history', updated_at = domain_now(), history_total = (
+      select count(*) from (${unsynced(account)}) c)
     where account_id = ${account.account_id}`)
 }
 
-export async function notePhase(db: Db, account: AccountKey, phase: Phase): Promise<void> {
-  await db.run(sql`
-    update account_sync set phase = ${phase}, updated_at = domain_now() where account_id = ${account.account_id}`)
+/** Everything recent is stored, so the account has no gap any more. */
+export async function noteSynced(db: Database, account: AccountKey): Promise<void> {
+  await db.transaction(async (tx) => {
+    const done = await tx.run(sql`
+      update account_sync set phase = 'done', updated_at = domain_now()
+      where account_id = ${account.account_id}
+        and phase = 'history' and not exists (${unsynced(account)}) -- guard: a gap that came meanwhile is fetched too
+      `)
+    if (done > 0) await noteGapSince(tx, account, null)
+  })
 }
 
-/** The next chat whose recent history has not been fetched. */
-export async function nextUnsynced(db: Db, account: AccountKey): Promise<ChatNumber | undefined> {
-  const row = await db.maybe<{ chat_id: ChatNumber }>(sql`
-    select chat_id from chat_sync where account_id = ${account.account_id} and oldest_id is null and not complete
-    order by chat_id limit 1`)
-  return row?.chat_id
+/** Chats of an account whose history is fetched at once: the most recent ones, and all that have missed updates. */
+function unsynced({ account_id }: AccountKey): Sql {
+  return sql`
+    select s.chat_id, s.gap_after, null::timestamptz as last_at
+    from chat_sync s where s.account_id = ${account_id} and s.gap_after is not null
+    union all
+    select s.chat_id, null, c.last_message_at from (
+      select chat_id, last_message_at from chats where account_id = ${account_id}
+      order by last_message_at desc, chat_id desc limit ${recentChats}) c
+    join chat_sync s on s.account_id = ${account_id} and s.chat_id = c.chat_id
+    where s.oldest_id is null and not s.complete and s.gap_after is null`
+}
+
+export interface UnsyncedChat {
+  readonly chat_id: ChatNumber
+  /** Updates since this message are missing; null: the chat was never fetched. */
+  readonly gap_after: string | null
+}
+
+/** The next chat whose recent history has not been fetched: one with a gap, or else the most recent. */
+export function nextUnsynced(db: Db, account: AccountKey): Promise<UnsyncedChat | undefined> {
+  return db.maybe<UnsyncedChat>(sql`
+    select chat_id, gap_after from (${unsynced(account)}) c order by last_at desc nulls first, chat_id limit 1`)
 }
 
 export async function noteChatSynced(tx: Tx, account: AccountKey): Promise<void> {
@@ -146,10 +190,50 @@ export async function noteChatSynced(tx: Tx, account: AccountKey): Promise<void>
     where account_id = ${account.account_id}`)
 }
 
-/** Over all accounts: how many chats were listed, and how many have their recent history. */
+/**
+ * Updates of these chats, or of all, are missing. Their history is fetched again, back to the newest message that is stored;
+ * until then the account's campaigns wait, because a reply may be among what is missing.
+ */
+export async function noteGap(
+  tx: Tx,
+  account: AccountKey,
+  gaps: readonly { readonly chat_id: ChatNumber | null }[],
+): Promise<void> {
+  if (gaps.length === 0) return
+  const { account_id, workspace_id } = account
+  const chat_ids = gaps.map(({ chat_id }) => chat_id).filter((id) => id !== null)
+  const whole = chat_ids.length < gaps.length
+  const among = whole ? sql`` : sql`and c.chat_id = any(${chat_ids}::bigint[])`
+  await tx.run(sql`
+    insert into chat_sync as s (account_id, chat_id, workspace_id, gap_after)
+    select ${account_id}, c.chat_id, ${workspace_id}, coalesce(c.last_message_id, 0) from chats c
+    where c.account_id = ${account_id} ${among} order by c.chat_id
+    on conflict (account_id, chat_id) do update
+      set gap_after = coalesce(s.gap_after, excluded.gap_after) -- guard: the first of two gaps counts
+    `)
+  const again = whole
+    ? sql`phase = 'chats', cursor = null, chats_total = 0, chats_expected = null, chats_synced = 0, history_total = null`
+    : sql`phase = case when phase = 'done' then 'history' else phase end,
+        history_total = history_total + ${chat_ids.length}`
+  await tx.run(sql`update account_sync set ${again} where account_id = ${account_id}`)
+  await noteGapSince(tx, account, 'now')
+}
+
+/** A gap is closed, or as much of it as can be fetched: then the store begins anew at the oldest message that was. */
+export async function noteGapFetched(
+  tx: Tx,
+  { account_id }: AccountKey,
+  { chat_id, oldest_id, closed }: { chat_id: ChatNumber; oldest_id: string | null; closed: boolean },
+): Promise<void> {
+  const begins = closed ? sql`` : sql`, oldest_id = ${oldest_id}, complete = false`
+  await tx.run(sql`
+    update chat_sync set gap_after = null ${begins} where account_id = ${account_id} and chat_id = ${chat_id}`)
+}
+
+/** Over all accounts: how many chats get their recent history, and how many have it. */
 export function readSyncProgress(db: Db): Promise<{ total: number; synced: number }> {
   return db.one(sql`
-    select coalesce(sum(chats_total), 0)::int as total, coalesce(sum(chats_synced), 0)::int as synced
+    select coalesce(sum(coalesce(history_total, chats_total)), 0)::int as total, coalesce(sum(chats_synced), 0)::int as synced
     from account_sync`)
 }
 

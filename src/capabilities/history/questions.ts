@@ -62,7 +62,7 @@ export async function askHistory(
 async function findObstacle(db: Db, account_id: string): Promise<string | undefined> {
   const live = await listLiveness(db, [account_id])
   if (!live.get(account_id)) return 'its session is not live'
-  const seconds = await findFloodWait(db, account_id)
+  const seconds = await findFloodWait(db, account_id, 'reading')
   return seconds === undefined ? undefined : `the platform asks it to wait ${seconds} s`
 }
 

@@ -2,8 +2,8 @@
 import { z } from 'zod'
 import type { App } from '../../app.ts'
 import type { Account } from '../../contract.ts'
-import type { Sql, Tx } from '../../db/sql.ts'
-import { countSent } from '../../ledger/account-usage.ts'
+import { type Sql, sql, type Tx } from '../../db/sql.ts'
+import { countSent, forbiddenWhileColdStopped } from '../../ledger/account-usage.ts'
 import { readChunks } from '../../ledger/files.ts'
 import { type ChatId, chatIdOf, chatNumber } from '../../lib/shapes.ts'
 import {
@@ -52,6 +52,7 @@ function sendKind(kind: string, more: { readonly recheck?: Sql } = {}): Operatio
     ...more,
     kind,
     found_in_history: true,
+    stopped_by: 'sends',
     forgettable: false,
     payload,
     answer: z.object({ message_id: z.string(), at: z.string() }),
@@ -81,10 +82,13 @@ function sendKind(kind: string, more: { readonly recheck?: Sql } = {}): Operatio
   })
 }
 
-export const sendMessage = sendKind('send_message')
+export const sendMessage = sendKind('send_message', {
+  recheck: forbiddenWhileColdStopped, // guard: no first message while they are stopped
+})
 /** The first message of a newly opened chat. The person may have been suppressed since, even much later. */
 export const startChatText = sendKind('start_chat_text', {
-  recheck: forbiddenBySuppression, // guard: suppression in the second half
+  // guard: suppression in the second half
+  recheck: sql`coalesce(${forbiddenBySuppression}, ${forbiddenWhileColdStopped})`,
 })
 export const operations: readonly OperationKind[] = [sendMessage, startChatText]
 

@@ -1,4 +1,5 @@
 /** What an account can ask of the platform. Each returns at once; the session sends the answer when `World.durable` resolves. */
+import { Heap } from '../../lib/heap.ts'
 import { isWellFormed, lengthOf } from '../../lib/text.ts'
 import type {
   Chat,
@@ -143,17 +144,24 @@ export function listChats(
   account: Account,
   { after, limit }: { readonly after: string | null; readonly limit: number },
 ): Outcome<ChatPage> {
-  const listed = [...account.boxes.values()].filter(isListed)
-  const boxes = listed
-    .filter((box) => after === null || orderOf(box) < after)
-    .sort((a, b) => (orderOf(a) < orderOf(b) ? 1 : -1))
-  const page = boxes.slice(0, limit)
-  const last = page.at(-1)
-  return accepted({
-    chats: page.map((box) => ({ chat: viewChat(world.state, account, box), last: lastOf(box) })),
-    next: last && boxes.length > limit ? orderOf(last) : null,
-    total: listed.length,
-  })
+  let total = 0
+  // Only a page is sorted: an account may have fifty thousand chats.
+  const newest = new Heap<{ readonly box: Box; readonly order: string }>((a, b) =>
+    a.order < b.order ? -1 : 1,
+  )
+  let found = 0
+  for (const box of account.boxes.values()) {
+    if (!isListed(box)) continue
+    total++
+    const order = orderOf(box)
+    if (after !== null && order >= after) continue
+    newest.add({ box, order })
+    if (++found > limit) newest.takeFirst()
+  }
+  const page: { readonly box: Box; readonly order: string }[] = []
+  for (let one = newest.takeFirst(); one; one = newest.takeFirst()) page.unshift(one)
+  const chats = page.map(({ box }) => ({ chat: viewChat(world.state, account, box), last: lastOf(box) }))
+  return accepted({ chats, next: found > limit ? (page.at(-1)?.order ?? null) : null, total })
 }
 
 /** A private chat that was opened but has no messages is not listed, as on Telegram. */

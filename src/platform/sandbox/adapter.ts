@@ -23,6 +23,7 @@ export function sandboxPlatform(link: Link): Platform {
     paceMs: 0,
     ownCountUpTo: channelsFrom,
     gapJitter: 0,
+    coldRamp: false,
     takeoverSeconds: 0,
     connect: (account, listener) => connect(link, account, listener),
     close: () => Promise.resolve(),

@@ -8,6 +8,7 @@ import { exampleAccountId, examplePerson } from '../../lib/examples.ts'
 import { time } from '../../lib/shapes.ts'
 import { lengthOf } from '../../lib/text.ts'
 import { type ControlOperation, operation } from '../control-operation.ts'
+import { platformRefusals } from '../port.ts'
 import { faultKinds, faultTargets } from './faults.ts'
 import { behaviours, delaySecondsDefault } from './people.ts'
 import { deleteMessage, editMessage, readMessages, writeMessage } from './person-acts.ts'
@@ -222,8 +223,8 @@ export const controlOperations: readonly ControlOperation<World>[] = [
     summary: 'Make the platform misbehave',
     description:
       'Strikes the next `times` calls (1 unless told; 0 is until cleared) of one account, or of any. `refuse`: no, ' +
-      'for good; `error` names the Telegram error, with its code in front where it is not 400, as in ' +
-      '`401 SESSION_REVOKED`. `flood_wait`: no, for `seconds`. `unavailable`: an error instead of an answer, and ' +
+      'for good; `error` names the refusal, as in `cold_stopped`, or a Telegram error, with its code in front where it is ' +
+      'not 400, as in `401 SESSION_REVOKED`. `flood_wait`: no, for `seconds`. `unavailable`: an error instead of an answer, and ' +
       'nothing done. `slow`: done after `seconds`. `timeout_before`: neither done nor answered. `timeout_after`: done, never ' +
       'answered. `drop_after`: done, then the connection breaks. `resend`: done, never answered, and over MTProto ' +
       'reported as never received, so that the client sends it again. `freeze`: the connection stays open and is silent ' +
@@ -236,8 +237,7 @@ export const controlOperations: readonly ControlOperation<World>[] = [
       times: z.int().min(0).max(1_000_000).optional(),
       account_id: account_id.optional(),
       error: z
-        .string()
-        .regex(/^(-?\d{1,3} )?[A-Z][A-Z0-9_]{1,99}$/)
+        .union([z.enum(platformRefusals), z.string().regex(/^(-?\d{1,3} )?[A-Z][A-Z0-9_]{1,99}$/)])
         .optional(),
     }),
     query: null,

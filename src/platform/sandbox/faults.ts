@@ -1,5 +1,6 @@
 /** Faults on demand: what the platform does wrong, to which account, how often. */
 import { ApiError } from '../../lib/errors.ts'
+import { type PlatformRefusal, platformRefusals } from '../port.ts'
 
 export const faultTargets = [
   'send',
@@ -35,7 +36,7 @@ export interface NewFault {
   readonly seconds?: number | undefined
   readonly times?: number | undefined
   readonly account_id?: string | undefined
-  /** With `refuse`: the Telegram error that clients of the data centre get. */
+  /** With `refuse`: one of the port's refusals, or the Telegram error that clients of the data centre get. */
   readonly error?: string | undefined
 }
 
@@ -48,6 +49,11 @@ export interface Fault {
   readonly times: number
   readonly account_id: string | null
   readonly error: string | null
+}
+
+/** The port's refusal that a fault names, if it names one. */
+export function findRefusal({ error }: Fault): PlatformRefusal | undefined {
+  return platformRefusals.find((each) => each === error)
 }
 
 /** The default of `seconds`: a flood wait worth waiting for, a delay worth noticing. */

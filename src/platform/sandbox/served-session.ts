@@ -15,7 +15,7 @@ import {
   setReadState,
 } from './account-acts.ts'
 import type { Hello, Method, Params, Result } from './calls.ts'
-import type { Fault, FaultTarget } from './faults.ts'
+import { type Fault, type FaultTarget, findRefusal } from './faults.ts'
 import type { Account } from './state.ts'
 import { Uploads } from './uploads.ts'
 import { viewPerson, viewUpdate } from './view.ts'
@@ -84,7 +84,7 @@ function positionOf(account: Account, position: string | null): number {
 function refusalBy(fault: Fault, target: Exclude<FaultTarget, 'updates'>): Outcome<never> | null {
   switch (fault.fault) {
     case 'refuse':
-      return refused(refusalOn[target])
+      return refused(findRefusal(fault) ?? refusalOn[target])
     case 'flood_wait':
       return { kind: 'flood_wait', retry_after_seconds: fault.seconds, stops: floodOn[target] }
     case 'unavailable':

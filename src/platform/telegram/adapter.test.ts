@@ -1,22 +1,17 @@
 /** The adapter against the data centre on loopback: the suite that every adapter passes, and logins. */
-import { addPublicKey } from '@mtcute/core/utils.js'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { heldAccount, MemoryAccountStore } from '../../../test/platform/account-store.ts'
 import { conformance } from '../../../test/platform/conformance.ts'
 import { Recorder } from '../../../test/platform/conformance-recorder.ts'
+import { telegramAt, trust } from '../../../test/platform/data-centre-fixture.ts'
 import { askWorld, otherSide } from '../../../test/platform/sandbox-fixture.ts'
-import { Crypto } from '../mtcute-crypto.ts'
 import type { LoginStep, Platform } from '../port.ts'
 import { type DataCentre, openDataCentre } from '../sandbox/mtproto/data-centre.ts'
 import { openWorld, type World } from '../sandbox/world.ts'
-import { telegramPlatform } from './adapter.ts'
 
 function platformOf({ port, public_pem }: DataCentre): Platform {
-  const crypto = new Crypto()
-  crypto.initialize()
-  addPublicKey(crypto, public_pem)
-  const test_dc = { id: 2, ipAddress: '127.0.0.1', port, ipv6: false, mediaOnly: false, testMode: false }
-  return telegramPlatform({ api_id: 1, api_hash: '0'.repeat(32), test_dc }, { paceMs: 0 })
+  trust(public_pem)
+  return telegramAt(port)
 }
 
 let accounts = 0

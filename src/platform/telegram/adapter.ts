@@ -13,6 +13,7 @@ export function telegramPlatform(endpoint: Endpoint, { paceMs = 1_000 }: { paceM
     paceMs,
     ownCountUpTo: channelsFrom,
     gapJitter: 0.5,
+    coldRamp: true,
     takeoverSeconds: 75,
     connect: (account, listener) => openSession(endpoint, account, listener),
     login: (request, report) => beginLogin(endpoint, request, report),

@@ -1,4 +1,6 @@
-import { expect, test } from 'vitest'
+import { join } from 'node:path'
+import { afterAll, expect, test } from 'vitest'
+import { endProcesses, spawnParley } from '../../../test/harness/process.ts'
 import { parseDc, telegramModule } from './module.ts'
 
 const api = { PARLEY_TELEGRAM_API_ID: '1', PARLEY_TELEGRAM_API_HASH: '0'.repeat(32) }
@@ -23,6 +25,37 @@ test.each([
 test('a manual clock next to it stops the start', async () => {
   await expect(open(api, new Date())).rejects.toThrow('PARLEY_CLOCK=manual')
 })
+
+test('a key file that is not there stops the start with a sentence', async () => {
+  const dc = { PARLEY_TELEGRAM_DC: '127.0.0.1:4430,/nowhere/key.pem' }
+  await expect(open({ ...api, ...dc })).rejects.toThrow(/PARLEY_TELEGRAM_DC.*ENOENT/)
+})
+
+/** Lets no file of mtcute be imported. */
+const withoutMtcute = `
+  import { registerHooks } from 'node:module'
+  registerHooks({
+    resolve(name, context, next) {
+      if (/^@(mtcute|fuman)/.test(name)) throw new Error('imported: ' + name)
+      return next(name, context)
+    },
+  })`
+const flags = ['--import', `data:text/javascript,${encodeURIComponent(withoutMtcute)}`]
+
+test('verbs load no mtcute, which would make each of them slow', async () => {
+  const run = (args: string[], main?: string) => spawnParley(args, api, main, flags).exit()
+  expect(await run(['--version'])).toMatchObject({ code: 0, stderr: '' })
+  for (const args of [
+    ['account', 'list'],
+    ['gate', 'list'],
+  ]) {
+    const { stderr } = await run([...args, '--data-dir', '/nowhere'])
+    expect(stderr).toMatch(/^There is no /)
+  }
+  const { stderr } = await run([], join(import.meta.dirname, 'open.ts'))
+  expect(stderr).toContain('imported: @mtcute')
+})
+afterAll(endProcesses)
 
 test.each(['127.0.0.1:4430,key.pem', '127.9.9.9:1,/a/b.pem'])(
   'accepts %s as a data centre on this machine',

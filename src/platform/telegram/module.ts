@@ -1,15 +1,9 @@
 /** Telegram as a platform of the service: its variables, and how it is opened. */
-import { readFileSync } from 'node:fs'
-import { addPublicKey, type BasicDcOption } from '@mtcute/core/utils.js'
 import { z } from 'zod'
+import { isLoopbackAddress } from '../../lib/addresses.ts'
 import { Refusal } from '../../lib/errors.ts'
 import { wholeNumber } from '../../lib/variables.ts'
 import type { PlatformModule } from '../module.ts'
-import { Crypto } from '../mtcute-crypto.ts'
-import { telegramPlatform } from './adapter.ts'
-import { isLoopback } from './transport.ts'
-
-const name = 'telegram'
 
 const variables = {
   PARLEY_TELEGRAM_API_ID: wholeNumber(1, 999_999_999).optional(),
@@ -27,7 +21,7 @@ const variables = {
 }
 
 export const telegramModule: PlatformModule = {
-  name,
+  name: 'telegram',
   variables,
   /** A process without an api_id does not run this platform. */
   async open({ env, manual_from }) {
@@ -40,13 +34,13 @@ export const telegramModule: PlatformModule = {
     if (api_id === undefined || api_hash === undefined) {
       throw new Refusal('PARLEY_TELEGRAM_API_ID and PARLEY_TELEGRAM_API_HASH are needed together.')
     }
-    const test_dc = dc === undefined ? null : trustDc(dc)
-    const platform = telegramPlatform({ api_id, api_hash, test_dc })
-    return { platform, real: test_dc === null, close: () => platform.close() }
+    // Imported on demand: every verb reads the list of platforms, and mtcute takes long to load.
+    const { openTelegram } = await import('./open.ts')
+    return openTelegram({ api_id, api_hash, dc: dc === undefined ? null : (parseDc(dc) ?? null) })
   },
 }
 
-interface Dc {
+export interface Dc {
   readonly address: string
   readonly port: number
   readonly key_file: string
@@ -57,16 +51,6 @@ export function parseDc(text: string): Dc | undefined {
   const [, address = '', digits, key_file = ''] = /^([\d.]+):(\d{1,5}),(.+)$/.exec(text) ?? []
   const port = Number(digits)
   // guard: a foreign data centre is on loopback
-  if (!isLoopback(address) || !(port > 0 && port < 65_536)) return undefined
+  if (!isLoopbackAddress(address) || !(port > 0 && port < 65_536)) return undefined
   return { address, port, key_file }
-}
-
-/** The whole process trusts a key that is added here, so the address must be on loopback. */
-function trustDc(text: string): BasicDcOption {
-  const dc = parseDc(text)
-  if (!dc) throw new Refusal('PARLEY_TELEGRAM_DC is not an address on this machine.')
-  const crypto = new Crypto()
-  crypto.initialize()
-  addPublicKey(crypto, readFileSync(dc.key_file, 'utf8'))
-  return { id: 2, ipAddress: dc.address, port: dc.port, ipv6: false, mediaOnly: false, testMode: false }
 }

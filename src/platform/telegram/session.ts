@@ -28,12 +28,12 @@ import { Peers } from './peers.ts'
 import { listChats, listContacts, type Reader, readHistory, resolve, setReadState } from './read.ts'
 import { send } from './send.ts'
 import { openSessionStorage } from './storage.ts'
+import { explainTrouble, type Trouble } from './trouble.ts'
 import { readPosition, writePosition } from './update-state.ts'
 import { type TelegramBatch, UpdateStream, UpdatesMissed } from './updates.ts'
 import { upload } from './upload.ts'
 import { viewChat, viewUpdates } from './view.ts'
 
-const noSession = { kind: 'refused', reason: 'needs_login', detail: 'no_session' } as const
 const isOverReason = 'The session is over.'
 
 export async function openSession(
@@ -43,7 +43,7 @@ export async function openSession(
 ): Promise<Outcome<Session>> {
   const blob = await account.store.readSession()
   const storage = blob && openSessionStorage(blob)
-  if (!storage) return noSession
+  if (!storage) return refusedBy('needs_login', 'no_session', account)
   const peers = await Peers.load(account.store)
   const session = new TelegramSession(account, { listener, peers })
   const client = new Client(endpoint, {
@@ -59,15 +59,24 @@ export async function openSession(
     await session.close()
     const outcome = outcomeOf(error, 'reading')
     // No call so far could have had an effect.
-    const isFinal = outcome.kind === 'flood_wait' || (outcome.kind === 'refused' && isTrouble(outcome.reason))
-    return isFinal ? outcome : { kind: 'not_written', reason: 'Telegram could not be reached.' }
+    if (outcome.kind === 'flood_wait') return outcome
+    if (outcome.kind === 'refused' && isTrouble(outcome.reason)) {
+      return refusedBy(outcome.reason, outcome.detail ?? outcome.reason, account)
+    }
+    return { kind: 'not_written', reason: 'Telegram could not be reached.' }
   }
   return { kind: 'accepted', value: session }
+}
+
+/** The detail is what `status_reason` says. */
+function refusedBy(reason: Trouble, name: string, { account_id }: AccountRef): Outcome<never> {
+  return { kind: 'refused', reason, detail: explainTrouble(reason, name, account_id) }
 }
 
 class TelegramSession implements Session, Reader {
   self: Person = { id: '0', name: '', username: null, phone: null, kind: 'self' }
   readonly peers: Peers
+  readonly #account_id: string
   readonly #listener: Listener
   readonly #stream: UpdateStream
   readonly #files = new Map<string, tl.TypeInputMedia>()
@@ -77,15 +86,19 @@ class TelegramSession implements Session, Reader {
   #isPremium = false
   #isOver = false
 
-  constructor({ position }: AccountRef, { listener, peers }: { listener: Listener; peers: Peers }) {
+  constructor(
+    { account_id, position }: AccountRef,
+    { listener, peers }: { listener: Listener; peers: Peers },
+  ) {
     this.peers = peers
+    this.#account_id = account_id
     this.#listener = listener
     this.#stream = new UpdateStream({
       state: position === null ? undefined : readPosition(position),
       call: (request) => this.call(request),
       take: (batch) => this.#take(batch),
       knows: (peer) => this.#knows(peer),
-      failed: (error) => this.finish(closedBy(error)),
+      failed: (error) => this.#finishBy(error),
     })
   }
 
@@ -228,7 +241,19 @@ class TelegramSession implements Session, Reader {
 
   #endOnTrouble(outcome: Outcome<unknown>): void {
     if (outcome.kind !== 'refused' || !isTrouble(outcome.reason)) return
-    this.finish({ status: outcome.reason, reason: outcome.detail ?? outcome.reason })
+    this.#finishIn(outcome.reason, outcome.detail ?? outcome.reason)
+  }
+
+  #finishIn(trouble: Trouble, name: string): void {
+    this.finish({ status: trouble, reason: explainTrouble(trouble, name, this.#account_id) })
+  }
+
+  /** The stream of updates has ended. Of several reasons, the session ends for the first. */
+  #finishBy(error: unknown): void {
+    if (error instanceof UpdatesMissed) this.#finishIn('restricted', 'updates_missed')
+    this.#endOnTrouble(outcomeOf(error, 'reading'))
+    const name = findErrorText(error)
+    this.finish({ status: 'lost', reason: name ? `Updates: ${name}.` : 'The updates could not be taken.' })
   }
 
   #knows(peer: tl.TypePeer): boolean {
@@ -252,17 +277,6 @@ class TelegramSession implements Session, Reader {
   }
 }
 
-function isTrouble(reason: string): reason is 'needs_login' | 'restricted' {
+function isTrouble(reason: string): reason is Trouble {
   return reason === 'needs_login' || reason === 'restricted'
-}
-
-/** Why the stream of updates has ended the session. */
-function closedBy(error: unknown): Closed {
-  if (error instanceof UpdatesMissed) return { status: 'restricted', reason: 'updates_missed' }
-  const outcome = outcomeOf(error, 'reading')
-  if (outcome.kind === 'refused' && isTrouble(outcome.reason)) {
-    return { status: outcome.reason, reason: outcome.detail ?? outcome.reason }
-  }
-  const name = findErrorText(error)
-  return { status: 'lost', reason: name ? `Updates: ${name}.` : 'The updates could not be taken.' }
 }

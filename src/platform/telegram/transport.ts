@@ -3,7 +3,6 @@
  * a connection, bounds its frames, and treats a transport error (a frame of four bytes) as the end. mtcute itself
  * would wait for ever after the first -404, and delete the auth key after the second.
  */
-import { isIP } from 'node:net'
 import { ConnectionClosedError, type ITcpConnection } from '@fuman/net'
 import { connectTcp } from '@fuman/node'
 import {
@@ -12,6 +11,7 @@ import {
   type ITelegramConnection,
   type TelegramTransport,
 } from '@mtcute/core'
+import { isLoopbackAddress } from '../../lib/addresses.ts'
 
 /** The longest frame that is read: Telegram's answers have at most 1 MiB. */
 const frameBytesMax = 4 * 1024 * 1024
@@ -49,7 +49,7 @@ export function guardedTransport(guard: Guard, rules: TransportRules): GuardedTr
       // guard: one connection
       if (++dials > rules.dialsMax) throw new ConnectionClosedError()
       // guard: loopback only
-      if (rules.loopbackOnly && !isLoopback(address)) throw new ConnectionClosedError()
+      if (rules.loopbackOnly && !isLoopbackAddress(address)) throw new ConnectionClosedError()
       const connection = await connectTcp({ address, port })
       if (isOver) {
         // The client was closed while it dialled.
@@ -67,10 +67,6 @@ export function guardedTransport(guard: Guard, rules: TransportRules): GuardedTr
       open.clear()
     },
   }
-}
-
-export function isLoopback(address: string): boolean {
-  return address === '::1' || (isIP(address) === 4 && address.startsWith('127.'))
 }
 
 function watchConnection(

@@ -45,6 +45,9 @@ const recipient: PlannedRecipient = {
 const account: PlannedAccount = {
   ready: true,
   flood_until: null,
+  lookup_flood_until: null,
+  cold_stopped: false,
+  cold_ramp_from: null,
   next_campaign_at: null,
   cold_per_day: null,
   lookups_per_day: 200,
@@ -232,6 +235,16 @@ const table: [title: string, given: Given, planned: object][] = [
   ['a flood wait', { account: { flood_until: at('06-05T10:30') } }, wait('flood_wait', '06-05T10:30')],
   ['a flood wait that is over', { account: { flood_until: now } }, first],
   [
+    'a flood wait for look-ups, in a known chat',
+    { account: { lookup_flood_until: at('06-05T10:30') } },
+    first,
+  ],
+  [
+    'a flood wait for look-ups, of a contact who must be looked up',
+    { account: { lookup_flood_until: at('06-05T10:30') }, recipient: { chat_id: null } },
+    wait('flood_wait', '06-05T10:30'),
+  ],
+  [
     'a flood wait into the night',
     { account: { flood_until: at('06-05T20:00') }, window: 'mon-fri 09:00-18:00' },
     wait('flood_wait', '06-08T09:00'),
@@ -293,6 +306,33 @@ const table: [title: string, given: Given, planned: object][] = [
     'the cold allowance is used',
     { account: { cold_per_day: 5, used_cold: 5 } },
     wait('quota', '06-06T00:00'),
+  ],
+  [
+    'first messages stopped by the platform',
+    { account: { cold_stopped: true, cold_per_day: 9 } },
+    wait('quota', null),
+  ],
+  [
+    'first messages stopped, to someone who wrote before',
+    { account: { cold_stopped: true }, recipient: { cold: false } },
+    { ...first, cold: false },
+  ],
+  ['one below the first day of a ramp', { account: { cold_ramp_from: '2026-06-05', used_cold: 4 } }, first],
+  [
+    'as many as the first day of a ramp allows',
+    { account: { cold_ramp_from: '2026-06-05', used_cold: 5 } },
+    wait('quota', '06-06T00:00'),
+  ],
+  ['one below the third day of a ramp', { account: { cold_ramp_from: '2026-06-03', used_cold: 14 } }, first],
+  [
+    'as many as a ramp allows at most',
+    { account: { cold_ramp_from: '2026-05-20', used_cold: 20 } },
+    wait('quota', '06-06T00:00'),
+  ],
+  [
+    'more than the ramp where an operator says so',
+    { account: { cold_ramp_from: '2026-06-05', cold_per_day: 30, used_cold: 29 } },
+    first,
   ],
   ['no cold messages at all', { account: { cold_per_day: 0 } }, wait('quota', null)],
   [

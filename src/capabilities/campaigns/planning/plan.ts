@@ -6,6 +6,7 @@
 import { sha256 } from '../../../lib/secrets.ts'
 import { type SendingWindow, windowOpens } from '../../../lib/sending-window.ts'
 import { isSameDay, localDay, nextDay } from '../../../lib/zones.ts'
+import { type ColdAllowance, coldLimit } from './cold.ts'
 import { formOf, render } from './personalize.ts'
 
 export const branches = ['no_reply', 'seen', 'unseen'] as const
@@ -80,13 +81,14 @@ export interface PlannedRecipient {
 }
 
 /** The account that would write, with what it has used today. */
-export interface PlannedAccount {
+export interface PlannedAccount extends ColdAllowance {
   /** READY, and its session is live. */
   readonly ready: boolean
+  /** The end of the wait for sends, and of the wait for look-ups. */
   readonly flood_until: Date | null
+  readonly lookup_flood_until: Date | null
   /** When the pause between two messages ends. */
   readonly next_campaign_at: Date | null
-  readonly cold_per_day: number | null
   readonly lookups_per_day: number
   /** On `quotaDay(now, timezone)`, like the two below. */
   readonly used: number
@@ -217,21 +219,25 @@ function held(facts: Facts): Wait | undefined {
   const { account, hours, now } = facts
   const wait = (blocked_by: Block): Wait => ({ do: 'wait', until: earliest(facts, now), blocked_by })
   if (!account?.ready) return { do: 'wait', until: null, blocked_by: 'account_not_ready' }
-  if (account.flood_until && account.flood_until > now) return wait('flood_wait')
+  if (floodEnd(facts, account) > now.getTime()) return wait('flood_wait')
   if (hours.window && windowOpens(hours.window, hours.timezone, now) > now) return wait('window')
   if (usedUp(facts, account)) return wait('quota')
   if (account.next_campaign_at && account.next_campaign_at > now) return wait('pacing')
   return undefined
 }
 
+/** When the flood waits end that stop this message. */
+function floodEnd({ recipient }: Facts, { flood_until, lookup_flood_until }: PlannedAccount): number {
+  const lookups = recipient.chat_id === null ? lookup_flood_until : null // guard: only who must be looked up waits for lookups
+  return Math.max(flood_until?.getTime() ?? 0, lookups?.getTime() ?? 0)
+}
+
 /** The account may send nothing more of this kind today. */
-function usedUp({ campaign, recipient }: Facts, account: PlannedAccount): boolean {
+function usedUp({ campaign, recipient, hours, now }: Facts, account: PlannedAccount): boolean {
   const quota = campaign.daily_quota_per_account
   if (quota !== null && account.used >= quota) return true
   if (recipient.chat_id === null && account.lookups >= account.lookups_per_day) return true
-  return (
-    isCold(campaign, recipient) && account.used_cold >= (account.cold_per_day ?? Number.POSITIVE_INFINITY)
-  )
+  return isCold(campaign, recipient) && account.used_cold >= coldLimit(account, now, hours.timezone)
 }
 
 /** A contact that was never looked up is cold too: as far as we know, they never wrote to the account. */
@@ -242,12 +248,13 @@ function isCold(campaign: PlannedCampaign, { step, cold }: PlannedRecipient): bo
 /** The earliest possible time from `from` on, at present. Null if nothing can go out until a person acts. */
 function earliest(facts: Facts, from: Date): Date | null {
   const { account, hours, now, campaign, recipient } = facts
-  const gaps = [account?.flood_until?.getTime() ?? 0, account?.next_campaign_at?.getTime() ?? 0] as const
-  let at = new Date(Math.max(from.getTime(), now.getTime(), ...gaps))
+  const flood = account ? floodEnd(facts, account) : 0
+  const pause = account?.next_campaign_at?.getTime() ?? 0
+  let at = new Date(Math.max(from.getTime(), now.getTime(), flood, pause))
   const open = () => (hours.window ? windowOpens(hours.window, hours.timezone, at) : at)
   at = open()
   if (account && usedUp(facts, account) && isSameDay(now, at, hours.timezone)) {
-    if (account.cold_per_day === 0 && isCold(campaign, recipient)) return null
+    if (isCold(campaign, recipient) && coldLimit(account, now, hours.timezone) === 0) return null
     at = nextDay(at, hours.timezone)
     at = open()
   }

@@ -7,9 +7,10 @@ import { holdsPools } from '../../../ledger/runs.ts'
 import { parseWindow } from '../../../lib/sending-window.ts'
 import type { ChatNumber } from '../../../lib/shapes.ts'
 import { isListed, listedPhone } from '../../suppressions/suppressions.ts'
+import { type ColdAllowance, coldColumns } from './cold.ts'
 import type { CampaignStatus, Facts, PlannedCampaign, PlannedRecipient, Step } from './plan.ts'
 
-export interface FactsRow {
+export interface FactsRow extends ColdAllowance {
   readonly recipient_id: string
   readonly campaign_id: string
   readonly workspace_id: string
@@ -42,8 +43,8 @@ export interface FactsRow {
   readonly suppressed: boolean
   readonly ready: boolean
   readonly flood_until: Date | null
+  readonly lookup_flood_until: Date | null
   readonly next_campaign_at: Date | null
-  readonly cold_per_day: number | null
   readonly used: number
   readonly used_cold: number
   readonly lookups: number
@@ -115,9 +116,11 @@ export const factColumns: Sql = sql`r.id as recipient_id, k.id as campaign_id, k
     limit 1) is null as cold,
   ${isSuppressed(sql`r.chat_id`)} as suppressed, -- guard: suppression at the boundary
   account.status = 'READY' and ${isLive}
+    -- A reply may be among the updates that are missing.
+    and h.gap_since is null -- guard: campaigns wait for a gap
     -- After a restore, the account that has a contact here need not be the one that wrote to them.
     and not (r.step = 0 and about.pool_unconfirmed) as ready, -- guard: a pool is confirmed
-   h.flood_until, h.next_campaign_at, account.cold_per_day,
+  h.flood_until, h.lookup_flood_until, h.next_campaign_at, ${coldColumns(sql`account`, sql`h`)},
   coalesce(d.used, 0) as used, coalesce(d.used_cold, 0) as used_cold, coalesce(d.lookups, 0) as lookups,
   w.timezone, w.sending_window, t.now`
 

@@ -5,6 +5,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type CampaignPlace, openCampaigns } from '../../../../test/harness/campaigns.ts'
 import { sql } from '../../../db/sql.ts'
+import { noteFlood } from '../../../ledger/floods.ts'
 import { closeByPerson } from '../../../ledger/settle.ts'
 import { setAccountEnabled } from '../../accounts/accounts.ts'
 
@@ -127,6 +128,21 @@ describe('contacts', () => {
     await place.advance(3 * day)
     expect((await place.recipients(id)).map(({ status }) => status)).toEqual(['failed', 'failed'])
     expect(place.sent()).toMatchObject([{ person: person_id, text: 'First message' }])
+  })
+
+  test('wait out a flood wait for look-ups, while those with known chats get their messages', async () => {
+    const account_id = await place.account()
+    const [unknown, known] = [stranger(), stranger()]
+    const contacts = [unknown, known].map(({ contact }) => ({ contact, account_id }))
+    await noteFlood(place.db, account_id, { stops: 'lookups', retry_after_seconds: 80_000 })
+    const id = await place.campaign({ kind: 'contacts', pool: [account_id], contacts })
+    await place.db.run(sql`
+      update campaign_recipients set chat_id = ${known.person_id}, found_id = ${known.person_id}
+      where campaign_id = ${id} and contact = ${known.contact}`)
+    await place.advance(hour)
+    expect(place.sent().map(({ person }) => person)).toEqual([known.person_id])
+    await place.advance(day)
+    expect(place.sent().map(({ person }) => person)).toEqual([known.person_id, unknown.person_id])
   })
 
   test('wait for another day when the account has no look-up left', async () => {

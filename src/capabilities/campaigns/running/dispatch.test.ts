@@ -6,6 +6,7 @@ import { sql } from '../../../db/sql.ts'
 import { type Ending, settle } from '../../../ledger/settle.ts'
 import { newId } from '../../../lib/ids.ts'
 import { readMessages } from '../../../platform/sandbox/person-acts.ts'
+import { setAccountEnabled } from '../../accounts/accounts.ts'
 import { addSuppression } from '../../suppressions/suppressions.ts'
 import { loops } from './loops.ts'
 
@@ -183,6 +184,43 @@ describe('quota', () => {
     await place.advance(day)
     expect(place.sent()).toHaveLength(3)
     expect(await place.status(id)).toBe('completed')
+  })
+})
+
+describe('a platform that stops first messages', () => {
+  const write = (person_id: number) =>
+    place.work.service.post('/messages', {
+      key: place.tenant.key,
+      body: { account_id, chat_id: `platform:chat:${person_id}`, text: 'This is Sales.' },
+      headers: { 'Idempotency-Key': newId() },
+    })
+
+  test('gets none until the account is enabled again; answers and follow-ups go on', async () => {
+    const [known] = await chatsWith(1)
+    const strangers = [0, 1, 2].map(() => ({ account_id, person_id: place.work.person() }))
+    for (const { person_id } of strangers) {
+      await place.db.run(sql`
+        insert into chats (account_id, chat_id, workspace_id, kind)
+        values (${account_id}, ${person_id}, ${place.tenant.workspace_id}, 'private')`)
+    }
+    place.work.fault({ on: 'send', fault: 'refuse', error: 'cold_stopped', times: 1 })
+    const [first, second] = strangers.map(({ person_id }) => person_id)
+    // The platform refuses the first; of the second it is not asked.
+    expect((await write(first ?? 0)).body).toMatchObject({ code: 'cold_stopped' })
+    expect(await write(second ?? 0)).toMatchObject({ status: 403, body: { code: 'cold_stopped' } })
+    expect((await write(known?.person_id ?? 0)).status).toBe(200)
+    const id = await place.campaign({ chats: strangers })
+    await place.advance(2 * day)
+    expect(place.sent()).toHaveLength(1)
+    const { body } = await place.work.service.get(`/campaigns/${id}`, { key: place.tenant.key })
+    expect(body).toMatchObject({ campaign: { recipients: strangers.map(() => ({ blocked_by: 'quota' })) } })
+    const strikes = await place.db.rows(
+      sql`select kind from account_strikes where account_id = ${account_id}`,
+    )
+    expect(strikes).toEqual([{ kind: 'peer_flood' }])
+    await setAccountEnabled(place.work.service.app, 'system', { id: account_id, enabled: true })
+    await place.advance(day)
+    expect(place.sent()).toHaveLength(4)
   })
 })
 

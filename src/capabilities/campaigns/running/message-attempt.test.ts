@@ -294,7 +294,7 @@ describe('a look-up', () => {
     await attempt(one, {
       resolve: async () => ({ kind: 'flood_wait', retry_after_seconds: 600, stops: 'lookups' }),
     })
-    expect(await findFloodWait(place.rows.db, one.held.account_id)).toBeGreaterThan(500)
+    expect(await findFloodWait(place.rows.db, one.held.account_id, 'lookups')).toBeGreaterThan(500)
     expect(await place.stateOf(one)).toEqual({ status: 'queued', operations: 0, used: 0 })
   })
 

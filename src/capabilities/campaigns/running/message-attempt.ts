@@ -94,7 +94,7 @@ async function lookUp(
   if (found?.kind === 'flood_wait') {
     const about = { ...held, id: null }
     // guard: a flood wait of a look up is noted
-    await app.db.transaction((tx) => noteFloodWait(tx, about, found.retry_after_seconds))
+    await app.db.transaction((tx) => noteFloodWait(tx, about, found))
     return 'done'
   }
   return 'avoid'

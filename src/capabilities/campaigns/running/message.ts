@@ -23,6 +23,7 @@ function messageKind(kind: string): OperationKind {
   return operationKind<Payload, null, Sent>({
     kind,
     found_in_history: true,
+    stopped_by: 'sends',
     forgettable: false,
     payload,
     answer: z.object({ message_id: z.string(), at: z.string() }),

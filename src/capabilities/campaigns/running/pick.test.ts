@@ -18,6 +18,7 @@ function row(given: Partial<Head>): Head {
     ...{ name: null, username: null, last_sent_at: null, next_action_at: now, read: false, cold: true },
     ...{ unknown_since: null, suppressed: false, ready: true, flood_until: null, next_campaign_at: null },
     ...{ cold_per_day: null, used: 0, used_cold: 0, lookups: 0, timezone: 'UTC', sending_window: null, now },
+    ...{ lookup_flood_until: null, cold_stopped: false, cold_ramp_from: null },
     ...given,
   }
 }
@@ -42,16 +43,24 @@ test('an account takes the first remaining contact, also when an account before 
 test('a page names the account that will take a contact: it skips one that cannot today', () => {
   const account: PlannedAccount = {
     ...{ ready: true, flood_until: null, next_campaign_at: null, cold_per_day: null, lookups_per_day: 9 },
+    ...{ lookup_flood_until: null, cold_stopped: false, cold_ramp_from: null },
     ...{ used: 0, used_cold: 0, lookups: 0 },
   }
+  const hours = { timezone: 'UTC', window: null }
   const busier = { ...account, used: 3 }
   const pick = (one: PlannedAccount) =>
-    pickFromPool({ accounts: new Map([...Object.entries({ one, busier })]), now }, ['one', 'busier', 'gone'])
+    pickFromPool({ accounts: new Map(Object.entries({ one, busier })), hours, now }, [
+      'one',
+      'busier',
+      'gone',
+    ])
   expect(pick(account)).toBe(account)
   expect(pick({ ...account, ready: false })).toBe(busier)
   expect(pick({ ...account, lookups: 9 })).toBe(busier)
   expect(pick({ ...account, cold_per_day: 2, used_cold: 2 })).toBe(busier)
   expect(pick({ ...account, flood_until: new Date(now.getTime() + 1) })).toBe(busier)
+  expect(pick({ ...account, lookup_flood_until: new Date(now.getTime() + 1) })).toBe(busier)
+  expect(pick({ ...account, cold_stopped: true })).toBe(busier)
   const over = { ...account, flood_until: now }
   expect(pick(over)).toBe(over)
 })

@@ -3,6 +3,7 @@
 import type { App } from '../../../app.ts'
 import { type Db, type Sql, sql } from '../../../db/sql.ts'
 import { isLiveHost } from '../../../ledger/liveness.ts'
+import { coldLimitOf } from '../planning/cold.ts'
 import { type Plan, plan } from '../planning/plan.ts'
 import {
   aboutCampaigns,
@@ -60,10 +61,20 @@ export function listHeads(
         union all
         -- People who never wrote must wait for another day, so the first person who did write is next.
         (select r.id from campaign_recipients r
-          where coalesce(d.used_cold, 0) >= account.cold_per_day
+          where coalesce(d.used_cold, 0) >= ${coldLimitOf(sql`account`, sql`h`, sql`t.day`)}
             and r.account_id = g.account_id and r.campaign_id = c.campaign_id and r.status = 'queued'
             ${come} and r.id <> all(${avoid}::uuid[]) and exists (
               select from messages m where m.account_id = r.account_id and m.chat_id = r.chat_id and not m.is_sender)
+          order by r.next_action_at, r.position limit 1)
+        union all
+        -- Contacts who must be looked up wait, so the first whose chat is known is next.
+        (select r.id from campaign_recipients r
+          where (h.lookup_flood_until > t.now or coalesce(d.lookups, 0) >= ${config.start_chat_day})
+            and r.account_id = g.account_id and r.campaign_id = c.campaign_id and r.status = 'queued'
+            ${come} and r.id <> all(${avoid}::uuid[])
+            and r.chat_id is not null -- guard: known chats pass those to be looked up
+            and (k.kind <> 'contacts' or r.found_id is not null or exists (
+              select from contacts p where p.account_id = r.account_id and p.provider_id = r.chat_id))
           order by r.next_action_at, r.position limit 1)) r
       where c.account_id = g.account_id and c.has_open ${hasDue} and k.status in ('queued', 'sending')
       union
@@ -77,9 +88,9 @@ export function listHeads(
         left join account_days qd on qd.account_id = q.account_id and qd.day = t.day
         where q.campaign_id = c.campaign_id and q.pool and q.account_id = any(${account_ids}::text[])
           and q.account_id < g.account_id and coalesce(qd.used, 0) = coalesce(d.used, 0)
-          and (qa.cold_per_day is null or coalesce(qd.used_cold, 0) < qa.cold_per_day)
+          and coalesce(coalesce(qd.used_cold, 0) < ${coldLimitOf(sql`qa`, sql`qh`, sql`t.day`)}, true)
           and coalesce(qd.lookups, 0) < ${config.start_chat_day}
-          and (qh.flood_until is null or qh.flood_until <= t.now)
+          and coalesce(greatest(qh.flood_until, qh.lookup_flood_until) <= t.now, true)
           and (qh.next_campaign_at is null or qh.next_campaign_at <= t.now)) others
       cross join lateral (
         select r.id from campaign_recipients r
@@ -93,9 +104,10 @@ export function listHeads(
         where q.campaign_id = c.campaign_id and q.pool and q.account_id <> g.account_id and b.status = 'READY'
           -- An account whose worker has died makes no other account wait.
           and bh.lease_until > (select real_now()) -- guard: pool accounts that are driven
-          and ${isLiveHost(sql`bh`)} and (bh.flood_until is null or bh.flood_until <= t.now)
+          and ${isLiveHost(sql`bh`)} and bh.gap_since is null
+          and coalesce(greatest(bh.flood_until, bh.lookup_flood_until) <= t.now, true)
           -- Nor does an account that has no first message or look-up left today.
-          and (b.cold_per_day is null or coalesce(bd.used_cold, 0) < b.cold_per_day)
+          and coalesce(coalesce(bd.used_cold, 0) < ${coldLimitOf(sql`b`, sql`bh`, sql`t.day`)}, true)
           and coalesce(bd.lookups, 0) < ${config.start_chat_day}
           and coalesce(bd.used, 0) < coalesce(d.used, 0))) head
     join campaign_recipients r on r.id = head.id join campaigns k on k.id = r.campaign_id
@@ -132,9 +144,13 @@ export function chooseDue(app: App, heads: readonly Head[]): Due[] {
 
 /** Assigns a contact to the account of another row. Without a chat, no other field depends on the account. */
 function takenBy(by: FactsRow, contact: FactsRow): FactsRow {
-  const { account_id, ready, flood_until, next_campaign_at, cold_per_day, used, used_cold, lookups } = by
-  const own = { account_id, ready, flood_until, next_campaign_at, cold_per_day, used, used_cold, lookups }
-  return { ...contact, ...own }
+  const { account_id, ready, flood_until, lookup_flood_until, next_campaign_at } = by
+  const { cold_per_day, cold_stopped, cold_ramp_from, used, used_cold, lookups } = by
+  return {
+    ...contact,
+    ...{ account_id, ready, flood_until, lookup_flood_until, next_campaign_at },
+    ...{ cold_per_day, cold_stopped, cold_ramp_from, used, used_cold, lookups },
+  }
 }
 
 type Decision =

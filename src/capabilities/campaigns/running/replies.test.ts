@@ -2,6 +2,9 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type CampaignPlace, openCampaigns } from '../../../../test/harness/campaigns.ts'
 import { sql } from '../../../db/sql.ts'
+import type { Chat } from '../../../platform/port.ts'
+import { ingest } from '../../../worker/ingest.ts'
+import { setAccountEnabled } from '../../accounts/accounts.ts'
 import { listSuppressions } from '../../suppressions/suppressions.ts'
 
 let place: CampaignPlace
@@ -73,6 +76,85 @@ async function read(person_id: number, by = account_id): Promise<string[]> {
 async function suppressed(): Promise<string[]> {
   return (await listSuppressions(place.db, place.tenant.workspace_id)).map(({ value }) => value)
 }
+
+/** The platform reports that updates are missing, as after an absence that is too long for it. */
+async function lose(chat_id: Chat['id'] | null): Promise<void> {
+  const { lease_owner, lease_epoch, position, writes } = await place.db.one<{
+    lease_owner: string
+    lease_epoch: string
+    position: string
+    writes: string
+  }>(sql`
+    select lease_owner, lease_epoch::text, position, writes::text from account_hosts where account_id = ${account_id}`)
+  const held = {
+    account_id,
+    workspace_id: place.tenant.workspace_id,
+    worker_id: lease_owner,
+    epoch: lease_epoch,
+    writes: { seen: writes },
+  }
+  const batch = { updates: [{ kind: 'gap', chat_id } as const], position, caught_up: true }
+  expect(await ingest(place.work.service.app, held, batch, place.work.sandbox.platform)).toBe(true)
+}
+
+/** A new session of the account fetches what is missing. */
+async function reconnect(): Promise<void> {
+  const { app } = place.work.service
+  for (const enabled of [false, true]) await setAccountEnabled(app, 'system', { id: account_id, enabled })
+  await place.until('what was missing is fetched', async () => {
+    const row = await place.db.maybe(sql`
+      select from account_hosts h join account_sync s on s.account_id = h.account_id
+      where h.account_id = ${account_id} and h.gap_since is null and s.phase = 'done'`)
+    return row !== undefined
+  })
+  await place.work.untilStatus(account_id, 'READY')
+}
+
+describe('a message whose update was lost', () => {
+  test.each(['in all chats', 'in one chat'])(
+    '%s: a reply ends the sequence, and the message is not announced',
+    async (where) => {
+      const { person_id, campaign_id } = await writtenTo()
+      await leave(person_id, 'Tell me more')
+      await lose(where === 'in all chats' ? null : `${person_id}`)
+      await reconnect()
+      expect(await place.statuses(campaign_id)).toEqual(['replied'])
+      await place.advance(4 * day)
+      expect(place.sent()).toHaveLength(1)
+      expect(await events()).toEqual([
+        'message.received Hello, who is this?',
+        `campaign.replied ${campaign_id}`,
+      ])
+    },
+  )
+
+  test('an opt-out among more messages than a page has suppresses the person', async () => {
+    const { person_id, campaign_id } = await writtenTo()
+    await leave(person_id, 'STOP')
+    for (let n = 0; n < 130; n++) await leave(person_id, `And another thing, ${n}`)
+    await lose(null)
+    await reconnect()
+    expect(await suppressed()).toEqual([String(person_id)])
+    await place.advance(4 * day)
+    expect(await place.statuses(campaign_id)).toEqual(['replied'])
+    expect(place.sent()).toHaveLength(1)
+  })
+
+  test('no follow-up is sent before it is fetched, and the page says that the account is not ready', async () => {
+    const { campaign_id } = await writtenTo()
+    place.work.fault({ on: 'history', fault: 'unavailable', times: 1_000_000 })
+    place.work.fault({ on: 'chats', fault: 'unavailable', times: 1_000_000 })
+    await lose(null)
+    await place.advance(2 * day)
+    expect(place.sent()).toHaveLength(1)
+    const { body } = await place.work.service.get(`/campaigns/${campaign_id}`, { key: place.tenant.key })
+    expect(body).toMatchObject({ campaign: { recipients: [{ blocked_by: 'account_not_ready' }] } })
+    place.work.sandbox.world.clearFaults()
+    await reconnect()
+    await place.advance(2 * day)
+    expect(place.sent()).toHaveLength(3)
+  })
+})
 
 describe('a message that only history contains', () => {
   test('as a reply ends the sequence and emits one event; the message itself is not announced', async () => {

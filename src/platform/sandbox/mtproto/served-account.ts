@@ -4,7 +4,7 @@ import { lengthOf } from '../../../lib/text.ts'
 import type { Outcome, PlatformRefusal } from '../../port.ts'
 import type { Method, Params, Result } from '../calls.ts'
 import type { KeptFile } from '../entries.ts'
-import type { Fault } from '../faults.ts'
+import { type Fault, findRefusal } from '../faults.ts'
 import { ServedSession } from '../served-session.ts'
 import { type Account, type Happening, indexOfPost, type Post } from '../state.ts'
 import type { World } from '../world.ts'
@@ -32,12 +32,17 @@ export function refuse(error: string): never {
   throw new RpcFault(Number(code ?? 400), name ?? '')
 }
 
+/** The Telegram error that a fault names. */
+function named(struck: Fault | undefined): string | undefined {
+  return struck?.error && !findRefusal(struck) ? struck.error : undefined
+}
+
 function acceptedValue<T>(outcome: Outcome<T>, struck: Fault | undefined): T {
   switch (outcome.kind) {
     case 'accepted':
       return outcome.value
     case 'refused':
-      return refuse(struck?.error ?? errorNames[outcome.reason] ?? '500 INTERNAL')
+      return refuse(named(struck) ?? errorNames[outcome.reason] ?? '500 INTERNAL')
     case 'flood_wait':
       return refuse(`420 FLOOD_WAIT_${outcome.retry_after_seconds}`)
     default:

@@ -1,0 +1,27 @@
+/** The row of an account, as operators see it. */
+import { type Db, sql } from '../../db/sql.ts'
+import { notFound } from '../../lib/names.ts'
+
+export const statuses = ['CONNECTING', 'READY', 'NEEDS_LOGIN', 'RESTRICTED', 'DISABLED'] as const
+export type Status = (typeof statuses)[number]
+
+export interface AccountRow {
+  readonly id: string
+  readonly workspace_id: string
+  readonly platform: string
+  readonly name: string
+  readonly status: Status
+  readonly status_reason: string | null
+  readonly created_at: Date
+}
+
+export const fields = sql`id, workspace_id, platform, name, status, status_reason, created_at`
+
+/** The `status_reason` of an account while no running worker can drive it. */
+export const noWorker = 'No worker that could drive it is running.'
+
+export async function requireAccount(db: Db, id: string): Promise<AccountRow> {
+  const account = await db.maybe<AccountRow>(sql`select ${fields} from accounts where id = ${id}`)
+  if (!account) throw notFound('account', id)
+  return account
+}

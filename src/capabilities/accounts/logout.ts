@@ -1,0 +1,120 @@
+/** Logs an account out: takes it from its worker, revokes the key at the platform, deletes it. The history stays. */
+import type { App } from '../../app.ts'
+import { sql } from '../../db/sql.ts'
+import { accountsChanged, revokeLease } from '../../ledger/leases.ts'
+import { ApiError } from '../../lib/errors.ts'
+import type { Platform } from '../../platform/port.ts'
+import { type Actor, record } from '../audit/audit.ts'
+import { type AccountRow, fields, requireAccount } from './account-row.ts'
+import { refused, withLoginLock } from './login-lock.ts'
+import { findSession } from './platform-store.ts'
+
+interface LogoutWanted {
+  readonly id: string
+  /** Null: the key is deleted here, and the platform is not asked. */
+  readonly platform: Platform | null
+}
+
+/** Longer than a lease lasts, so that the lease of a worker that was killed has run out. */
+const releaseMsMax = 60_000
+const pollMs = 100
+
+export function logOut(app: App, actor: Actor, { id, platform }: LogoutWanted): Promise<AccountRow> {
+  return withLoginLock(app, id, async () => {
+    const session = await findSession(app, id)
+    const before = await requireAccount(app.db, id)
+    if (session === null) throw refused('The account is not logged in.')
+    if (session === 'unreadable' && platform) {
+      throw refused(
+        'The login was stored under another PARLEY_SECRET, so it cannot be ended at the platform.',
+      )
+    }
+    await takeFromWorker(app, before)
+    try {
+      await untilReleased(app, id)
+      if (platform && session !== 'unreadable') await revoke(platform, session)
+    } catch (error) {
+      await putBack(app, before)
+      throw error
+    }
+    return forgetLogin(app, actor, { id, local: platform === null })
+  })
+}
+
+/** Shown if the process is killed before it ends. */
+const pending = (id: string) =>
+  `A logout has begun. If it was interrupted, run parley account logout ${id} or parley account enable ${id}.`
+
+/** Its worker closes the session and releases the lease within a second or two, because the status changes. */
+async function takeFromWorker({ db, wake }: App, { id }: AccountRow): Promise<void> {
+  await db.run(sql`
+    update accounts set status = 'NEEDS_LOGIN', status_reason = ${pending(id)}
+    where id = ${id} and status in ('CONNECTING', 'READY')`)
+  wake.signal(accountsChanged)
+}
+
+/** A key that two connections use at once may be destroyed before it is revoked. */
+async function untilReleased({ db, sources }: App, id: string): Promise<void> {
+  const deadline = sources.now() + releaseMsMax
+  for (;;) {
+    const held = await db.maybe(sql`
+      select 1 from account_hosts where account_id = ${id} and lease_until > real_now()`)
+    if (!held) return // guard: the worker has let go
+    if (sources.now() > deadline) {
+      throw refused('The worker that drives the account has not released it. Nothing was changed.')
+    }
+    await sources.sleep(pollMs)
+  }
+}
+
+async function revoke(platform: Platform, session: Uint8Array): Promise<void> {
+  const outcome = await platform.logout?.(session)
+  if (!outcome) throw refused(`Accounts of the platform ${platform.name} need no login.`)
+  if (outcome.kind === 'accepted') return
+  if (outcome.kind === 'flood_wait') {
+    const { retry_after_seconds: retry_after } = outcome
+    const detail = `The platform asks to wait ${retry_after} s. Nothing was changed.`
+    throw new ApiError('flood_wait', { detail, retry_after })
+  }
+  if (outcome.kind === 'refused') {
+    throw refused(
+      `The platform refused the logout (${outcome.detail ?? outcome.reason}). Nothing was changed.`,
+    )
+  }
+  const detail = 'The platform could not be reached, so the login still holds there. Nothing was changed.'
+  throw new ApiError('provider_unavailable', { detail })
+}
+
+/** A READY account connects again. */
+async function putBack({ db, wake }: App, { id, status, status_reason }: AccountRow): Promise<void> {
+  await db.run(sql`
+    update accounts set status = ${status === 'READY' ? 'CONNECTING' : status}, status_reason = ${status_reason}
+    where id = ${id} and status = 'NEEDS_LOGIN' and status_reason = ${pending(id)}`)
+  wake.signal(accountsChanged)
+}
+
+async function forgetLogin(
+  app: App,
+  actor: Actor,
+  { id, local }: { id: string; local: boolean },
+): Promise<AccountRow> {
+  const account = await app.db.transaction(async (tx) => {
+    const left = await tx.one<AccountRow>(sql`
+      update accounts set status = case when status = 'DISABLED' then status else 'NEEDS_LOGIN' end,
+        status_reason = ${`Logged out. To use it again, run parley account login ${id}.`}
+      where id = ${id} returning ${fields}`)
+    await revokeLease(tx, id)
+    await tx.run(sql`delete from platform_sessions where account_id = ${id}`)
+    const { workspace_id } = left
+    await record(app, tx, actor, {
+      action: 'account.logged_out',
+      target: id,
+      workspace_id,
+      detail: { local },
+    })
+    return left
+  })
+  app.wake.signal(accountsChanged)
+  await app.settings.refresh()
+  return account
+}

@@ -1,0 +1,57 @@
+/** What an adapter stores for an account: the session of its login, sealed, and whom the account can write to. */
+import type { App } from '../../app.ts'
+import { given } from '../../db/given.ts'
+import { sql } from '../../db/sql.ts'
+import { type Held, requireLease } from '../../ledger/leases.ts'
+import type { Secrets } from '../../lib/secrets.ts'
+import type { AccountStore, StoredPeer } from '../../platform/port.ts'
+
+/** The store of an account, for the worker that holds its lease. */
+export function openAccountStore(app: App, held: Omit<Held, 'writes'>): AccountStore {
+  const { account_id } = held
+  return {
+    async readSession() {
+      const session = await findSession(app, account_id)
+      if (session !== 'unreadable') return session
+      app.log.error({ account_id }, 'the login of an account was stored under another PARLEY_SECRET')
+      return null
+    },
+    listPeers: ({ after, limit }) =>
+      app.db.rows<StoredPeer>(sql`
+        select number::text as number, text from platform_peers
+        where account_id = ${account_id} and (${after}::bigint is null or number > ${after}::bigint)
+        order by platform_peers.number limit ${limit}`),
+    writePeers: (peers) =>
+      app.db.transaction(async (tx) => {
+        await requireLease(tx, held) // guard: peers are written under the lease
+        await tx.run(sql`
+          insert into platform_peers (account_id, number, text)
+          select ${account_id}, p.number, p.text from ${given(peers, { number: 'bigint', text: 'text' })} as p
+          on conflict (account_id, number) do update set text = excluded.text`)
+      }),
+  }
+}
+
+/** Null: no login is stored. `unreadable`: it was stored under another secret, or for another account. */
+export async function findSession(
+  { db, secrets }: Pick<App, 'db' | 'secrets'>,
+  account_id: string,
+): Promise<Uint8Array | null | 'unreadable'> {
+  const row = await db.maybe<{ sealed: Buffer }>(
+    sql`select sealed from platform_sessions where account_id = ${account_id}`,
+  )
+  if (!row) return null
+  try {
+    return secrets.open('platform_session', placeOf(account_id), row.sealed)
+  } catch {
+    return 'unreadable'
+  }
+}
+
+export function sealSession(secrets: Secrets, account_id: string, session: Uint8Array): Buffer {
+  return secrets.seal('platform_session', placeOf(account_id), session)
+}
+
+function placeOf(account_id: string): string {
+  return `platform_sessions:${account_id}` // guard: a session is bound to its account
+}
