@@ -21,13 +21,13 @@ const quick = [
   'test/architecture.test.ts',
   'test/contract.test.ts',
 ]
-/** How the store gives up on its database, and how much memory a process takes: alone, as shipped. */
+/** How the store gives up on its database, and how much memory a process uses: run alone, as shipped. */
 const shipped = ['src/db/**/*.test.ts', 'src/http/multipart.test.ts', 'test/idempotency.test.ts']
-/** Sessions whose limits are made small. */
+/** Sessions with small limits. */
 const limits = ['test/limits/**/*.test.ts']
-/** A workspace may store little. */
+/** A workspace with little storage. */
 const stored = ['test/stored-files.test.ts']
-/** Much data, or minutes of real processes: `npm run test:slow`. */
+/** Large data, or minutes of real processes: `npm run test:slow`. */
 const slow = [
   'src/capabilities/search/search-large.test.ts',
   'test/backup-large.test.ts',
@@ -38,10 +38,10 @@ const slow = [
   'test/streams.test.ts',
   'test/takeover.test.ts',
 ]
-/** Real processes that are hurt: `npm run test:faults`. */
+/** Real processes under faults: `npm run test:faults`. */
 const faults = ['test/faults/**/*.test.ts']
 
-/** Thousands of requests that are made from the document: `npm run test:fuzz`. */
+/** Thousands of requests made from the document: `npm run test:fuzz`. */
 const fuzz = ['test/fuzz/**/*.test.ts']
 
 /** Every test file is in exactly one project, so that `npx vitest run FILE` runs it once. */
@@ -78,7 +78,7 @@ function project(
   return {
     extends: true,
     plugins: [withPatches([...patches, ...mutant])],
-    // How long a hang may take, not how fast a machine must be.
+    // A limit for hangs, not for slow machines.
     test: { name, include, testTimeout: 180_000, hookTimeout: 240_000, ...more },
   }
 }

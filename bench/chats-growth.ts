@@ -107,11 +107,11 @@ async function compare(name: string, path: string, of: Readers): Promise<void> {
   }
   const buffers = await each(pages, buffersOf)
   const cpu = await cpuOfEach(pages)
-  const told = (values: Record<keyof typeof pages, number>, unit: string) =>
+  const textOf = (values: Record<keyof typeof pages, number>, unit: string) =>
     `${number(values.first)}, ${number(values.deep)}, ${number(values.crowded)}, ${number(values.alone)}${unit}`
   row(`${name}, page 1, page ${number(deep)}, small among others, alone`, '')
-  row(`${name}: buffers`, told(buffers, ''))
-  row(`${name}: CPU`, told(cpu, ' µs'))
+  row(`${name}: buffers`, textOf(buffers, ''))
+  row(`${name}: CPU`, textOf(cpu, ' µs'))
   for (const [unit, values] of [['buffers', buffers] as const, ['CPU', cpu] as const]) {
     verdict(`${name}: ${unit} of page ${number(deep)} over page 1`, values.deep / values.first, { most: 1.1 })
     verdict(`${name}: ${unit} of 1,000,000 over 10,000`, values.first / values.alone, { most: 1.2 })

@@ -3,7 +3,7 @@ import type { OpenApp } from '../src/cli/open.ts'
 import { sql } from '../src/db/sql.ts'
 import { newId } from '../src/lib/ids.ts'
 
-interface Place {
+interface CampaignOwner {
   readonly app: OpenApp
   readonly workspace_id: string
   readonly user_id: string
@@ -19,7 +19,7 @@ interface WaitingRecipients {
 const size = 5_000
 
 export async function addWaiting(
-  { app, workspace_id, user_id, accounts }: Place,
+  { app, workspace_id, user_id, accounts }: CampaignOwner,
   { count, first_chat }: WaitingRecipients,
 ): Promise<void> {
   for (let made = 0; made < count; made += size) {

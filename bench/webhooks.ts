@@ -68,7 +68,7 @@ async function workspaceWith(app: OpenApp, address: string, paths: readonly stri
   return workspace_id
 }
 
-async function tell(app: OpenApp, workspace_id: string, count: number): Promise<void> {
+async function emitMany(app: OpenApp, workspace_id: string, count: number): Promise<void> {
   const event = { type: 'message.received', occurred_at: null, data } as const
   await app.db.transaction((tx) =>
     emit(
@@ -93,7 +93,7 @@ async function deliver(
       from webhooks w join event_sequences s using (workspace_id)
       where w.workspace_id = ${workspace_id} and w.active and w.url like ${`%${path}`}`)
   const startedAt = performance.now()
-  await tell(app, workspace_id, count)
+  await emitMany(app, workspace_id, count)
   while ((await app.db.one<{ some: boolean }>(sql`select exists (select from outbox) as some`)).some)
     await sleep(5)
   while ((await left()).left > 0) await sleep(30)

@@ -37,7 +37,7 @@ describe('the configuration', () => {
     })
   })
 
-  test('takes what is given, and an empty variable for none', () => {
+  test('uses given values, and ignores an empty variable', () => {
     const config = readConfig({
       DATABASE_URL: url,
       REDIS_URL: 'rediss://localhost:6380',
@@ -92,7 +92,7 @@ describe('the configuration', () => {
     for (const fault of named) expect(fault).toMatch(/^[A-Z_]+ .*\.$/)
   })
 
-  test('takes proxies to trust, by address and by network, and never everybody', () => {
+  test('accepts trusted proxies, by address and by network, and never all addresses', () => {
     const trusted = (text: string) => readConfig({ PARLEY_TRUSTED_PROXIES: text }).trusted_proxies
     expect(trusted('')).toEqual([])
     const named = trusted(' 127.0.0.1, 10.0.0.0/8,::1,fc00::/7 ,')
@@ -121,7 +121,7 @@ describe('the configuration', () => {
     }
   })
 
-  test('takes an identity provider, by plain HTTP on this machine only', () => {
+  test('accepts an identity provider, over plain HTTP on this machine only', () => {
     const env = {
       PARLEY_BASE_URL: 'https://parley.example',
       PARLEY_OIDC_ISSUER: 'http://127.0.0.1:4000/realms/acme',
@@ -168,7 +168,7 @@ describe('the configuration', () => {
     'https://parley.example/outreach/',
     'http://[::1]:8080',
     'https://a.example/@b',
-  ])('takes the address %s', (address) => {
+  ])('accepts the address %s', (address) => {
     expect(faults({ PARLEY_BASE_URL: address })).toEqual([])
   })
 

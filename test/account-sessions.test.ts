@@ -1,4 +1,4 @@
-/** Account sessions in one process: what they do when the platform, the database or another worker misbehaves. */
+/** Account sessions in one process: their behaviour when the platform, the database or another worker misbehaves. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { setAccountEnabled } from '../src/capabilities/accounts/accounts.ts'
@@ -47,12 +47,12 @@ function hostRow(account_id: string) {
     select lease_owner, lease_epoch, position from account_hosts where account_id = ${account_id}`)
 }
 
-/** How often the log tells of this account. */
+/** How many log lines name this account. */
 function logged(account_id: string, message: string): number {
   return place.service.log.filter((line) => line.includes(account_id) && line.includes(message)).length
 }
 
-/** 0.5 s, 1 s, 2 s, …, each at most halved by chance: at most five in the first four seconds. */
+/** 0.5 s, 1 s, 2 s, …, each at most halved at random: at most five in the first four seconds. */
 function attemptsMost(ms: number): number {
   return 1 + Math.floor(Math.log2(ms / 250 + 1))
 }
@@ -71,7 +71,7 @@ describe('connecting', () => {
     expect(row).toEqual({ status: 'READY', known: true })
   })
 
-  test('200 leaves out an account that the platform wants a login for, and asks once', async () => {
+  test('200 omits an account that needs a login at the platform, after one attempt', async () => {
     place.fault({ on: 'connect', fault: 'refuse', times: 0 })
     const account_id = await place.account(tenant)
     await place.untilStatus(account_id, 'NEEDS_LOGIN')
@@ -81,7 +81,7 @@ describe('connecting', () => {
     expect(await hostRow(account_id)).toMatchObject({ lease_owner: null })
   })
 
-  test('backs off while the platform is away, and disturbs nobody', timed, async () => {
+  test('backs off while the platform is unreachable, and delays no other account', timed, async () => {
     const healthy = await place.connected(tenant)
     const account_id = await place.account(tenant)
     const begun = performance.now()
@@ -125,7 +125,7 @@ describe('connecting', () => {
 })
 
 describe('parley account disable and enable', () => {
-  test('closes the session, stores nothing more, and connects again from where it was', async () => {
+  test('closes the session, stores nothing more, and reconnects at its last position', async () => {
     const account_id = await place.connected(tenant)
     const first = place.write(account_id, person_id, 'before')
     await place.untilStored(account_id, 1)
@@ -141,7 +141,7 @@ describe('parley account disable and enable', () => {
     expect(await received(account_id)).toEqual([first, second])
   })
 
-  test('ends READY when both come at once', async () => {
+  test('ends READY when both run at once', async () => {
     const account_id = await place.connected(tenant)
     for (let n = 0; n < 5; n++) {
       await setAccountEnabled(place.service.app, 'system', { id: account_id, enabled: false })
@@ -153,8 +153,8 @@ describe('parley account disable and enable', () => {
   })
 })
 
-describe('a session that is lost', () => {
-  test('goes on where it ended: nothing is lost and nothing told twice', async () => {
+describe('a lost session', () => {
+  test('continues where it ended: no message is lost or announced twice', async () => {
     const account_id = await place.connected(tenant)
     place.fault({ on: 'updates', fault: 'drop_after', times: 3, account_id })
     const written: string[] = []
@@ -167,7 +167,7 @@ describe('a session that is lost', () => {
     expect(await received(account_id)).toEqual(written)
   })
 
-  test('takes late and repeated updates once', async () => {
+  test('stores late and repeated updates once', async () => {
     const account_id = await place.connected(tenant)
     place.fault({ on: 'updates', fault: 'late', seconds: 0.4, times: 1, account_id })
     place.fault({ on: 'updates', fault: 'twice', times: 3, account_id })
@@ -188,8 +188,8 @@ describe('a session that is lost', () => {
   })
 })
 
-describe('a database that is away', () => {
-  test('keeps nobody from storing afterwards, once', async () => {
+describe('a database that is unreachable', () => {
+  test('delays storing, and everything is stored once afterwards', async () => {
     const account_id = await place.connected(tenant)
     const other = await place.connected(tenant)
     const written: string[] = []
@@ -262,50 +262,54 @@ describe('a lease that was taken away', () => {
 })
 
 describe('two workers', () => {
-  test('share the accounts, renew their leases, and a drained one hands over at once', timed, async () => {
-    const others = await openWorkplace()
-    const their = await others.service.tenant()
-    await others.work()
-    const accounts: string[] = []
-    for (let n = 0; n < 7; n++) accounts.push(await others.connected(their, `Account ${n}`))
-    const neighbour = await openNeighbour(others.service.database.url)
-    const second = await others.work(neighbour)
-    // One that cannot drive anything does not count.
-    const bystander = await openNeighbour(others.service.database.url)
-    const parts = { platforms: new Map(), directory: others.directory, loops }
-    const idle = runWorker(bystander, await assembleWorker(bystander, parts))
-    const shares = async () =>
-      others.db.rows<{ accounts: number }>(sql`
+  test(
+    'share the accounts, renew their leases, and a drained one hands over immediately',
+    timed,
+    async () => {
+      const others = await openWorkplace()
+      const their = await others.service.tenant()
+      await others.work()
+      const accounts: string[] = []
+      for (let n = 0; n < 7; n++) accounts.push(await others.connected(their, `Account ${n}`))
+      const neighbour = await openNeighbour(others.service.database.url)
+      const second = await others.work(neighbour)
+      // A worker that cannot drive any account does not count.
+      const bystander = await openNeighbour(others.service.database.url)
+      const parts = { platforms: new Map(), directory: others.directory, loops }
+      const idle = runWorker(bystander, await assembleWorker(bystander, parts))
+      const shares = async () =>
+        others.db.rows<{ accounts: number }>(sql`
         select count(*)::int as accounts from account_hosts
         where lease_owner is not null and lease_until > clock_timestamp() group by lease_owner order by 1`)
-    await until('both have their share', 30_000, async () => {
-      const found = await shares()
-      return found.length === 2 && found.map((each) => each.accounts).join() === '3,4'
-    })
-    const { until: before } = await others.db.one<{ until: Date }>(
-      sql`select min(lease_until) as until from account_hosts`,
-    )
-    await until('every lease was renewed', 30_000, async () => {
-      const { least } = await others.db.one<{ least: Date }>(
-        sql`select min(lease_until) as least from account_hosts`,
+      await until('both have their share', 30_000, async () => {
+        const found = await shares()
+        return found.length === 2 && found.map((each) => each.accounts).join() === '3,4'
+      })
+      const { until: before } = await others.db.one<{ until: Date }>(
+        sql`select min(lease_until) as until from account_hosts`,
       )
-      return least > before
-    })
-    const text = await others.service.app.metrics.metrics()
-    expect(text).toMatch(/parley_accounts\{state="connected"\} [34]\n/)
-    const begun = performance.now()
-    await second.stop()
-    await until('one has them all', 2_000, async () => {
-      const found = await shares()
-      return found.length === 1 && found[0]?.accounts === 7
-    })
-    const mara = others.person()
-    for (const account_id of accounts) others.write(account_id, mara, 'anybody there?')
-    for (const account_id of accounts) await others.untilStored(account_id, 1, 2_000)
-    expect(performance.now() - begun).toBeLessThan(2_500)
-    await idle.stop()
-    await bystander.close()
-    await neighbour.close()
-    await others.close()
-  })
+      await until('every lease was renewed', 30_000, async () => {
+        const { least } = await others.db.one<{ least: Date }>(
+          sql`select min(lease_until) as least from account_hosts`,
+        )
+        return least > before
+      })
+      const text = await others.service.app.metrics.metrics()
+      expect(text).toMatch(/parley_accounts\{state="connected"\} [34]\n/)
+      const begun = performance.now()
+      await second.stop()
+      await until('one has them all', 2_000, async () => {
+        const found = await shares()
+        return found.length === 1 && found[0]?.accounts === 7
+      })
+      const mara = others.person()
+      for (const account_id of accounts) others.write(account_id, mara, 'anybody there?')
+      for (const account_id of accounts) await others.untilStored(account_id, 1, 2_000)
+      expect(performance.now() - begun).toBeLessThan(2_500)
+      await idle.stop()
+      await bystander.close()
+      await neighbour.close()
+      await others.close()
+    },
+  )
 })

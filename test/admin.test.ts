@@ -1,4 +1,4 @@
-/** The admin port: who has one, where it listens, what is on it, and when the sandbox is controlled there. */
+/** The admin port: which processes have one, where it listens, what it serves, and when it controls the sandbox. */
 import { rm } from 'node:fs/promises'
 import { createServer, type Server } from 'node:net'
 import { join } from 'node:path'
@@ -58,7 +58,7 @@ async function close(server: Server): Promise<void> {
   await new Promise((resolve) => server.close(resolve))
 }
 
-/** A free port that is followed by another. The second is kept until it is closed. */
+/** A free port followed by another free one. The second stays taken until it is closed. */
 async function findPair(): Promise<{ port: number; next: Server }> {
   for (;;) {
     const first = await listen(0)
@@ -109,13 +109,13 @@ describe('parley start with a database of its own', () => {
     }
   })
 
-  test('404 for the sandbox, which nobody has opened to control', async () => {
+  test('404 for the sandbox while its control is not open', async () => {
     expect(await statusOf(`${admin}/sandbox/v1/journal`)).toBe(404)
     expect(await statusOf(`${base}/docs/sandbox.json`)).toBe(404)
   })
 })
 
-test('the port after --port is the admin port of parley start, and it is said when it is taken', async () => {
+test('parley start uses the port after --port as its admin port, and says so when it is taken', async () => {
   const { port, next } = await findPair()
   const exit = await run(['start', '--port', String(port)]).exit()
   expect(exit).toMatchObject({
@@ -129,7 +129,7 @@ test('the port after --port is the admin port of parley start, and it is said wh
   await end(start)
 })
 
-test('parley serve and parley work have none unless it is named', async () => {
+test('parley serve and parley work have none unless it is configured', async () => {
   const none = [run(['serve', '--port', '0']), run(['work', '--port', '0'])]
   const named = [
     run(['serve', '--port', '0', '--admin-port', '0']),
@@ -144,7 +144,7 @@ test('parley serve and parley work have none unless it is named', async () => {
   for (const each of [...none, ...named]) await end(each)
 })
 
-test('the control of the sandbox is refused on an admin port that others reach', async () => {
+test('refuses to control the sandbox on an admin port that other machines can reach', async () => {
   const env = { PARLEY_SANDBOX_CONTROL: 'on', PARLEY_ADMIN_HOST: '0.0.0.0' }
   const { code, stderr } = await run(['start', '--port', '0'], env).exit()
   expect(code).not.toBe(0)
@@ -201,7 +201,7 @@ describe('the control of the sandbox in the demo', () => {
     ['plain', {}, [sandboxModule], 200],
     ['opened', { PARLEY_ADMIN_HOST: '0.0.0.0' }, [sandboxModule], 404],
     ['real', {}, [sandboxModule, nobody], 404],
-  ] as const)('%s: %j answers as it should', async (name, env, platforms, status) => {
+  ] as const)('%s: %j gives the expected answer', async (name, env, platforms, status) => {
     const service = await openDemo(name, env, platforms)
     try {
       const { admin_address } = await service.begin()

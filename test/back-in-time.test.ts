@@ -1,7 +1,7 @@
 /**
- * Databases that have forgotten what was sent. Each case once sent the same key twice; the platform's journal says whether
- * it still does. What a restore takes away is taken away row by row here, because only that can be done in the middle of a
- * running test.
+ * Databases that have lost what was sent. Each case once sent the same key twice; the platform's journal shows
+ * whether it still does. The tests delete row by row what a restore would take away, because only that is possible in
+ * the middle of a running test.
  */
 import { cp, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -37,7 +37,7 @@ afterAll(async () => {
   await place.close()
 })
 
-/** Every case begins with a worker that has its disk, an account of its own, and sending switched on. */
+/** Every case starts with a worker on its own disk, its own account, and sending switched on. */
 beforeEach(async () => {
   if (worker) await stop()
   await setDispatch(place.service.app, 'system', true)
@@ -66,7 +66,7 @@ function send(key: string) {
   })
 }
 
-/** Opening a chat leaves nothing behind that would show it later. */
+/** Opening a chat leaves nothing that would prove it later. */
 function startChat(key: string) {
   return place.service.post('/chats/start', {
     key: tenant.key,
@@ -99,7 +99,7 @@ async function untilLive(): Promise<void> {
   await place.service.settle()
 }
 
-test('crash point 17: the whole directory is put back, journals included; what the platform shows is not sent again', async () => {
+test('crash point 17: the whole directory is restored, journals included; what the platform shows is not sent again', async () => {
   await stop()
   const copy = await mkdtemp(join(tmpdir(), 'parley-copy-'))
   await cp(place.directory, copy, { recursive: true })
@@ -126,7 +126,7 @@ test('crash point 17: the whole directory is put back, journals included; what t
   expect(reconciled).toBe(true)
 })
 
-test('crash point 18: an empty disk came first and a person switched sending on; the journals that return are put back', async () => {
+test('crash point 18: an empty disk came first and an operator switched sending on; the returning journals are put back', async () => {
   place.sandbox.world.addPerson({ name: 'Eighteen', username: 'eighteen' })
   expect((await startChat('eighteen')).status).toBe(200)
   await stop()
@@ -137,7 +137,7 @@ test('crash point 18: an empty disk came first and a person switched sending on;
   await start(empty)
   expect(await readDispatch(place.db)).toMatchObject({ dispatch: false })
   await setDispatch(place.service.app, 'system', true)
-  // Its counter passes what the other disk remembers: only the generation tells.
+  // Its counter passes the other disk's record: only the generation shows the difference.
   await place.db.run(sql`update instance set restore_counter = restore_counter + 100`)
   await stop()
   await rm(empty, { recursive: true })
@@ -157,7 +157,7 @@ test('crash point 18: an empty disk came first and a person switched sending on;
   ])
 })
 
-test('crash point 19: putting back fails; nothing crosses until it is complete, whatever a person says', async () => {
+test('crash point 19: putting back fails; nothing crosses until it is complete, whatever an operator does', async () => {
   place.sandbox.world.addPerson({ name: 'Nineteen', username: 'nineteen' })
   expect((await startChat('nineteen')).status).toBe(200)
   await stop()
@@ -178,7 +178,11 @@ test('crash point 19: putting back fails; nothing crosses until it is complete, 
   expect((await send('while it owes')).status).toBe(503)
   expect(accepted('send')).toBe(0)
   await place.db.run(sql`drop trigger refuse_restored on operations`)
-  await until('nobody owes any more', 30_000, async () => (await readDispatch(place.db)).owing.length === 0)
+  await until(
+    'all journals are put back',
+    30_000,
+    async () => (await readDispatch(place.db)).owing.length === 0,
+  )
   await setDispatch(place.service.app, 'system', true)
   const again = await startChat('nineteen')
   expect([again.status, accepted('start')]).toEqual([200, 1])

@@ -1,4 +1,4 @@
-/** A backup and a restore of 200 MB hold a small part of it at a time. */
+/** A backup and a restore of 200 MB keep a small part of it in memory at a time. */
 import { randomBytes } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -14,7 +14,7 @@ import { newId } from '../src/lib/ids.ts'
 import { copyDatabase, type TestDatabase } from './harness/database.ts'
 
 const chunks = 800
-/** The runtime lets 64 MB of bytes outside its heap gather before it collects them; holding the data would take 400. */
+/** The runtime collects bytes outside its heap only after 64 MB; keeping the data would take 400. */
 const growthMax = 128 * 1024 ** 2
 
 let directory: string
@@ -62,10 +62,12 @@ async function growth(work: () => Promise<unknown>): Promise<number> {
   return Math.max(peak, process.memoryUsage().rss) - base
 }
 
-test('the process grows by less than 128 MB, and so holds neither', { timeout: 300_000 }, async () => {
+test('the process grows by less than 128 MB in both, so it keeps neither in memory', {
+  timeout: 300_000,
+}, async () => {
   const source = await database()
   const target = await database()
-  // What is loaded and compiled once is not what is asked about.
+  // Excludes what is loaded and compiled once.
   await backUp(source, 'warm')
   await restore(target, 'warm')
   const [file_id, workspace_id, bytes] = [newId(), newId(), randomBytes(chunkBytes)]

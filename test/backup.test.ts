@@ -1,4 +1,4 @@
-/** `parley backup` and `parley restore` as an operator uses them, on a demo that is alive. */
+/** `parley backup` and `parley restore` as an operator uses them, on a running demo. */
 import { existsSync } from 'node:fs'
 import { chmod, mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -67,7 +67,7 @@ const readInstance = (db: Database) =>
   db.one<Instance>(sql`
     select id, generation, (select value = 'true'::jsonb from settings where name = 'dispatch') as dispatch from instance`)
 
-/** Every row of every table that a restore leaves alone. */
+/** Every row of every table that a restore does not change. */
 async function readAll(db: Database): Promise<Record<string, readonly string[]>> {
   const tables = await db.rows<{ name: string }>(sql`
     select relname as name from pg_class where relnamespace = 'public'::regnamespace and relkind = 'r'
@@ -101,14 +101,14 @@ async function ask<T>(base: string, key: string, path: string, body?: object) {
   return { status: response.status, body: (await response.json()) as T }
 }
 
-interface Found {
+interface SearchAnswer {
   readonly matches: readonly { readonly account_id: string; readonly chat_id: string }[]
   readonly match_count: number
   readonly completeness?: { readonly complete: boolean }
 }
 
 const search = (base: string, key: string, more: object) =>
-  ask<Found>(base, key, '/search', { time_after: '2000-01-01T00:00:00Z', limit: 100, ...more })
+  ask<SearchAnswer>(base, key, '/search', { time_after: '2000-01-01T00:00:00Z', limit: 100, ...more })
 
 describe('parley backup and restore', () => {
   let key: string
@@ -116,7 +116,7 @@ describe('parley backup and restore', () => {
   let before: Record<string, readonly string[]>
   let was: Instance
 
-  test('a backup is made while the service runs, and noted down', async () => {
+  test('makes and audits a backup while the service runs', async () => {
     const service = start(source)
     const base = await service.ready()
     key = await until('the key is printed', 30_000, () => /svc_live_\w+/.exec(service.stdout())?.[0])
@@ -134,7 +134,7 @@ describe('parley backup and restore', () => {
     expect((await actionsOf(source)).at(-1)).toBe('backup.made')
   })
 
-  test('a backup is made while it does not; a file that is there is refused', async () => {
+  test('makes a backup while it does not run; refuses an existing file', async () => {
     ;[before, was] = await inspect(source, async (db) => [await readAll(db), await readInstance(db)])
     madeAt = new Date()
     await json('backup', file('stopped'), '--data-dir', source)
@@ -144,7 +144,7 @@ describe('parley backup and restore', () => {
     expect(await serversOf(source)).toEqual([])
   })
 
-  test('an altered file makes no data directory', async () => {
+  test('creates no data directory from an altered file', async () => {
     const bytes = await readFile(file('stopped'))
     bytes.writeUInt8(bytes.readUInt8(bytes.length >> 1) ^ 4, bytes.length >> 1)
     await writeFile(file('altered'), bytes)
@@ -153,7 +153,7 @@ describe('parley backup and restore', () => {
     expect(await readdir(home)).not.toContain('target')
   })
 
-  test('a directory with another secret is refused', async () => {
+  test('refuses a directory with another secret', async () => {
     await mkdir(join(home, 'other'), { mode: 0o755 })
     await writeFile(join(home, 'other', 'secret'), 'x'.repeat(43), { mode: 0o600 })
     const { code, stderr } = await runVerb(['restore', file('stopped'), '--data-dir', join(home, 'other')])
@@ -161,7 +161,7 @@ describe('parley backup and restore', () => {
     expect(await readdir(join(home, 'other'))).toEqual(['secret'])
   })
 
-  test('a restore that is killed before its end leaves the directory as empty as it was', async () => {
+  test('a restore that is killed before its end leaves the directory empty', async () => {
     const kill = { marker: 'crash point 15', insert: "process.kill(process.pid, 'SIGKILL')" }
     const killed = await runParley(['restore', file('stopped'), '--data-dir', target], patchEnv([kill]))
     expect(killed.code).toBe(null)
@@ -169,7 +169,7 @@ describe('parley backup and restore', () => {
     expect(empty).toEqual({ there: null })
   })
 
-  test('a restore brings every row back, and leaves the journals of the directory alone', async () => {
+  test("a restore brings every row back, and keeps the directory's journals", async () => {
     await mkdir(join(target, 'ledger'))
     await writeFile(join(target, 'ledger', 'some.journal'), 'what was sent')
     const made = await json<{ dispatch: boolean; next: string }>(
@@ -193,7 +193,7 @@ describe('parley backup and restore', () => {
     expect(is).toMatchObject({ id: was.id, dispatch: false })
     expect(was.dispatch).toBe(true)
     expect(is.generation).not.toBe(was.generation)
-    // The link of the first start may have been used since the backup was made.
+    // The first start's link may have been used since the backup was made.
     const links = (db: Database) => db.rows(sql`select used_at is null as open from setup_links`)
     expect(await inspect(source, links)).toEqual([{ open: true }])
     expect(await inspect(target, links)).toEqual([{ open: false }])
@@ -201,14 +201,14 @@ describe('parley backup and restore', () => {
     expect(await json('audit', 'verify', '--data-dir', target)).toMatchObject({ ok: true })
   })
 
-  test('a directory that is not empty is refused', async () => {
+  test('refuses a directory that is not empty', async () => {
     const { code, stderr } = await runVerb(['restore', file('running'), '--data-dir', target])
     expect([code, stderr]).toEqual([1, expect.stringContaining('is not empty')])
     expect(await inspect(target, readAll)).toEqual(before)
   })
 
   test('keys work and searches find the same', async () => {
-    // Without a worker nothing comes in, so the source still has exactly what the backup has.
+    // Without a worker nothing arrives, so the source still has exactly what the backup has.
     const first = spawnParley(['serve', '--port', '0', '--data-dir', source])
     const time_before = madeAt.toISOString()
     const wanted = await search(await first.ready(), key, { time_before })
@@ -228,7 +228,7 @@ describe('parley backup and restore', () => {
 })
 
 describe('parley restore --mark', () => {
-  test('begins another generation of a database of its own, and switches sending off', async () => {
+  test("starts another generation of an operator's own database, and switches sending off", async () => {
     const database = await copyDatabase()
     const env = { DATABASE_URL: database.url, PARLEY_SECRET: testSecret }
     const db = openDatabase({ connectionString: database.url }, { pool_size: 2 })
@@ -273,7 +273,7 @@ describe('parley restore --mark', () => {
     expect((await inspect(source, readInstance)).generation).not.toBe(was.generation)
   })
 
-  test('or a file: one of both, and a missing file is said', async () => {
+  test('needs either a file or --mark, and names a missing file', async () => {
     const target = join(home, 'never')
     const refusal = async (...args: readonly string[]) => {
       const { code, stdout, stderr } = await runVerb(['restore', ...args, '--data-dir', target])
@@ -289,7 +289,7 @@ describe('parley restore --mark', () => {
   })
 })
 
-test('a secret of the environment is not in the file, and is asked for', async () => {
+test('a secret from the environment is not in the file, and the restore requires it', async () => {
   const [from, to] = [join(home, 'kept'), join(home, 'kept-target')]
   const env = { PARLEY_SECRET: testSecret }
   expect((await runVerb(['gate', 'enable', 'rest', '--data-dir', from], env)).code).toBe(0)

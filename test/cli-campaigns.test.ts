@@ -35,7 +35,7 @@ async function audited(): Promise<string[]> {
   return rows.map(({ action }) => action)
 }
 
-/** What each line of `verify` begins with. */
+/** How each line of `verify` begins. */
 const verdictsOf = (text: string) =>
   text
     .trim()
@@ -72,7 +72,7 @@ async function create(): Promise<readonly string[]> {
 }
 
 describe('parley campaign', () => {
-  test('create from a file: gates hold, skipped lines are told, and it is audited', patient, async () => {
+  test('create from a file respects gates, reports skipped lines, and is audited', patient, async () => {
     const command = await create()
     expect(await refused(...command)).toContain('The feature "extended" is switched off')
     await service.open('extended')

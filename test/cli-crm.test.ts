@@ -104,7 +104,7 @@ describe('parley suppress', () => {
       added: true,
     })
     const file = join(home, 'list.csv')
-    // What is told of it is more than a pipe takes at once.
+    // The report is more than a pipe accepts at once.
     const wrong = Array.from({ length: 1_000 }, () => 'x\n').join('')
     await writeFile(file, `username\nada_l\n${wrong}`)
     const report = await json<{ skipped: object[] }>('suppress', 'import', file)

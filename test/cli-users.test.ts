@@ -19,7 +19,7 @@ interface User {
 
 describe('parley user', () => {
   test(
-    'create --password-stdin makes one who can sign in, and keeps to the rules of passwords',
+    'create --password-stdin makes a user who can sign in, and enforces the password rules',
     patient,
     async () => {
       const create = [

@@ -1,4 +1,4 @@
-/** The verbs of a receiver of events, against a service in this process. */
+/** The verbs for receivers of events, against a service in this process. */
 
 import { Webhook } from 'standardwebhooks'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -72,7 +72,7 @@ describe('parley webhook', () => {
   })
 
   test(
-    'create and rotate say that the secret is shown once; what is delivered then has both signatures',
+    'create and rotate say that the secret is shown once; later deliveries have both signatures',
     patient,
     async () => {
       const note = 'The secret is shown only now. Keep it like a password; `webhook rotate` creates another.'
@@ -94,7 +94,7 @@ describe('parley webhook', () => {
     },
   )
 
-  test('test exits 1 with what an endpoint answered that refuses, or does not answer', patient, async () => {
+  test('test exits 1 with the answer of an endpoint that refuses, or without one', patient, async () => {
     const { id } = await place.endpoint(own, receiver.url)
     receiver.status(410)
     const refused = await runParley(['webhook', 'test', id, '--json'], env())
@@ -113,7 +113,7 @@ describe('parley webhook', () => {
     await json('webhook', 'delete', id)
   })
 
-  test('test exits 1 where no worker makes the attempt', patient, async () => {
+  test('test exits 1 when no worker makes the attempt', patient, async () => {
     const { id } = await place.endpoint(own, receiver.url)
     await place.rest()
     const brief = patchEnv([{ marker: 'limit: wait for a test', replace: 'const testMsMax = 1_000' }])
@@ -128,7 +128,7 @@ describe('parley webhook', () => {
     await json('webhook', 'delete', id)
   })
 
-  test('says what is wrong', patient, async () => {
+  test('explains what is wrong', patient, async () => {
     const refused = async (args: readonly string[], environment: Record<string, string>) => {
       const { code, stdout, stderr } = await runVerb(args, environment)
       expect([code, stdout]).toEqual([1, ''])
@@ -148,8 +148,8 @@ describe('parley webhook', () => {
 })
 
 describe('parley events', () => {
-  test('prints one document a line, and ends', patient, async () => {
-    await place.tell(own.workspace_id, 3, (n) => ({ n, text: 'a "b", [c] {d} \\ 😀\n' }))
+  test('prints one document per line, and ends', patient, async () => {
+    await place.emitMany(own.workspace_id, 3, (n) => ({ n, text: 'a "b", [c] {d} \\ 😀\n' }))
     await until('they are there', 30_000, async () => {
       const { body } = await place.service.get('/events', { key: own.key })
       return (body.events as unknown[]).length === 3
@@ -160,33 +160,29 @@ describe('parley events', () => {
     expect(lines.map((line) => JSON.parse(line).sequence)).toEqual([2, 3])
   })
 
-  test(
-    'exits 1 where an event that it forwards is not taken, and posts the next one all the same',
-    patient,
-    async () => {
-      receiver.received.length = 0
-      receiver.answer = (response, { body }) =>
-        void response.writeHead(JSON.parse(body).sequence === 2 ? 500 : 204).end()
-      const forward = ['--forward-to', receiver.url, '--secret', `whsec_${'A'.repeat(43)}=`]
-      const some = await runParley(['events', ...forward], env())
-      expect([some.code, receiver.received.length]).toEqual([1, 3])
-      expect(some.stderr).toMatch(/^The receiver refused evt_\w+: 500\nThe receiver refused 1 event\.\n$/)
-      const none = await runVerb(['events', '--after', '2', ...forward], env())
-      expect([none.code, none.stderr]).toEqual([0, ''])
-      const follower = spawnParley(['events', '--follow', ...forward], env())
-      await until('it has posted the last one', 180_000, () => receiver.received.length === 7)
-      await until('it has said what was not taken', 180_000, () => follower.stderr().includes(': 500\n'))
-      follower.signal('SIGINT')
-      const ended = await follower.exit()
-      expect([ended.code, ended.stderr]).toEqual([
+  test('exits 1 when a forwarded event is refused, and still posts the next one', patient, async () => {
+    receiver.received.length = 0
+    receiver.answer = (response, { body }) =>
+      void response.writeHead(JSON.parse(body).sequence === 2 ? 500 : 204).end()
+    const forward = ['--forward-to', receiver.url, '--secret', `whsec_${'A'.repeat(43)}=`]
+    const some = await runParley(['events', ...forward], env())
+    expect([some.code, receiver.received.length]).toEqual([1, 3])
+    expect(some.stderr).toMatch(/^The receiver refused evt_\w+: 500\nThe receiver refused 1 event\.\n$/)
+    const none = await runVerb(['events', '--after', '2', ...forward], env())
+    expect([none.code, none.stderr]).toEqual([0, ''])
+    const follower = spawnParley(['events', '--follow', ...forward], env())
+    await until('it has posted the last one', 180_000, () => receiver.received.length === 7)
+    await until('it has said what was not taken', 180_000, () => follower.stderr().includes(': 500\n'))
+    follower.signal('SIGINT')
+    const ended = await follower.exit()
+    expect([ended.code, ended.stderr]).toEqual([
         1,
         expect.stringMatching(/\nThe receiver refused 1 event\.\n$/),
       ])
-      receiver.answer = (response) => void response.end()
-    },
-  )
+    receiver.answer = (response) => void response.end()
+  })
 
-  test('follows, and posts the very bytes on, signed with the secret that it prints', patient, async () => {
+  test('follows, and forwards the exact bytes, signed with the secret that it prints', patient, async () => {
     receiver.received.length = 0
     const follower = spawnParley(['events', '--after', '3', '--follow', '--forward-to', receiver.url], env())
     const secret = await until(
@@ -194,7 +190,7 @@ describe('parley events', () => {
       180_000,
       () => /whsec_\S+/.exec(follower.stderr())?.[0],
     )
-    await place.tell(own.workspace_id, 2, (n) => ({ n, text: 'Grüße, "x" 😀' }))
+    await place.emitMany(own.workspace_id, 2, (n) => ({ n, text: 'Grüße, "x" 😀' }))
     place.service.app.wake.signal(emitted)
     await until('both came', 180_000, () => receiver.received.length === 2)
     const response = await fetch(`${place.service.url}/api/v1/events?after=3`, {
@@ -210,7 +206,7 @@ describe('parley events', () => {
     await follower.exit()
   })
 
-  test('says once that nobody answers, and goes on asking', patient, async () => {
+  test('says once that there is no answer, and retries', patient, async () => {
     const nowhere = { PARLEY_API_KEY: own.key, PARLEY_BASE_URL: 'http://127.0.0.1:9' }
     const follower = spawnParley(['events', '--follow'], nowhere)
     await until('it says so', 180_000, () => follower.stderr().endsWith(' Retrying.\n'))
@@ -221,7 +217,7 @@ describe('parley events', () => {
     ])
   })
 
-  test('the items of a page are cut out as they stand there', () => {
+  test('the items of a page are cut out byte for byte', () => {
     const items = ['{"a":"],[{\\"","b":[1,[2]]}', '{ "n" : 1.50 }', '"x\\\\"', '{}']
     expect(splitItems(`{"events":[${items.join(',')}],"next_cursor":null,"more":["no"]}`)).toEqual(items)
     expect(splitItems('{"events":[],"has_more":false}')).toEqual([])

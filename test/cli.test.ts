@@ -1,4 +1,4 @@
-/** The command line as an operator uses it, on an embedded database: first start, crashes, clean ends. */
+/** The command line as an operator uses it, on an embedded database: first start, crashes, clean shutdowns. */
 import { chmod, mkdir, readdir, rm } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
@@ -63,7 +63,7 @@ interface Row {
   readonly enabled: boolean
 }
 
-test('journals of a worker on DATABASE_URL do not lie where an embedded database has its own', async () => {
+test("a worker on DATABASE_URL does not keep its journals in an embedded database's directory", async () => {
   const { stdout } = await runVerb(['--help'], { DATABASE_URL: 'postgres://nowhere/parley' })
   expect(stdout.replaceAll(/\s+/g, ' ')).toContain('(default: .parley-work)')
   expect((await runVerb(['--help'])).stdout.replaceAll(/\s+/g, ' ')).toContain('(default: .parley)')
@@ -85,7 +85,7 @@ describe('the life of an embedded database', () => {
     expect(await serversOf(data_dir)).toHaveLength(1)
   })
 
-  test('a second service on the same directory refuses with a sentence, and harms nothing', async () => {
+  test('a second service on the same directory refuses with a sentence, and does no harm', async () => {
     const { code, stderr } = await start().exit()
     expect([code, stderr]).toEqual([
       1,
@@ -94,7 +94,7 @@ describe('the life of an embedded database', () => {
     expect(await statusOf(`${url}/readyz`)).toBe(200)
   })
 
-  test('verbs work while it runs, and it sees what they do', async () => {
+  test('verbs work while it runs, and it sees their changes', async () => {
     const [before, workspaces] = await Promise.all([
       json<Row[]>('gate', 'list'),
       json<Row[]>('workspace', 'list'),
@@ -118,7 +118,7 @@ describe('the life of an embedded database', () => {
     expect(await statusOf(`${url}/readyz`)).toBe(200)
   })
 
-  test('a killed server under a running service comes back by itself', async () => {
+  test('a killed server is restarted under a running service', async () => {
     const [pid = 0] = await serversOf(data_dir)
     process.kill(pid, 'SIGKILL')
     await until('it answers again', 30_000, async () => {
@@ -140,7 +140,7 @@ describe('the life of an embedded database', () => {
     expect(keysIn(service.stdout())).toEqual([])
   })
 
-  test('killed both, the next start recovers', async () => {
+  test('the next start recovers after both were killed', async () => {
     const [pid = 0] = await serversOf(data_dir)
     service.signal('SIGKILL')
     process.kill(pid, 'SIGKILL')
@@ -150,7 +150,7 @@ describe('the life of an embedded database', () => {
     expect(await statusOf(`${url}/api/v1/me`, key)).toBe(200)
   })
 
-  test('SIGINT ends it and its server, and a command that finds neither brings neither back', async () => {
+  test('SIGINT ends it and its server, and a command that finds neither starts neither', async () => {
     await stop(service, 'SIGINT')
     expect(await json<Row[]>('workspace', 'list')).toHaveLength(1)
     expect(await serversOf(data_dir)).toEqual([])
@@ -175,30 +175,30 @@ describe('the life of an embedded database', () => {
     expect(keysIn(stdout)).toEqual([])
   })
 
-  test('told to stop while it is still starting, it leaves no server behind', async () => {
+  test('leaves no server behind when it is stopped while it is still starting', async () => {
     service = start()
     await until('the server is there', 30_000, async () => (await serversOf(data_dir)).length > 0)
     service.signal('SIGTERM')
     const { code, stderr } = await service.exit()
-    // The signal may also come when all is ready, and then it is a clean end.
+    // The signal may also arrive when all is ready, and then the shutdown is clean.
     if (code !== 0) expect([code, stderr]).toEqual([1, 'Stopped by SIGTERM before it was ready.\n'])
     expect(await serversOf(data_dir)).toEqual([])
   })
 })
 
-/** As if the machine's own Node were an older one: `bin/parley.js` then runs everything in a process below itself. */
+/** As if the machine's own Node were an older one: `bin/parley.js` then runs everything in a child process. */
 const olderNode =
   "--import=data:text/javascript,Object.defineProperty(process.versions,'node',{value:'20.1.0'})"
 
 test.runIf(process.platform === 'linux')(
-  'a launcher on an older Node that is killed takes the service and its server with it',
+  'a killed launcher on an older Node takes the service and its server with it',
   async () => {
     const directory = join(home, 'launched')
     const args = ['start', '--port', '0', '--data-dir', directory]
     const launcher = spawnParley(args, {}, join(import.meta.dirname, '..', 'bin', 'parley.js'), [olderNode])
     const url = await launcher.ready()
     launcher.signal('SIGKILL')
-    // The service writes to the launcher's pipes, so this waits for its end, too.
+    // The service writes to the launcher's pipes, so this also waits for its end.
     const { stdout } = await launcher.exit()
     expect(stdout).toMatch(/"msg":"stopped"\}\n$/)
     await expect(fetch(`${url}/healthz`)).rejects.toThrow()
@@ -208,7 +208,7 @@ test.runIf(process.platform === 'linux')(
 
 describe('a directory in an unusual place', () => {
   const works = async (directory: string) => {
-    // A path too long for a socket: it is made in the system's temporary folder, which here is ours.
+    // The path is too long for a socket, which is then in the system's temporary folder; here that is ours.
     const gate = async (...args: readonly string[]) => {
       const { code, stdout, stderr } = await runVerb(['gate', ...args, '--json', '--data-dir', directory], {
         TMPDIR: home,
@@ -233,7 +233,7 @@ describe('a directory in an unusual place', () => {
 })
 
 describe('what an operator gets wrong', () => {
-  test('a bad configuration: every fault is named at once, exit 1', async () => {
+  test('a bad configuration names every fault at once, exit 1', async () => {
     const { code, stderr, stdout } = await runParley(['start', '--data-dir', join(home, 'never')], {
       DATABASE_URL: 'mysql://hunter2@localhost',
       PARLEY_RATE_LIMIT: 'many',
@@ -259,7 +259,7 @@ describe('what an operator gets wrong', () => {
     expect(await readdir(home)).not.toContain('never')
   })
 
-  test('a port that is taken: a sentence, exit 1, and no server left', async () => {
+  test('a taken port gives a sentence, exit 1, and no server left', async () => {
     const taken = createServer()
     await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve))
     const address = taken.address()
@@ -273,7 +273,7 @@ describe('what an operator gets wrong', () => {
     expect(await serversOf(data_dir)).toEqual([])
   })
 
-  test('what is not there: a sentence, exit 1, nothing on stdout', async () => {
+  test('an unknown thing gives a sentence, exit 1, nothing on stdout', async () => {
     const command = ['gate', 'enable', 'rest', 'nonsense', '--json', '--data-dir', data_dir]
     const { code, stdout, stderr } = await runParley(command)
     expect([code, stdout]).toEqual([1, ''])
@@ -282,9 +282,9 @@ describe('what an operator gets wrong', () => {
 
   test.each([
     ['an unknown verb', ['steal']],
-    ['a port that is none', ['start', '--port', '65536']],
+    ['an invalid port', ['start', '--port', '65536']],
     [
-      'a date that is none',
+      'an invalid date',
       [
         'key',
         'create',

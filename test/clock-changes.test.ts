@@ -1,7 +1,7 @@
 /**
- * Sending windows, days of quotas and schedules around every change of clocks of five years, in every zone that Node knows,
- * held against a walk that goes from minute to minute and looks at the clock. Zones that change from the same clock to the
- * same clock at the same moment are walked once.
+ * Sending windows, days of quotas and schedules around every clock change of five years, in every zone that Node
+ * knows, compared with a walk that goes from minute to minute and reads the clock. Zones with the same change at the
+ * same moment are walked once.
  */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { type SendingWindow, windowOpens } from '../src/lib/sending-window.ts'
@@ -15,7 +15,7 @@ const [first, last] = [Date.UTC(2024, 0, 1), Date.UTC(2029, 0, 1)]
 interface ClockChange {
   readonly zones: string[]
   readonly at: number
-  /** What clocks show beyond UTC before and after it. */
+  /** The offset from UTC before and after it. */
   readonly before: number
   readonly after: number
 }
@@ -60,7 +60,7 @@ function listChanges(): ClockChange[] {
   return [...found.values()]
 }
 
-/** What clocks show at each minute from three days before a change to eighteen days after it. */
+/** The local time at each minute from three days before a change to eighteen days after it. */
 class Walk {
   readonly zone: string
   readonly begins: number
@@ -93,7 +93,7 @@ class Walk {
     return [...edges, ...near.map((ms) => ms - (ms % minuteMs)), ...far]
   }
 
-  /** Times that clocks show, skip or repeat around the change. */
+  /** Local times that exist, are skipped or repeat around the change. */
   localTimes(count: number): number[] {
     const { at, before, after } = this.#change
     const [low, high] = [at + Math.min(before, after), at + Math.max(before, after)]
@@ -103,7 +103,7 @@ class Walk {
     return [...edges, ...near, ...far].map((ms) => ms - (ms % minuteMs))
   }
 
-  /** A window of the days of the change whose edges are near what clocks skip or repeat. */
+  /** A window on the days of the change, with edges near the skipped or repeated hours. */
   window(): SendingWindow {
     const { at, before, after } = this.#change
     const clock = (offset: number) => Math.round(((at + offset) % dayMs) / minuteMs)
@@ -123,7 +123,7 @@ class Walk {
     }
   }
 
-  /** The first moment from this one on that fits: itself, or the beginning of a later minute. */
+  /** The first matching moment from this one on: itself, or the beginning of a later minute. */
   find(from: number, fits: (local: number) => boolean): number {
     const minute = Math.floor((from - this.begins) / minuteMs)
     for (let n = minute; n < this.#local.length; n++) {
@@ -136,7 +136,7 @@ class Walk {
     return this.#local[Math.floor((ms - this.begins) / minuteMs)] ?? Number.NaN
   }
 
-  /** Every minute that shows it. */
+  /** Every minute with this local time. */
   listShown(local: number): number[] {
     const found: number[] = []
     for (let n = this.#local.indexOf(local); n >= 0; n = this.#local.indexOf(local, n + 1)) {
@@ -159,14 +159,14 @@ function insideOf({ days, from, to }: SendingWindow): (local: number) => boolean
 const dayNumber = (local: number) => Math.floor(local / dayMs)
 const time = (ms: number | Date) => new Date(ms).toISOString()
 
-describe('around every change of clocks', () => {
+describe('around every clock change', () => {
   test('there are changes of all kinds', () => {
     const kinds = new Set(changes.map(({ before, after }) => (after - before) / minuteMs))
     expect(kinds).toEqual(new Set([60, -60, 30, -30, 120, -120]))
     expect(changes.length).toBeGreaterThan(200)
   })
 
-  test('a sending window opens at the first minute that is inside', () => {
+  test('a sending window opens at its first minute', () => {
     for (const change of changes) {
       const walk = new Walk(change)
       for (let n = 0; n < 4; n++) {
@@ -181,7 +181,7 @@ describe('around every change of clocks', () => {
     }
   })
 
-  test('a day of quotas is the date that clocks show, and ends with the first minute of another', () => {
+  test("a quota's day is the local date, and ends with the first minute of another", () => {
     for (const change of changes) {
       const walk = new Walk(change)
       for (const ms of walk.moments(3)) {
@@ -195,7 +195,7 @@ describe('around every change of clocks', () => {
     }
   })
 
-  test('a schedule means the last minute that shows it, and a skipped one as many minutes later as it was skipped by', () => {
+  test('a schedule means the last minute with its local time, and a skipped one is later by as much as was skipped', () => {
     for (const change of changes) {
       const walk = new Walk(change)
       for (const local of walk.localTimes(3)) {

@@ -1,4 +1,7 @@
-/** The manual clock: whoever moves it finds everything done that was due, and the same calls give the same world. */
+/**
+ * The manual clock: when a call that moves it returns, everything due is done, and the same calls give the same
+ * world.
+ */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -75,8 +78,8 @@ class Scene {
     return now.getTime()
   }
 
-  /** What is there at this very moment. */
-  async told(): Promise<string[]> {
+  /** What is stored at this very moment. */
+  async deliveredTexts(): Promise<string[]> {
     const rows = await this.app.db.rows<{ text: string }>(sql`
       select m.text from events e
       join messages m on m.account_id = e.data ->> 'account_id' and m.id::text = e.data -> 'message' ->> 'id'
@@ -108,7 +111,7 @@ describe('POST /sandbox/v1/clock/advance on parley start', () => {
   })
   afterAll(() => scene.close())
 
-  /** Written now, heard later. */
+  /** Written now, delivered later. */
   async function writeLate(text: string, seconds: number): Promise<void> {
     const { account_id, base } = scene
     await ask(base, '/faults', { on: 'updates', fault: 'late', seconds, account_id })
@@ -116,18 +119,18 @@ describe('POST /sandbox/v1/clock/advance on parley start', () => {
     expect(status).toBe(200)
   }
 
-  test('200 answers when everything due is stored and told, in the order it was due', async () => {
+  test('200 once everything due is stored and announced, in the order it was due', async () => {
     await writeLate('in an hour', 3_600)
     await writeLate('in a minute', 60)
     await writeLate('in half a minute', 30)
     const before = await scene.now()
     const answer = await scene.advance(59)
     expect(answer).toEqual({ status: 200, body: { now: new Date(before + 59_000).toISOString() } })
-    expect(await scene.told()).toEqual(['in half a minute'])
+    expect(await scene.deliveredTexts()).toEqual(['in half a minute'])
     expect((await scene.advance(1)).status).toBe(200)
-    expect(await scene.told()).toEqual(['in half a minute', 'in a minute'])
+    expect(await scene.deliveredTexts()).toEqual(['in half a minute', 'in a minute'])
     expect((await scene.advance(7_200)).status).toBe(200)
-    expect(await scene.told()).toEqual(['in half a minute', 'in a minute', 'in an hour'])
+    expect(await scene.deliveredTexts()).toEqual(['in half a minute', 'in a minute', 'in an hour'])
     expect(await scene.now()).toBe(before + 7_260_000)
   })
 
@@ -139,7 +142,7 @@ describe('POST /sandbox/v1/clock/advance on parley start', () => {
     expect(new Set(answers.map(({ body }) => body.now)).size).toBe(3)
   })
 
-  test('200 for nothing: the clock stays, and what is due is done', async () => {
+  test('200 for zero: the clock stays, and everything due is done', async () => {
     const before = await scene.now()
     const { account_id, base } = scene
     await ask(base, '/messages', { account_id, person_id, text: 'right now' })
@@ -147,7 +150,7 @@ describe('POST /sandbox/v1/clock/advance on parley start', () => {
       status: 200,
       body: { now: new Date(before).toISOString() },
     })
-    expect((await scene.told()).at(-1)).toBe('right now')
+    expect((await scene.deliveredTexts()).at(-1)).toBe('right now')
   })
 
   test.each([
@@ -168,7 +171,7 @@ describe('POST /sandbox/v1/clock/advance on parley start', () => {
     expect(await scene.now()).toBe(before)
   })
 
-  test('404 for following: only a separate sandbox is told the time', async () => {
+  test("404 for following: only a separate sandbox follows the service's time", async () => {
     expect(await ask(scene.base, '/clock', { to: '2030-01-01T00:00:00Z' })).toMatchObject({ status: 404 })
   })
 })
@@ -193,7 +196,7 @@ describe('POST /sandbox/v1/clock/advance on parley work, with a sandbox of its o
       const person = { name: reply_text, behaviour: 'replies', reply_text, delay_seconds }
       ids.push((await ask(sandboxUrl, '/people', person)).body.person_id)
     }
-    // As the account, from elsewhere; its own session reconnects afterwards.
+    // As the account, from another client; its own session reconnects afterwards.
     await withSession(sandboxUrl, account_id, async (session) => {
       for (const [n, id] of ids.entries()) {
         const message: Submission = {
@@ -206,9 +209,9 @@ describe('POST /sandbox/v1/clock/advance on parley work, with a sandbox of its o
       }
     })
     expect((await scene.advance(60)).status).toBe(200)
-    expect(await scene.told()).toEqual(['quick'])
+    expect(await scene.deliveredTexts()).toEqual(['quick'])
     expect((await scene.advance(86_400)).status).toBe(200)
-    expect(await scene.told()).toEqual(['quick', 'middling', 'slow'])
+    expect(await scene.deliveredTexts()).toEqual(['quick', 'middling', 'slow'])
     const times = await scene.app.db.rows<{ sent_at: Date }>(sql`
       select sent_at from messages where account_id = ${account_id} and not is_sender order by sent_at`)
     expect(times.map(({ sent_at }) => (sent_at.getTime() - before) / 1000)).toEqual([20, 90, 600])
@@ -242,7 +245,7 @@ describe('without a manual clock', () => {
     }
   })
 
-  test('refuses to work for a sandbox that keeps real time', async () => {
+  test('refuses to work for a sandbox that uses real time', async () => {
     const database = await copyDatabase()
     const args = ['sandbox', '--port', '0', '--data-dir', join(directory, 'mismatch')]
     const PARLEY_SANDBOX_URL = await spawnParley(args).ready()
@@ -276,7 +279,7 @@ async function withSession<T>(
 }
 
 describe('parley sandbox --seed', () => {
-  /** The same calls each time. Answers the journal and what the account heard, as they came over the wire. */
+  /** The same calls each time. Returns the journal and the account's updates, byte for byte. */
   async function live(name: string, seed: string): Promise<{ journal: string; heard: string }> {
     const args = ['sandbox', '--port', '0', '--data-dir', join(directory, name), '--seed', seed]
     const sandbox = spawnParley(args, manual)
@@ -303,7 +306,7 @@ describe('parley sandbox --seed', () => {
       }
       const { body } = await ask(base, '/clock', { to: '2026-11-03T09:00:00Z' })
       const end = Object(body.positions).acc_one
-      await until('everything is heard', 30_000, () => batches.at(-1)?.position === end)
+      await until('everything is received', 30_000, () => batches.at(-1)?.position === end)
       return JSON.stringify(batches.flatMap(({ updates }) => updates))
     })
     const journal = await (await fetch(`${base}/sandbox/v1/journal`)).text()
@@ -320,7 +323,7 @@ describe('parley sandbox --seed', () => {
     expect(third.heard).not.toBe(one.heard)
   })
 
-  test('refuses a seed that is none', async () => {
+  test('refuses an invalid seed', async () => {
     const exit = await spawnParley([
       'sandbox',
       '--port',

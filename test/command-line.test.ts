@@ -1,4 +1,7 @@
-/** Every verb, walked as a tree: its help, what it makes in a data directory without a Parley, and that it runs as a process. */
+/**
+ * Every verb of the tree: its help, what it creates in a data directory without a Parley, and that it runs as a
+ * process.
+ */
 import { existsSync } from 'node:fs'
 import { readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -41,7 +44,7 @@ describe.each(all)('%s --help', (_, command) => {
     ).toEqual([])
   })
 
-  test('marks what is required, and says what can be chosen', () => {
+  test('marks what is required, and lists the choices', () => {
     const help = command.helpInformation().replaceAll(/\s+/g, ' ')
     for (const option of command.options) {
       if (option.mandatory) expect(help).toContain(`${option.description} (required`)
@@ -50,7 +53,7 @@ describe.each(all)('%s --help', (_, command) => {
   })
 })
 
-test('the walk has seen the verbs that people ask for', () => {
+test('finds the verbs that people use', () => {
   expect(leaves.length).toBeGreaterThan(40)
   const names = leaves.map(([path]) => path)
   for (const verb of ['audit list', 'audit verify', 'dispatch status', 'demo', 'key create', 'start']) {
@@ -58,7 +61,7 @@ test('the walk has seen the verbs that people ask for', () => {
   }
 })
 
-test('a format is shown wherever a value has one', () => {
+test('shows the format of every value that has one', () => {
   const formats: readonly [option: string, format: RegExp][] = [
     ['--workspace', /UUID/],
     ['--user', /UUID/],
@@ -77,7 +80,7 @@ test('a format is shown wherever a value has one', () => {
   }
 })
 
-/** The words of a verb, with something in the place of every argument and every option that it requires. */
+/** The words of a verb, with a value for every required argument and option. */
 function commandLineOf(verb: string, command: Command): string[] {
   const args = command.registeredArguments.map(() => '1')
   const options = command.options
@@ -109,16 +112,16 @@ test('a command without the PARLEY_SECRET of the service refuses, and makes no o
 })
 
 describe('in a data directory without a Parley', () => {
-  /** Verbs that are of use before the first start, that call the API, or that open the database in their own way. */
+  /** Verbs that are useful before the first start, that call the API, or that open the database in their own way. */
   const others =
     /^(start|serve|work|demo|sandbox|migrate|restore|generate|mcp|events|webhook .*|workspace create|gate (en|dis)able|dispatch off)$/
   const reading = commands.filter(({ verb }) => !others.test(verb))
 
-  test('the verbs that need one are most of them', () => {
+  test('most verbs need one', () => {
     expect(reading.length).toBeGreaterThan(35)
   })
 
-  test.each(reading)('$verb refuses and makes nothing', async ({ verb, command }) => {
+  test.each(reading)('$verb refuses and creates nothing', async ({ verb, command }) => {
     const missing = join(home, 'missing')
     for (const data_dir of [missing, home]) {
       const { code, stderr } = await runVerb([...commandLineOf(verb, command), '--data-dir', data_dir])
@@ -129,7 +132,7 @@ describe('in a data directory without a Parley', () => {
 })
 
 describe('as a process of its own', () => {
-  /** These run until they are stopped, or write into the checkout; each has processes in tests of its own. */
+  /** These run until they are stopped, or write into the checkout; each has its own tests of processes. */
   const others = /^(start|serve|work|sandbox|mcp|generate)$/
   let databases: { readonly spawned: TestDatabase; readonly here: TestDatabase }
   beforeAll(async () => {
@@ -140,7 +143,7 @@ describe('as a process of its own', () => {
     await databases.here.drop()
   })
 
-  /** Both databases get the same commands; what each makes up for itself is left out. */
+  /** Both databases get the same commands; ids and other random values are ignored. */
   const comparable = ({ code, stdout, stderr }: Exit) => ({
     code,
     stdout: stdout.replaceAll(/[0-9a-f]{8}-[0-9a-f-]{27}|\d{4}-\d\d-\d\d[ T][\d:.]+Z/g, 'HERE'),

@@ -1,18 +1,18 @@
-/** What each operation needs, written down apart from the code: adding one without a line here fails. */
+/** What each operation requires, written independently of the code: adding one without a line here fails. */
 import type { Allowlist, Gate, Scope } from '../src/contract.ts'
 
 export interface Expectation {
   readonly method: string
   readonly path: string
   readonly scopes: readonly Scope[]
-  /** Besides `rest`. */
+  /** In addition to `rest`. */
   readonly gates: readonly Gate[]
   readonly allowlists: readonly Allowlist[]
   readonly idempotency: 'none' | 'optional' | 'required'
   readonly success?: number
-  /** What the same request answers to another workspace's key: its own data, or a refusal. */
+  /** What another workspace's key gets for the same request: its own data, or a refusal. */
   readonly foreign: 'own' | readonly [status: number, code: string]
-  /** Where the body decides what is needed: every such body, and what differs with it. */
+  /** If the body decides what is required: every such body, and what differs with it. */
   readonly variants?: Readonly<Record<string, Partial<Expectation> & { readonly body: unknown }>>
 }
 
@@ -266,7 +266,7 @@ export const expectations: Readonly<Record<string, Expectation>> = {
     idempotency: 'none',
     foreign: [404, 'webhook_not_found'],
   },
-  // Operations of the tests' own (harness/probes.ts), which have what the contract's do not have yet.
+  // Operations of the tests' own (harness/probes.ts), with properties that no operation of the contract has yet.
   probe_note: {
     method: 'POST',
     path: '/probe/{chat_id}/notes',

@@ -47,12 +47,12 @@ function refused({ status, body }: Answer, wanted: number, code: string): void {
 }
 
 describe('V1: several statements of one transaction', () => {
-  test('503 of the first that failed, not 500 of those behind it', async () => {
+  test('503 for the first that failed, not 500 for those behind it', async () => {
     const { db } = service.app
     const late = (work: Promise<unknown>) => work.then((value) => value)
     const asked = db.snapshot((tx) =>
       Promise.all([
-        // The one that fails first is told last: whoever waits for it does more with the answer.
+        // The one that fails first is reported last: its caller does more with the answer.
         late(late(late(tx.rows(sql`select pg_cancel_backend(pg_backend_pid()), pg_sleep(5)`)))),
         tx.rows(sql`select 1 as behind`),
       ]),
@@ -81,7 +81,7 @@ describe('V1: several statements of one transaction', () => {
     expect((await search()).status).toBe(200)
   })
 
-  test('503 for a statement behind a failure, also where nobody remembers the failure', () => {
+  test('503 for a statement behind a failure, also if no one recorded the failure', () => {
     const behind = Object.assign(new pg.DatabaseError('in a failed transaction', 0, 'error'), {
       code: '25P02',
     })
@@ -90,7 +90,7 @@ describe('V1: several statements of one transaction', () => {
     )
   })
 
-  test('503 where the failure before it was passed over', async () => {
+  test('503 when the failure before it was ignored', async () => {
     const asked = service.app.db.transaction(async (tx) => {
       await tx.rows(sql`select pg_cancel_backend(pg_backend_pid()), pg_sleep(5)`).catch(() => {})
       await tx.rows(sql`select 1 as behind`)
@@ -99,7 +99,7 @@ describe('V1: several statements of one transaction', () => {
   })
 })
 
-/** The table is away while `work` runs. */
+/** The table is missing while `work` runs. */
 async function without(table: 'allowlists' | 'columns' | 'contacts', work: () => Promise<void>) {
   const names = {
     allowlists: [sql`alter table allowlists rename to away`, sql`alter table away rename to allowlists`],
@@ -120,7 +120,7 @@ async function without(table: 'allowlists' | 'columns' | 'contacts', work: () =>
 describe('V2: a missing table switches off its feature only', () => {
   const note = () => post(`/probe/${chat_id}/notes`, { account_id, text: 'hi' })
 
-  test('503 without allowlists for what needs them, 200 for everything else', async () => {
+  test('503 without allowlists for operations that need them, 200 for everything else', async () => {
     expect((await note()).status).toBe(201)
     await without('allowlists', async () => {
       refused(await note(), 503, 'schema_unavailable')
@@ -138,7 +138,7 @@ describe('V2: a missing table switches off its feature only', () => {
     })
   })
 
-  test('503 to start a chat without contacts, and it says why', async () => {
+  test('503 with the reason for starting a chat without contacts', async () => {
     await without('contacts', async () => {
       const started = await post('/chats/start', { account_id, identifier: 'somebody' })
       refused(started, 503, 'schema_unavailable')
@@ -149,7 +149,7 @@ describe('V2: a missing table switches off its feature only', () => {
 describe('V3: a search', () => {
   const foreign = 'acc_nobodys'
 
-  test('400 for a query without a word, before the account is looked at', async () => {
+  test('400 for a query without a word, before the account is checked', async () => {
     for (const query of ['-x', '!!', '"…"', '-"a b"']) {
       refused(await post('/search', { query, account_id: foreign }), 400, 'invalid_request')
     }
@@ -160,7 +160,7 @@ describe('V3: a search', () => {
     refused(await post('/search', { query: 'x', account_id: foreign }), 403, 'account_unavailable')
   })
 
-  test('200 where people or keywords are empty: they were not given', async () => {
+  test('200 for empty people or keywords, as if they were not given', async () => {
     const plain = await post('/search', { query: 'hello' })
     expect(plain.body.match_count).toBeGreaterThan(0)
     for (const empty of [{ people: [] }, { keywords: [] }, { people: [], keywords: [] }]) {
@@ -168,7 +168,7 @@ describe('V3: a search', () => {
     }
   })
 
-  test('200 a bound of half a millisecond is exact', async () => {
+  test('200: a bound of half a millisecond is exact', async () => {
     const found = async (bound: object) =>
       (await post('/search', { query: 'hello', account_id, chat_id, ...bound })).body.match_count
     const at = '2026-11-01T08:01:00.000'
@@ -180,7 +180,7 @@ describe('V3: a search', () => {
 })
 
 describe('V4: times as other programs write them', () => {
-  test('200 for next_before with another spelling of UTC, and it still is a cursor', async () => {
+  test('200 for next_before with another spelling of UTC, which is still a cursor', async () => {
     const { account_id, workspace_id } = await tied()
     const path = `/chats/platform:chat:77/messages?account_id=${account_id}&limit=2`
     const first = await get(path)
@@ -219,7 +219,7 @@ describe('V4: times as other programs write them', () => {
 })
 
 describe('V6: an unknown query parameter', () => {
-  test('400 names it, and the one that was meant', async () => {
+  test('400 names it, and the parameter that was probably meant', async () => {
     const answer = await get(`/chats?acount_id=${account_id}`)
     refused(answer, 400, 'invalid_request')
     expect(answer.body.error).toBe('Unknown query parameter: "acount_id". Did you mean account_id?')
@@ -235,7 +235,7 @@ describe('V6: an unknown query parameter', () => {
   })
 
   test.each(routes.map((route) => [`${route.method} ${route.path}`, route] as const))(
-    '400 on %s, also where it knows none',
+    '400 on %s, also if it has none',
     async (_, { method, path }) => {
       const filled = path.replaceAll(/\{\w+\}/g, (name) => (name === '{chat_id}' ? chat_id : newId()))
       const answer = await service.call(method, `${filled}?surprise=1`, {
@@ -247,7 +247,7 @@ describe('V6: an unknown query parameter', () => {
     },
   )
 
-  test('400 names several, and in a body the one that was meant', async () => {
+  test('400 names several, and in a body the property that was probably meant', async () => {
     expect((await get('/me?a=1&b=2')).body.error).toBe('Unknown query parameters: "a", "b".')
     expect((await get('/chats?acount_id=x&lmit=5&surprise=1')).body.error).toBe(
       'Unknown query parameters: "acount_id" (did you mean account_id?), "lmit" (did you mean limit?), "surprise".',
@@ -311,7 +311,7 @@ describe('V7: one pager works on every list', () => {
     expect((await post('/search', { ...other, time_after: '2026-01-01', limit: 2 })).status).toBe(200)
   })
 
-  test('400 for a cursor that nobody made, and for two that differ', async () => {
+  test('400 for a forged cursor, and for two that differ', async () => {
     refused(await get('/events?cursor=x'), 400, 'invalid_cursor')
     refused(await get('/events?cursor=1&after=2'), 400, 'invalid_request')
     expect((await get('/events?cursor=1&after=1')).status).toBe(200)
@@ -327,7 +327,7 @@ describe('V8: what a refusal says', () => {
     ['"  "', 'is empty'],
     ['a'.repeat(256), 'has 256 characters'],
     ['clé', 'not printable ASCII'],
-  ])('400 invalid_request for the key %j, and it says what is wrong', async (key, said) => {
+  ])('400 invalid_request for the key %j, with the reason', async (key, said) => {
     const answer = await read(key)
     refused(answer, 400, 'invalid_request')
     expect(answer.body.error).toContain(
@@ -348,7 +348,7 @@ describe('V8: what a refusal says', () => {
     expect(detail.body).toMatchObject({ chat: { stage_key: 'new' } })
   })
 
-  test('404 for a phone number or an id that finds nobody does not speak of a username alone', async () => {
+  test('404 for an unknown phone number or id does not mention a username alone', async () => {
     await service.open('extended')
     for (const identifier of ['+4915112345678', '987654321']) {
       const answer = await post('/chats/start', { account_id, identifier })
@@ -360,7 +360,7 @@ describe('V8: what a refusal says', () => {
 })
 
 describe('V9: without a key', () => {
-  /** As it is: `fetch` would mend the address. */
+  /** Unchanged: `fetch` would normalise the address. */
   function statusOf(path: string, key?: string): Promise<string> {
     const { hostname, port } = new URL(service.url)
     return new Promise((resolve, reject) => {
@@ -392,7 +392,7 @@ describe('V9: without a key', () => {
     }
   })
 
-  test('400 for a malformed path with a key, 404 outside, and the document is for everybody', async () => {
+  test('400 for a malformed path with a key, 404 outside, and the document needs no key', async () => {
     for (const path of malformed) expect([path, await statusOf(path, own.key)]).toEqual([path, '400'])
     expect(await statusOf('/nothing')).toBe('404')
     expect(await statusOf('/%')).toBe('400')

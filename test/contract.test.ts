@@ -1,4 +1,4 @@
-/** What every operation owes, asked of all at once. A new route is covered the moment it is listed. */
+/** What every operation must do, tested on all of them. A new route is covered as soon as it is listed. */
 
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createColumn } from '../src/capabilities/columns/columns.ts'
@@ -18,7 +18,7 @@ import { openWorkplace, type Workplace } from './harness/worker.ts'
 
 const listed = [...routes, ...probes]
 const expected = (route: Route): Expectation => expectations[route.name] as Expectation
-/** Where the body decides what is needed, each such body is a case. */
+/** If the body decides what is required, each such body is a case. */
 const cases = listed.flatMap((route) => {
   const { variants, ...rest } = expected(route) ?? {}
   const title = `${route.method} ${route.path}`
@@ -43,7 +43,7 @@ const showsCanary = [
   'list_webhooks',
 ]
 
-/** The limits of single operations have tests of their own. */
+/** The limits of single operations have their own tests. */
 const limitsAway = {
   PARLEY_START_CHAT_PER_MINUTE: '10000',
   PARLEY_CAMPAIGN_CREATE_PER_MINUTE: '10000',
@@ -104,7 +104,7 @@ beforeAll(async () => {
 })
 afterAll(() => workplace.close())
 
-/** A workspace has 50 keys at most, so each test gives back what it made. */
+/** A workspace has 50 keys at most, so each test revokes the ones it made. */
 afterEach(async () => {
   await service.app.db.run(
     sql`update keys set revoked_at = now() where revoked_at is null and id <> all(${[own.key_id, other.key_id]})`,
@@ -130,7 +130,7 @@ test('the expectations are independent of the routes and agree with them', () =>
   }
 })
 
-/** An endpoint with a delivery. Those before are removed, because a workspace has at most 10. */
+/** An endpoint with a delivery. Earlier ones are removed, because a workspace has at most 10. */
 async function makeWebhook(): Promise<void> {
   const { db } = service.app
   const { workspace_id } = own
@@ -138,7 +138,7 @@ async function makeWebhook(): Promise<void> {
   const url = `https://${canary}.example.com/hook`
   const made = await db.transaction((tx) => createWebhook(service.app, tx, 'system', { workspace_id, url }))
   webhook_id = made.webhook.id
-  // Not active, because nothing of ours goes to the internet.
+  // Not active, because no request of ours goes to the internet.
   await db.run(sql`update webhooks set active = false where id = ${webhook_id}`)
   delivery_id = newId()
   await db.run(sql`
@@ -147,7 +147,7 @@ async function makeWebhook(): Promise<void> {
     from events where workspace_id = ${workspace_id} limit 1`)
 }
 
-/** A sequence of ours, as `canary` as everything else. */
+/** A sequence of ours, with `canary` like everything else. */
 async function campaign(): Promise<string> {
   const answer = await service.post('/campaigns', {
     key: own.key,
@@ -163,7 +163,7 @@ async function campaign(): Promise<string> {
   return (answer.body.campaign as { id: string }).id
 }
 
-/** What has to be so for a request to succeed once more. */
+/** What must hold for a request to succeed once more. */
 const before: Readonly<Record<string, () => Promise<unknown>>> = {
   resume_campaign: () =>
     service.app.db.run(sql`
@@ -216,7 +216,7 @@ function hasHeaders({ headers }: Answer): void {
   expect(headers.get('x-request-id')).toBeTruthy()
 }
 
-test('account_unavailable is told of exactly where an account can be named', () => {
+test('account_unavailable is documented exactly where an account can be given', () => {
   for (const route of routes) {
     const shapes = [route.query, route.body].map(
       (schema) => (schema as { shape?: object } | undefined)?.shape,
@@ -230,17 +230,17 @@ test('account_unavailable is told of exactly where an account can be named', () 
 describe.each(cases)('%s', (_, route, expectation) => {
   const { scopes: wanted, gates, allowlists } = expectation
 
-  test('2xx for a key that may', async () => {
+  test('2xx for an allowed key', async () => {
     const answer = await ask(route)
     expect(answer.status, JSON.stringify(answer.body)).toBe(expectation.success ?? 200)
     hasHeaders(answer)
     const parsed = route.response.safeParse(answer.body)
     expect(parsed.error).toBeUndefined()
-    // What the document does not name would be missing here.
+    // A value that the document does not name would be missing here.
     expect(parsed.data).toEqual(answer.body)
   })
 
-  test('401 without a key, and with one that is malformed, unknown, doubled or elsewhere', async () => {
+  test('401 without a key, and with one that is malformed, unknown, repeated or elsewhere', async () => {
     const unknown = 'svc_live_00000000000000000000000000000000000000'
     refused(await ask(route, { key: undefined }), 401, 'invalid_key')
     for (const key of [
@@ -270,7 +270,7 @@ describe.each(cases)('%s', (_, route, expectation) => {
     refused(await ask(route, { key: expired.key }), 401, 'invalid_key')
   })
 
-  test('403 with each scope that is not enough', async () => {
+  test('403 with each scope that is not sufficient', async () => {
     for (const scope of scopes.filter((each) => !wanted.includes(each))) {
       const { key } = await service.key({ ...own, scopes: [scope] })
       refused(await ask(route, { key }), 403, 'missing_scope')
@@ -281,18 +281,18 @@ describe.each(cases)('%s', (_, route, expectation) => {
     }
   })
 
-  test('403 for a key of the MCP endpoint', async () => {
+  test('403 for an MCP-only key', async () => {
     const { key } = await service.key({ ...own, mcp_only: true })
     refused(await ask(route, { key }), 403, 'missing_scope')
   })
 
-  test('a foreign workspace sees nothing of ours', async () => {
+  test('shows a foreign workspace nothing of ours', async () => {
     const answer = await ask(route, { key: other.key })
     const { foreign } = expectation
     if (foreign === 'own') expect(answer.status).toBe(expectation.success ?? 200)
     else refused(answer, ...foreign)
     for (const ours of [own.workspace_id, canary]) expect(JSON.stringify(answer.body)).not.toContain(ours)
-    // What is ours is there to be seen: by ourselves.
+    // Our own data is visible to ourselves.
     if (showsCanary.includes(route.name)) expect(JSON.stringify((await ask(route)).body)).toContain(canary)
   })
 
@@ -341,7 +341,7 @@ describe.each(cases)('%s', (_, route, expectation) => {
 })
 
 describe('every operation', () => {
-  test('503 while the gates cannot be read, and as before once they can', async () => {
+  test('503 while the gates cannot be read, and recovers once they can', async () => {
     await service.app.db.run(sql`alter table gates rename to gates_away`)
     try {
       await new Promise((resolve) => setTimeout(resolve, 1_100))
@@ -352,7 +352,7 @@ describe('every operation', () => {
     for (const route of listed) expect((await ask(route)).status).toBeLessThan(300)
   })
 
-  test('429 past the limit, counting what was let through and nothing else', async () => {
+  test('429 above the limit, counting only allowed requests', async () => {
     const limited = await openService({ routes: probes, env: { PARLEY_RATE_LIMIT: '3' } })
     try {
       await limited.open('extended')
@@ -374,13 +374,13 @@ describe('every operation', () => {
   })
 })
 
-describe('an address that no operation has', () => {
+describe('an unknown address', () => {
   let paths: readonly string[]
   beforeEach(() => {
     paths = ['/nothing', '/me/nothing', '/ME', '//me', '/me;a', '/%6de%00']
   })
 
-  test('401 before 404: strangers learn nothing about what is there', async () => {
+  test('401 before 404: callers without a key learn nothing about what exists', async () => {
     for (const path of paths) refused(await service.get(`${apiPrefix}${path}`), 401, 'invalid_key')
   })
 

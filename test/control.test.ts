@@ -1,4 +1,7 @@
-/** The sandbox's control address, on an admin port: for callers on this machine that mean this machine, in sentences. */
+/**
+ * The sandbox's control address, on an admin port: only for callers on this machine that address this machine, with
+ * clear errors.
+ */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { request } from 'node:http'
 import { networkInterfaces, tmpdir } from 'node:os'
@@ -36,14 +39,14 @@ afterAll(async () => {
   await rm(directory, { recursive: true, force: true })
 })
 
-interface Asked {
+interface ControlCall {
   readonly method?: string
   readonly path: string
   readonly body?: string
   readonly headers?: Readonly<Record<string, string>>
-  /** Where to knock, if not on the loopback address. */
+  /** The address to connect to, if not loopback. */
   readonly hostname?: string
-  /** The path is all of it, and not below the control address. */
+  /** The path is complete, and not below the control address. */
   readonly whole?: boolean
 }
 
@@ -53,7 +56,7 @@ interface Answer {
 }
 
 /** With the headers exactly as given: `fetch` would choose the host by itself. */
-function ask(base: string, asking: Asked) {
+function ask(base: string, asking: ControlCall) {
   const { method = 'POST', path, body, headers = {}, hostname = '127.0.0.1', whole = false } = asking
   const { port } = new URL(base)
   return new Promise<Answer>((resolve, reject) => {
@@ -114,7 +117,7 @@ describe.each(['sandbox', 'start'] as const)('the control address of parley %s',
     { host: 'localhost', via: '1.0 proxy' },
     { host: 'localhost', origin: 'http://localhost' },
     { host: 'localhost', origin: 'null' },
-  ])('404 for %j, and nothing happens', async (headers) => {
+  ])('404 for %j, without an effect', async (headers) => {
     for (const asked of [
       person,
       { method: 'GET', path: '/journal' },
@@ -128,7 +131,7 @@ describe.each(['sandbox', 'start'] as const)('the control address of parley %s',
   })
 
   test.each(['/%73andbox/v1/journal', '/sandbox/v1/%6aournal', '/sandbox%2Fv1/journal'])(
-    '404 for %s, which a filter on the path does not know',
+    '404 for %s, which a filter on the path does not recognise',
     async (path) => {
       const answer = await ask(bases[verb], { method: 'GET', path, whole: true })
       expect(answer).toMatchObject({ status: 404, body: { error: expect.stringContaining('percent') } })
@@ -181,15 +184,15 @@ describe.each(['sandbox', 'start'] as const)('the control address of parley %s',
     expect(answer).toMatchObject({ status: 400, body: { code: 'invalid_request' } })
   })
 
-  test('404 for an account that never connected, and for an address nobody knows', async () => {
+  test('404 for an account that never connected, and for an unknown address', async () => {
     const body = JSON.stringify({ account_id, person_id: 1001, text: 'hello' })
     expect(await ask(bases[verb], { path: '/messages', body })).toMatchObject({ status: 404 })
     expect(await ask(bases[verb], { path: '/elsewhere', body })).toMatchObject({ status: 404 })
   })
 })
 
-describe('a service that listens everywhere', () => {
-  test('404 on its main port, whoever asks and however', async () => {
+describe('a service that listens on all addresses', () => {
+  test('404 on its main port, for every caller and header', async () => {
     const own = Object.values(networkInterfaces())
       .flat()
       .flatMap((each) => (each && !each.internal && each.family === 'IPv4' ? [each.address] : []))

@@ -18,14 +18,14 @@ beforeAll(async () => {
 })
 afterAll(() => service.close())
 
-interface Place {
+interface CrmFixture {
   readonly tenant: Tenant
   readonly accounts: readonly string[]
   readonly columns: Record<string, string>
 }
 
 /** Two accounts with chats of the same numbers, stages of which one is hidden, a column of each type. */
-async function makePlace(): Promise<Place> {
+async function makeFixture(): Promise<CrmFixture> {
   const tenant = await service.tenant('Model')
   const { workspace_id } = tenant
   const accounts = [await service.account(workspace_id), await service.account(workspace_id)]
@@ -97,7 +97,7 @@ function fits(type: (typeof types)[number], value: readonly string[]): boolean {
   return value.length <= 1 && among(known[type])
 }
 
-function perform({ tenant, accounts, columns }: Place, one: Act): Promise<Answer> {
+function perform({ tenant, accounts, columns }: CrmFixture, one: Act): Promise<Answer> {
   const at = { account_id: accounts[one.account], chat_id: `platform:chat:${one.chat}` }
   return one.kind === 'move'
     ? service.post('/pipeline/move', { key: tenant.key, body: { ...at, stage_key: one.stage } })
@@ -107,7 +107,7 @@ function perform({ tenant, accounts, columns }: Place, one: Act): Promise<Answer
       })
 }
 
-async function told({ tenant, accounts }: Place): Promise<string[]> {
+async function listMoves({ tenant, accounts }: CrmFixture): Promise<string[]> {
   while ((await countUnsequenced(service.app.db)) > 0) await sequence(service.app.db)
   const rows = await service.app.db.rows<{ data: Record<string, string> }>(sql`
     select data from events where workspace_id = ${tenant.workspace_id} order by sequence`)
@@ -117,8 +117,8 @@ async function told({ tenant, accounts }: Place): Promise<string[]> {
   })
 }
 
-/** What the API shows, in the model's words. */
-async function shown({ tenant: { key }, accounts, columns }: Place) {
+/** What the API shows, in the model's terms. */
+async function shown({ tenant: { key }, accounts, columns }: CrmFixture) {
   const types = Object.fromEntries(Object.entries(columns).map(([type, id]) => [id, type]))
   const chat = (row: Record<string, string>) =>
     `${accounts.indexOf(row.account_id ?? '')}:${row.chat_id?.split(':').at(-1)}`
@@ -138,10 +138,10 @@ async function shown({ tenant: { key }, accounts, columns }: Place) {
 }
 
 describe('moves and sets', () => {
-  test('any sequence ends where a simple model ends, and tells every real move once', async () => {
+  test('any sequence ends like a simple model, and emits one event per real move', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(act, { minLength: 1, maxLength: 25 }), async (acts) => {
-        const place = await makePlace()
+        const place = await makeFixture()
         const model = new Model()
         for (const one of acts) {
           expect((await perform(place, one)).status, JSON.stringify(one)).toBe(model.apply(one))
@@ -149,13 +149,13 @@ describe('moves and sets', () => {
         const { placed, values } = await shown(place)
         expect(placed).toEqual(model.placed)
         expect(values).toEqual(model.values)
-        expect(await told(place)).toEqual(model.moves)
+        expect(await listMoves(place)).toEqual(model.moves)
       }),
       { numRuns: 12 },
     )
   })
 
-  test('many at once: as many events as changes, in a chain for each chat that ends where the chat is', async () => {
+  test('many at once emit one event per change, in a chain for each chat that ends at its stage', async () => {
     const moves = fc.array(
       fc.record({ chat: fc.integer({ min: 1, max: 2 }), stage: fc.constantFrom('new', 'talks', 'won') }),
       {
@@ -165,12 +165,12 @@ describe('moves and sets', () => {
     )
     await fc.assert(
       fc.asyncProperty(moves, async (wanted) => {
-        const place = await makePlace()
+        const place = await makeFixture()
         const answers = await Promise.all(
           wanted.map((one) => perform(place, { kind: 'move', account: 0, ...one })),
         )
         expect(answers.every(({ status }) => status === 200)).toBe(true)
-        const events = await told(place)
+        const events = await listMoves(place)
         expect(events).toHaveLength(answers.filter(({ body }) => body.changed).length)
         const at = new Map<string, string>()
         for (const event of events) {

@@ -1,4 +1,4 @@
-/** The first start: a demo that is alive, told once; and the starts that must be empty. */
+/** The first start: a running demo, announced once; and the starts that must be empty. */
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -31,7 +31,7 @@ async function withDatabase<T>(connection: Connection, work: (db: Database) => P
   }
 }
 
-/** What is in the database of a running service. */
+/** The contents of a running service's database. */
 async function inspect<T>(data_dir: string, work: (db: Database) => Promise<T>): Promise<T> {
   const embedded = await openEmbedded({ data_dir, claim: 'command' })
   try {
@@ -124,7 +124,7 @@ describe('parley start on an empty data directory', () => {
     expect(found.audited).toEqual({ gates: gates.length })
   })
 
-  test('200 has a campaign under way: its first message is sent, its forecast has an end', async () => {
+  test('200 has a running campaign: its first message is sent, its forecast has an end', async () => {
     const get = async (path: string) => {
       const response = await fetch(`${base}/api/v1${path}`, { headers: { authorization: `Bearer ${key}` } })
       return (await response.json()) as Record<string, unknown>
@@ -139,14 +139,14 @@ describe('parley start on an empty data directory', () => {
     expect(await get(`/campaigns/${running.id}/verify`)).toMatchObject({ ok: true })
   })
 
-  test('200 for every example of the reference, as it stands', async () => {
+  test('200 for every example of the reference, unchanged', async () => {
     const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' }
     await until('what the examples look for was synced', 30_000, async () => {
       const body = JSON.stringify(routes.find(({ name }) => name === 'search_messages')?.example.body)
       const found = await fetch(`${base}/api/v1/search`, { method: 'POST', headers, body })
       return ((await found.json()) as { match_count: number }).match_count === 1
     })
-    // Nobody can know the id of an operation, a campaign, a broadcast or a webhook before it is there.
+    // No one can know the id of an operation, campaign, broadcast or webhook before it exists.
     const known = routes.filter(({ path }) => !/\{(operation|campaign|broadcast|webhook)_id\}/.test(path))
     for (const route of known) {
       const { params = {}, query = {}, body } = route.example
@@ -165,11 +165,11 @@ describe('parley start on an empty data directory', () => {
     }
   })
 
-  test('200 has forty people with a history, and what one of them writes is an event at once', async () => {
+  test('200 has forty people with a history, and a new message of one of them is an event immediately', async () => {
     const { accounts } = await untilReady(base, key)
     const admin = await service.admin()
-    // The world numbers its people from 1001, but for the one of the examples; who has never talked with an account is
-    // unknown to it.
+    // The world numbers its people from 1001, except the one of the examples; an account does not know people it has
+    // never talked with.
     const people = [42, ...Array.from({ length: 60 }, (_, n) => 1001 + n)]
     const known = await Promise.all(
       people.map(async (person_id) => {
@@ -189,7 +189,7 @@ describe('parley start on an empty data directory', () => {
     })
   })
 
-  test('200 prints the key and the set-up link once: another start prints neither, and goes on', async () => {
+  test('200 prints the key and the set-up link once: another start prints neither, and works', async () => {
     const printed = service.stdout()
     expect(printed).toMatch(new RegExp(`${base}/dashboard/setup#\\w{20,}`))
     expect(printed).toContain(`curl ${base}/api/v1/me -H "Authorization: Bearer ${key}"`)
@@ -206,7 +206,7 @@ describe('parley start on an empty data directory', () => {
   })
 })
 
-describe('starts that are nobody’s demo', () => {
+describe('starts without a demo', () => {
   async function expectClosed(base: string): Promise<void> {
     const response = await fetch(`${base}/api/v1/me`)
     expect(response.status).toBe(503)
@@ -223,7 +223,7 @@ describe('starts that are nobody’s demo', () => {
     expect(await service.exit()).toMatchObject({ code: 0 })
   })
 
-  test('503 after another start without --no-demo: it was declined; parley demo makes it, once (V10)', async () => {
+  test('503 after another start without --no-demo: the demo was declined; parley demo makes it, once (V10)', async () => {
     const data_dir = join(directory, 'empty')
     const again = spawnParley(['start', '--port', '0', '--data-dir', data_dir])
     await expectClosed(await again.ready())

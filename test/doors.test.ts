@@ -19,7 +19,7 @@ const probe = {
   example: { response: { ok: true } },
 } as const
 
-/** One that every role but the lower ones may use, and one for operators. */
+/** One that every role except the lower ones may use, and one for operators. */
 const probesInWorkspace = (['member', 'admin', 'owner'] as const).map((role) =>
   route({
     ...probe,
@@ -77,7 +77,7 @@ const everyUnsafe: [string, string, Route][] = [
   ),
 ]
 
-describe('what comes from another site', () => {
+describe('requests from another site', () => {
   const foreign: [string, Record<string, string | null>][] = [
     ['no Origin and no Sec-Fetch-Site', { origin: null, 'sec-fetch-site': null }],
     ['a foreign Origin', { origin: 'https://evil.example', 'sec-fetch-site': null }],
@@ -111,7 +111,7 @@ describe('what comes from another site', () => {
     }
   })
 
-  test('changes nothing, and the same from our own page does', async () => {
+  test('change nothing, and the same from our own page does', async () => {
     const before = performed.length
     const path = inOwn('/probe-member')
     for (const [, headers] of foreign)
@@ -123,7 +123,7 @@ describe('what comes from another site', () => {
     expect(performed).toHaveLength(before + 3)
   })
 
-  test('405 where GET is tried instead of POST', async () => {
+  test('405 when GET is tried instead of POST', async () => {
     const answer = await browser.get('/sign-out')
     expect(answer).toMatchObject({
       status: 405,
@@ -133,7 +133,7 @@ describe('what comes from another site', () => {
     expect((await browser.get('/session')).status).toBe(200)
   })
 
-  test('200 for the one form that a page of ours sends', async () => {
+  test('200 for the one form that our own page sends', async () => {
     const parts = [
       '--x\r\ncontent-disposition: form-data; name="account_id"\r\n\r\nacc_none\r\n',
       '--x\r\ncontent-disposition: form-data; name="chat_id"\r\n\r\nplatform:chat:1\r\n',
@@ -185,7 +185,7 @@ describe('every answer below /dashboard', () => {
     'localhost.evil.example',
     '127.0.0.1.evil.example',
     '2130706433',
-  ])('403 origin_refused for the Host %j, whatever is asked', async (host) => {
+  ])('403 origin_refused for the Host %j, on every address', async (host) => {
     const headers = { host, 'sec-fetch-site': 'same-origin', origin: `http://${host}` }
     for (const path of [
       '/session',
@@ -219,7 +219,7 @@ describe('every answer below /dashboard', () => {
   })
 })
 
-describe('who comes to the wrong door', () => {
+describe('callers at the wrong door', () => {
   test('401 not_signed_in with a key at the dashboard', async () => {
     const headers = { cookie: null, authorization: `Bearer ${own.key}` }
     for (const path of [inOwn('/me'), '/session', inOwn('/nothing'), '/nothing', '/w', '/']) {
@@ -239,7 +239,7 @@ describe('who comes to the wrong door', () => {
     }
   })
 
-  test('401 with a cookie that is unknown, malformed, empty, doubled or of another name', async () => {
+  test('401 with a cookie that is unknown, malformed, empty, repeated or of another name', async () => {
     const token = browser.cookie?.slice('sid='.length) ?? ''
     const wrong = [
       `sid=${'a'.repeat(43)}`,
@@ -271,7 +271,7 @@ describe('a workspace in the path', () => {
     expect(JSON.stringify(bySession.body)).toContain('Canary of own')
   })
 
-  test('one session in two workspaces sees of each what is there', async () => {
+  test("one session in two workspaces sees each one's data", async () => {
     const email = `${own.workspace_id}@acme.example`
     const third = await service.tenant('Third')
     await createUser(service.app, 'system', { email, workspace_id: third.workspace_id, role: 'member' })
@@ -284,7 +284,7 @@ describe('a workspace in the path', () => {
     expect(await browser.post(inOwn('/probe-admin'))).toMatchObject({ status: 200 })
   })
 
-  test('404, all alike, for one of others, for none, and for what is no id', async () => {
+  test('404, identical, for a foreign, an unknown and a malformed id', async () => {
     for (const { method, path } of [...routes, ...workspaceRoutes, ...probesInWorkspace]) {
       const answers = await Promise.all(
         [other.workspace_id, newId(), 'x', '%27'].map((id) =>
@@ -301,7 +301,7 @@ describe('a workspace in the path', () => {
     }
   })
 
-  test('404 and 405 in JSON for addresses that are not there', async () => {
+  test('404 and 405 in JSON for unknown addresses', async () => {
     for (const path of [inOwn('/nothing'), '/nothing', '/w', '/w/', inOwn(''), inOwn('/')]) {
       expect(await browser.get(path)).toMatchObject({ status: 404, body: { code: 'not_found' } })
     }
@@ -316,7 +316,7 @@ describe('a workspace in the path', () => {
     })
   })
 
-  test('200 while the gate rest, which is for keys, is closed; other gates hold', async () => {
+  test('200 while the gate rest, which is for keys, is closed; other gates apply', async () => {
     await service.shut('rest', 'pipeline')
     expect((await service.get('/me', { key: own.key })).status).toBe(503)
     expect((await browser.get(inOwn('/me'))).status).toBe(200)
@@ -351,7 +351,7 @@ describe('roles', () => {
     })
   })
 
-  test('an operator may do what operators do, and in a workspace only what their role says', async () => {
+  test('an operator may do what operators do, and in a workspace only what their role allows', async () => {
     const { workspace_id } = own
     const email = 'operator@roles.example'
     const user = await createUser(service.app, 'system', {
@@ -383,7 +383,7 @@ describe('over a network', () => {
       expect((await outside.get('/session', { headers: { host: 'parley.example:8443' } })).status).toBe(403)
       const plain = { origin: 'http://parley.example', 'sec-fetch-site': null }
       expect((await outside.post('/sign-out', { headers: plain })).status).toBe(403)
-      // A proxy that does not pass the Host header on.
+      // A proxy that does not forward the Host header.
       const rewritten = await outside.post('/sign-out', { headers: { host: 'localhost:8080' } })
       expect(rewritten).toMatchObject({
         status: 403,
@@ -398,7 +398,7 @@ describe('over a network', () => {
     }
   })
 
-  test('403 for signing in at an address in plain text, where no cookie counts either', async () => {
+  test('403 for signing in at a plain-text address, where no cookie counts either', async () => {
     const plain = await openService({ env: { PARLEY_BASE_URL: 'http://parley.example:8080' } })
     try {
       const { user_id } = await plain.tenant()

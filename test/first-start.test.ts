@@ -1,4 +1,7 @@
-/** The first minutes of a stranger: what a start says at a terminal, what stops it, and that a signal ends it at any moment. */
+/**
+ * A new user's first minutes: what a start prints at a terminal, what stops it, and that a signal ends it at any
+ * moment.
+ */
 import { chmod, readdir, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
@@ -19,7 +22,7 @@ afterAll(async () => {
   await rm(home, { recursive: true, force: true })
 })
 
-/** A process that takes its output for a terminal. */
+/** A process whose output looks like a terminal to it. */
 const terminal = { NODE_OPTIONS: '--import=data:text/javascript,process.stdout.isTTY=true' }
 const keyIn = (text: string) => /svc_live_\w+/.exec(text)?.[0]
 
@@ -27,7 +30,7 @@ function start(data_dir: string, env: Readonly<Record<string, string>> = {}, por
   return spawnParley(['start', '--port', String(port), '--admin-port', '0', '--data-dir', data_dir], env)
 }
 
-/** One that nobody has right now. */
+/** A port that no process uses right now. */
 async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1')
   await new Promise((resolve) => server.once('listening', resolve))
@@ -36,7 +39,7 @@ async function freePort(): Promise<number> {
   return port
 }
 
-/** Whether the service listens. The start tries the port first, which takes a connection but answers nothing. */
+/** Whether the service listens. The start tries the port first, which accepts a connection but answers nothing. */
 function answers(port: number): Promise<boolean> {
   return fetch(`http://127.0.0.1:${port}/healthz`).then(
     ({ ok }) => ok,
@@ -45,7 +48,7 @@ function answers(port: number): Promise<boolean> {
 }
 
 describe('parley start at a terminal', () => {
-  test('prints the welcome and nothing else; the next one has no key, and still no other line', async () => {
+  test('prints the welcome and nothing else; the next start has no key, and no other line', async () => {
     const data_dir = join(home, 'terminal')
     const first = start(data_dir, terminal)
     await until('the welcome is there', 60_000, () => first.stdout().includes('Try it:'))
@@ -90,7 +93,7 @@ describe('parley start at a terminal', () => {
       body: JSON.stringify({ token: link.split('#')[1], password: 'correct horse battery' }),
     })
     expect(await setup.json()).toMatchObject({ user: { email: 'operator@localhost', operator: true } })
-    // From now on a person wants to see what is asked.
+    // From now on a person wants to see the requests.
     await until('the request is shown', 30_000, () => first.stdout().includes('GET /api/v1/me 200'))
     first.signal('SIGINT')
     expect(await first.exit()).toMatchObject({ code: 0, stderr: '' })
@@ -111,7 +114,7 @@ describe('parley start at a terminal', () => {
     expect(await second.exit()).toMatchObject({ code: 0, stderr: '' })
   })
 
-  test('elsewhere every change is in the log, with the head of the audit chain', async () => {
+  test('logs every change elsewhere, with the head of the audit chain', async () => {
     const { stdout } = await runVerb(['audit', 'list', '--json', '--data-dir', join(home, 'terminal')])
     const rows = JSON.parse(stdout) as { action: string; detail: object }[]
     expect(rows.map(({ action }) => action)).toEqual(
@@ -121,7 +124,7 @@ describe('parley start at a terminal', () => {
   })
 })
 
-test('an empty instance says how to go on, and what it says works as printed', async () => {
+test('an empty instance says what to do next, and its commands work as printed', async () => {
   const data_dir = join(home, 'empty')
   const args = ['start', '--no-demo', '--port', '0', '--admin-port', '0', '--data-dir', data_dir]
   const service = spawnParley(args, terminal)
@@ -140,7 +143,7 @@ test('an empty instance says how to go on, and what it says works as printed', a
     if (key) ids.set('API_KEY', key)
   }
   const [, url = ''] = /^ {4}curl (\S+) -H "Authorization: Bearer API_KEY"$/m.exec(service.stdout()) ?? []
-  // The gates that the first line opened are noticed within a second.
+  // The service notices within a second the gates that the first line opened.
   const me = await until('the key works', 30_000, async () => {
     const response = await fetch(url, { headers: { authorization: `Bearer ${ids.get('API_KEY')}` } })
     return response.ok && response.json()
@@ -180,7 +183,7 @@ describe('a signal', () => {
   }
 
   test.each(['SIGTERM', 'SIGINT'] as const)(
-    '%s between listening and ready ends it cleanly, and no key is lost',
+    '%s between listening and ready ends it cleanly, and loses no key',
     async (signal) => {
       const data_dir = join(home, `between-${signal}`)
       const port = await freePort()
@@ -188,10 +191,10 @@ describe('a signal', () => {
       await until('it listens', 60_000, () => answers(port))
       first.signal(signal)
       await expectClean(first, data_dir)
-      const told = keyIn(first.stdout())
+      const printed = keyIn(first.stdout())
       const second = start(data_dir)
       const base = await second.ready()
-      const key = told ?? (await until('the key is told', 30_000, () => keyIn(second.stdout())))
+      const key = printed ?? (await until('the key is printed', 30_000, () => keyIn(second.stdout())))
       const me = await fetch(`${base}/api/v1/me`, { headers: { authorization: `Bearer ${key}` } })
       expect([me.status, (await me.json()) as object]).toMatchObject([200, { workspace: { name: 'Demo' } }])
       second.signal(signal)
@@ -199,7 +202,7 @@ describe('a signal', () => {
     },
   )
 
-  test('at any other moment of a start ends it cleanly, too', async () => {
+  test('at any other moment of a start also ends it cleanly', async () => {
     const data_dir = join(home, 'between-SIGTERM')
     const began = performance.now()
     const whole = start(data_dir)
@@ -210,7 +213,7 @@ describe('a signal', () => {
     const moments = 4
     for (let at = 1; at <= moments; at++) {
       const service = start(data_dir)
-      // Earlier Node itself is not ready for a signal, and nothing of ours is there that could be left behind.
+      // Before that Node itself is not ready for a signal, and there is nothing of ours to leave behind.
       await until('the server is there', 60_000, async () => (await serversOf(data_dir)).length > 0)
       await sleep((startMs / 2 / moments) * at)
       service.signal('SIGTERM')
@@ -219,12 +222,12 @@ describe('a signal', () => {
   })
 })
 
-test('a data directory that is deleted under a service ends it with a sentence, and its PostgreSQL', async () => {
+test('deleting the data directory under a service ends it with a sentence, and its PostgreSQL', async () => {
   const data_dir = join(home, 'deleted')
   const service = start(data_dir)
   await service.ready()
   expect(await serversOf(data_dir)).toHaveLength(1)
-  // The server may make a file while the others are removed.
+  // The server may create a file while the others are removed.
   await rm(data_dir, { recursive: true, force: true, maxRetries: 10 })
   const { code, stderr } = await service.exit()
   const sentence = 'was deleted or moved while the service was running. Stop the service first.'
@@ -235,12 +238,12 @@ test('a data directory that is deleted under a service ends it with a sentence, 
 describe('what a start refuses with a sentence', () => {
   async function refused(data_dir: string, ...more: string[]): Promise<string> {
     const { code, stdout, stderr } = await runParley(['start', '--data-dir', data_dir, ...more])
-    // The log begins with the version; then the refusal is all there is.
+    // The log begins with the version; then the refusal is the only line.
     expect([code, stdout.trim().split('\n').length]).toEqual([1, 1])
     return stderr
   }
 
-  test('a port that is taken, before anything is made in the data directory', async () => {
+  test('a taken port, before anything is created in the data directory', async () => {
     const taken = createServer().listen(0, '127.0.0.1')
     await new Promise((resolve) => taken.once('listening', resolve))
     const { port } = taken.address() as { port: number }
@@ -259,7 +262,7 @@ describe('what a start refuses with a sentence', () => {
     expect(await readdir(home)).not.toContain('never')
   })
 
-  test('a file in the place of the data directory, or above it', async () => {
+  test('a file in place of the data directory, or above it', async () => {
     const file = join(home, 'file')
     await writeFile(file, 'not a directory')
     expect(await refused(file, '--port', '0')).toBe(
@@ -270,14 +273,14 @@ describe('what a start refuses with a sentence', () => {
     )
   })
 
-  // Nobody may make a folder there, not even root.
+  // Not even root may create a folder there.
   test.runIf(process.platform === 'linux')('a directory that cannot be written', async () => {
     expect(await refused('/sys/parley', '--port', '0')).toMatch(
       /^This user cannot write to the data directory \/sys\/parley \((EACCES|EPERM|EROFS)\)\. Make it writable, or choose another with --data-dir\.\n$/,
     )
   })
 
-  test('a secret that others may read', async () => {
+  test('a secret that other users may read', async () => {
     const data_dir = join(home, 'terminal')
     for (const name of ['secret', 'postgres.password']) {
       await chmod(join(data_dir, name), 0o644)
@@ -300,7 +303,7 @@ describe('small verbs', () => {
     expect(version).toMatch(/^\d+\.\d+\.\d+/)
   })
 
-  test('key create says that the key is shown once, and its document is the facts alone', async () => {
+  test('key create says that the key is shown once, and its JSON has the facts alone', async () => {
     const [workspace] = JSON.parse((await parley('workspace', 'list', '--json')).stdout)
     const [user] = JSON.parse((await parley('user', 'list', '--json')).stdout)
     const make = [
@@ -327,7 +330,7 @@ describe('small verbs', () => {
     })
   })
 
-  test('audit list has the newest first, as many as asked for, of one workspace or of all', async () => {
+  test('audit list prints the newest first, as many as requested, of one workspace or of all', async () => {
     const list = async (...args: string[]) =>
       JSON.parse((await parley('audit', 'list', '--json', ...args)).stdout) as Record<string, unknown>[]
     const newest = await list('--limit', '2')

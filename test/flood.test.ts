@@ -1,6 +1,6 @@
 /**
- * Requests without end, from somebody without a key: whoever asks for health is answered, memory stays where it was, and
- * what was dropped is counted and said.
+ * Endless requests from a caller without a key: health is still answered, memory stays constant, and dropped requests
+ * are counted and logged.
  */
 import { readFile } from 'node:fs/promises'
 import { connect, type Socket } from 'node:net'
@@ -36,7 +36,7 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   service.signal('SIGTERM')
-  // Whoever was cut off in a queue of requests is not waited for.
+  // The test does not wait for a client that was cut off in a queue of requests.
   expect(await service.exit()).toMatchObject({ code: 0 })
   await endProcesses()
   await database.drop()
@@ -51,7 +51,7 @@ function requestsFor(path: string, count: number): string {
   return `GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`.repeat(count)
 }
 
-/** Sends so many bytes of requests over one connection after the other, for as long as it takes. */
+/** Sends this many bytes of requests over one connection after the other, however long it takes. */
 async function flood(path: string, bytes: number, { reads }: { reads: boolean }): Promise<void> {
   const text = requestsFor(path, 2_000)
   for (let sent = 0; sent < bytes; ) {
@@ -61,7 +61,7 @@ async function flood(path: string, bytes: number, { reads }: { reads: boolean })
     while (!socket.destroyed && sent < bytes) {
       socket.write(text)
       sent += text.length
-      // A connection that is still good takes more; one that was cut is followed by another.
+      // A working connection gets more; one that was cut is followed by another.
       await Promise.race([closed, sleep(100)])
     }
     socket.destroy()
@@ -69,7 +69,7 @@ async function flood(path: string, bytes: number, { reads }: { reads: boolean })
   }
 }
 
-/** Resident, in bytes, as the system tells it. */
+/** Resident memory in bytes, according to the system. */
 async function memory(): Promise<number> {
   const status = await readFile(`/proc/${service.pid}/status`, 'utf8')
   return Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1]) * 1024
@@ -80,7 +80,7 @@ async function dropped(reason: string): Promise<number> {
   return Number(new RegExp(`^parley_http_dropped_total\\{reason="${reason}"\\} (\\d+)$`, 'm').exec(text)?.[1])
 }
 
-/** What the service has computed so far, in milliseconds. */
+/** The CPU time of the service so far, in milliseconds. */
 async function computed(): Promise<number> {
   const fields = (await readFile(`/proc/${service.pid}/stat`, 'utf8')).split(') ')[1]?.split(' ') ?? []
   // Ticks of a hundredth of a second, in the process and in the kernel for it.
@@ -88,8 +88,8 @@ async function computed(): Promise<number> {
 }
 
 /**
- * How long it took, and how much the service computed meanwhile: whoever waits for an answer waits for that, and on a busy
- * machine for others.
+ * How long it took, and the service's CPU time in the meantime: a caller waits for that, and on a busy machine for
+ * other processes.
  */
 async function askHealth(): Promise<{ ms: number; computedMs: number }> {
   const [startedAt, before] = [performance.now(), await computed()]
@@ -98,10 +98,10 @@ async function askHealth(): Promise<{ ms: number; computedMs: number }> {
   return { ms: performance.now() - startedAt, computedMs: (await computed()) - before }
 }
 
-describe('requests without end', () => {
+describe('endless requests', () => {
   const paths = ['/api/v1/openapi.json', '/docs/js/scalar.js', '/readyz']
 
-  test('leave health quick and memory where it was', async () => {
+  test('leave health fast and memory constant', async () => {
     for (const path of paths) await (await fetch(base + path)).arrayBuffer()
     for (let n = 0; n < 50; n++) await askHealth()
     const idle = await memory()
@@ -129,12 +129,12 @@ describe('requests without end', () => {
     expect(most.computedMs).toBeLessThan(1_000)
     expect(grown).toBeLessThan(64)
     expect(await dropped('pipelining')).toBeGreaterThan(10)
-    // Of a connection that was cut, the thousand requests that were read from it already are not even made into requests.
+    // The thousand requests that were already read from a cut connection do not even become requests.
     expect(await dropped('closed')).toBeLessThan(100)
     expect(service.stdout()).toContain('"reason":"pipelining"')
   })
 
-  test('are served in order as long as they are few', async () => {
+  test('are served in order while they are few', async () => {
     const socket = dial()
     let heard = ''
     socket.on('data', (bytes) => {
@@ -146,8 +146,8 @@ describe('requests without end', () => {
   })
 })
 
-describe('connections without end', () => {
-  test('are cut beyond the most, and counted', async () => {
+describe('endless connections', () => {
+  test('are cut above the maximum, and counted', async () => {
     const sockets = Array.from({ length: connectionsMax + 10 }, dial)
     const closed = sockets.map((socket) => new Promise((resolve) => socket.once('close', resolve)))
     await Promise.any(closed)
@@ -165,17 +165,17 @@ async function statusOf(path: string): Promise<number | undefined> {
 }
 
 describe('a reader of a long answer', () => {
-  test('is cut when it takes nothing for long, and what it asked for is forgotten', async () => {
+  test('is cut when it reads nothing for long, and its request is dropped', async () => {
     const socket = dial().pause()
     const closed = new Promise((resolve) => socket.once('close', resolve))
     socket.write(requestsFor('/docs/js/scalar.js', 20))
     await until('it is cut', 30_000, async () => (await dropped('stalled')) === 1)
-    // Paused, it does not hear of it.
+    // Paused, it does not notice.
     socket.resume()
     await closed
   })
 
-  test('is left alone while it reads, however slowly', async () => {
+  test('is served while it reads, however slowly', async () => {
     const before = await dropped('stalled')
     const socket = dial()
     let cut = false
@@ -188,7 +188,7 @@ describe('a reader of a long answer', () => {
       if (left <= 0) socket.pause()
     })
     socket.write(requestsFor('/docs/js/scalar.js', 20))
-    // The system tells the service of progress in pieces of a megabyte or so.
+    // The system reports progress to the service in pieces of about a megabyte.
     for (const end = performance.now() + 6_000; performance.now() < end; await sleep(250)) {
       left = megabyte
       socket.resume()

@@ -1,4 +1,4 @@
-/** A data disk without room: what needs it is refused with 503, and once there is room everything works again by itself. */
+/** A full data disk: what needs space gets 503, and once there is space everything works again by itself. */
 import { randomUUID } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -18,7 +18,7 @@ afterAll(async () => {
   await disk?.remove()
 })
 
-/** Sends a file of 3 MB, which needs room for its bytes, to somebody of the demo who takes every message. */
+/** Sends a file of 3 MB, which needs space for its bytes, to a person of the demo who accepts every message. */
 async function upload(url: string, key: string): Promise<unknown> {
   const form = new FormData()
   form.set('account_id', exampleAccountId)
@@ -51,7 +51,7 @@ async function endServer(): Promise<void> {
   })
 }
 
-/** The server was started so often, and ended each time. */
+/** The server was started this often, and ended each time. */
 async function untilTried(times: number): Promise<void> {
   const seen = new Set<number>()
   await until(`the server was started ${times} times in vain`, 60_000, async () => {
@@ -62,7 +62,7 @@ async function untilTried(times: number): Promise<void> {
 }
 
 test.skipIf(!disk)(
-  'a full data disk answers 503 and recovers by itself, also where the server cannot even start on it',
+  'a full data disk answers 503 and recovers by itself, also when the server cannot even start on it',
   { timeout: 180_000 },
   async () => {
     const parley = spawnParley(['start', '--data-dir', data_dir, '--port', '0', '--admin-port', '0'])
@@ -90,7 +90,7 @@ test.skipIf(!disk)(
     await until('it sends again', 60_000, async () => (await send()) === 200)
     await until('everything works', 60_000, async () => (await get('/readyz')).status === 200)
 
-    // Told to end while the server is down it does, and leaves none behind.
+    // SIGTERM while the server is down ends the service, and leaves no server behind.
     await disk?.fill()
     await endServer()
     parley.signal('SIGTERM')
@@ -100,7 +100,7 @@ test.skipIf(!disk)(
 )
 
 test.skipIf(!disk)(
-  'the sandbox goes on once its disk has room, and has not lost or torn anything',
+  'the sandbox continues once its disk has space, and has lost and torn nothing',
   async () => {
     await disk?.empty()
     const place = join(disk?.path ?? '', 'sandbox')

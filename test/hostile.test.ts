@@ -1,4 +1,7 @@
-/** What strangers send. Each is a clear refusal or a closed connection; nothing is written and the rest is served. */
+/**
+ * Hostile requests. Each gets a clear refusal or a closed connection; nothing is written, and other callers are
+ * served.
+ */
 import { connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { gzipSync } from 'node:zlib'
@@ -39,7 +42,7 @@ const own: readonly Route[] = [
   }),
 ]
 
-/** Less than is shipped, and still more than a busy machine needs for a request that comes at once. */
+/** Less than is shipped, and still more than a busy machine needs for a complete request. */
 const limits = { headersMs: 1_000, bodyMs: 1_000 }
 let service: Service
 let tenant: Tenant
@@ -69,7 +72,7 @@ function written(): Promise<unknown> {
     select (select count(*) from operations) as operations, (select count(*) from suppressions) as suppressions`)
 }
 
-interface Heard {
+interface RawAnswer {
   readonly status: number
   readonly headers: Headers
   readonly text: string
@@ -78,13 +81,13 @@ interface Heard {
 const note = '/api/v1/probe/platform:chat:42/notes'
 let serial = 0
 
-/** A request that would succeed, but for what is given. */
+/** A request that would succeed, apart from the given changes. */
 async function send(given: {
   path?: string
   method?: string
   body?: string | Uint8Array<ArrayBuffer> | ReadableStream
   headers?: Record<string, string>
-}): Promise<Heard> {
+}): Promise<RawAnswer> {
   const response = await fetch(`${service.url}${given.path ?? note}`, {
     method: given.method ?? 'POST',
     headers: {
@@ -98,8 +101,10 @@ async function send(given: {
   return { status: response.status, headers: response.headers, text: await response.text() }
 }
 
-/** Says it on a bare socket and listens for one whole answer; undefined when the connection just ends. */
-function speak(...parts: readonly (string | Uint8Array | { waitMs: number })[]): Promise<Heard | undefined> {
+/** Sends the bytes on a bare socket and reads one whole answer; undefined when the connection just ends. */
+function speak(
+  ...parts: readonly (string | Uint8Array | { waitMs: number })[]
+): Promise<RawAnswer | undefined> {
   const { hostname, port } = new URL(service.url)
   return new Promise((resolve, reject) => {
     const socket = connect(Number(port), hostname)
@@ -136,7 +141,7 @@ function isWhole(heard: string): boolean {
   return end > 0 && length !== undefined && heard.length - end - 4 >= Number(length)
 }
 
-function readAnswer(heard: string): Heard | undefined {
+function readAnswer(heard: string): RawAnswer | undefined {
   const end = heard.indexOf('\r\n\r\n')
   if (end < 0) return undefined
   const [first = '', ...lines] = heard.slice(0, end).split('\r\n')
@@ -157,8 +162,8 @@ function head(lines: Readonly<Record<string, string>> = {}, path = note): string
     .join('')}`
 }
 
-/** A clear refusal in the form that every one has. */
-function refused(heard: Heard | undefined, status: number, code: string): { error: string } {
+/** A clear refusal in the form that all of them have. */
+function refused(heard: RawAnswer | undefined, status: number, code: string): { error: string } {
   const body = JSON.parse(heard?.text ?? 'null')
   expect({ status: heard?.status, code: body?.code }).toEqual({ status, code })
   expect(Object.keys(body).sort()).toEqual(['code', 'error'])
@@ -238,7 +243,7 @@ describe('a body', () => {
     refused(await send({ body: new Uint8Array(body) }), 400, 'invalid_text')
   })
 
-  test('400 names what is wrong in a sentence, and no more than ten of it', async () => {
+  test('400 names what is wrong in a sentence, and at most ten faults', async () => {
     const many = Object.fromEntries(Array.from({ length: 30 }, (_, at) => [`k${at}`, at]))
     const { error } = refused(
       await send({ body: JSON.stringify({ text: 'a', ...many }) }),
@@ -290,7 +295,7 @@ describe('a body over the limit', () => {
     ['1 byte more', 1024 * 1024 + 1],
     ['3 MB', 3_000_000],
     ['30 MB', 30_000_000],
-  ])('413 that the client sees, when it declares the length: %s', async (_, size) => {
+  ])('413 that the client receives when it declares the length: %s', async (_, size) => {
     const chunks = Array.from({ length: Math.ceil(size / chunk.length) }, (_, at) =>
       chunk.subarray(0, Math.min(chunk.length, size - at * chunk.length)),
     )
@@ -303,7 +308,7 @@ describe('a body over the limit', () => {
   test.each([
     ['3 MB', 3_000_000],
     ['30 MB', 30_000_000],
-  ])('413 that the client sees, when it does not: %s', async (_, size) => {
+  ])('413 that the client receives when it does not: %s', async (_, size) => {
     const chunks = Array.from({ length: Math.ceil(size / chunk.length) }, () => [
       `${chunk.length.toString(16)}\r\n`,
       chunk,
@@ -318,7 +323,7 @@ describe('a body over the limit', () => {
     expect(heard?.headers.get('connection')).toBe('close')
   })
 
-  test('413 with Connection: close also when all of it is here already', async () => {
+  test('413 with Connection: close also when the whole body has arrived', async () => {
     for (let round = 0; round < 5; round++) {
       const body = new Blob([new Uint8Array(1024 * 1024 + 1).fill(0x20)]).stream()
       const heard = await send({ body })
@@ -327,7 +332,7 @@ describe('a body over the limit', () => {
     }
   })
 
-  test('401 is seen before any of it is looked at', async () => {
+  test('401 before any of it is read', async () => {
     const body = new Uint8Array(3_000_000)
     refused(await send({ body, headers: { authorization: 'Bearer x' } }), 401, 'invalid_key')
     refused(await send({ body, path: '/api/v1/nothing' }), 404, 'not_found')
@@ -387,7 +392,7 @@ describe('a chat id', () => {
   })
 
   test.each(['9223372036854775807', '-9223372036854775808', '0', '-1'])(
-    'platform:chat:%s is one',
+    'accepts platform:chat:%s',
     async (digits) => {
       const heard = await send({ path: `/api/v1/probe/platform:chat:${digits}/notes`, body: noteOf('') })
       expect([heard.status, JSON.parse(heard.text).text]).toEqual([201, 'hello'])
@@ -432,7 +437,7 @@ describe('an address', () => {
     refused(await send({ path: `/api/v1/probe/list?${query}`, method: 'GET' }), 400, code)
   })
 
-  test.each(['q=%ED%A0%80', 'q=%', '&&&'])('200: a query of %s harms nothing', async (query) => {
+  test.each(['q=%ED%A0%80', 'q=%', '&&&'])('200: a query of %s does no harm', async (query) => {
     const heard = await send({ path: `/api/v1/probe/list?${query}`, method: 'GET' })
     expect(heard.status).toBe(200)
     expect(JSON.parse(heard.text).limit).toBe(50)
@@ -446,7 +451,7 @@ describe('an address', () => {
     '&&&==',
     'x=1;y',
     `${'x'.repeat(5_000)}=1`,
-  ])('400: a query of %s is not known', async (query) => {
+  ])('400: a query of %s is unknown', async (query) => {
     const heard = await send({ path: `/api/v1/probe/list?${query}`, method: 'GET' })
     refused(heard, 400, 'invalid_request')
     expect(heard.text.length).toBeLessThan(200)
@@ -468,7 +473,7 @@ describe('a header', () => {
     )
   })
 
-  test('400 for two Idempotency-Key headers, the same or not', async () => {
+  test('400 for two Idempotency-Key headers, equal or not', async () => {
     for (const key of ['hostile', `hostile-${serial}`]) {
       const heard = await speak(sized(), `Idempotency-Key: ${key}\r\n\r\n${body}`)
       refused(heard, 400, 'invalid_request')
@@ -482,7 +487,7 @@ describe('a header', () => {
     refused(await speak('GET /healthz HTTP/1.0\r\n\r\n'), 400, 'invalid_request')
   })
 
-  test('401, and a forged X-Request-Id is not taken for ours', async () => {
+  test('401, and a forged X-Request-Id is not used as ours', async () => {
     const forged = '0199a1f0-0000-7000-8000-000000000001'
     const heard = await send({ headers: { authorization: '', 'x-request-id': forged }, body })
     refused(heard, 401, 'invalid_key')
@@ -492,7 +497,7 @@ describe('a header', () => {
     expect(lines.map(({ request_id }) => request_id)).toEqual([heard.headers.get('x-request-id')])
   })
 
-  test('401, and forged rate and forwarding headers change no numbers', async () => {
+  test('401, and forged rate and forwarding headers change no counts', async () => {
     const remaining = async (headers: Record<string, string>) => {
       const heard = await send({ headers: { authorization: 'Bearer x', ...headers }, body })
       refused(heard, 401, 'invalid_key')
@@ -531,7 +536,7 @@ describe('a header', () => {
     refused(await speak(`GET /${'a'.repeat(20_000)} HTTP/1.1\r\nHost: x\r\n\r\n`), 431, 'headers_too_large')
   })
 
-  test('Expect: what is unknown is answered like everything else, and 100-continue goes on', async () => {
+  test('answers an unknown Expect like any other request, and continues after 100-continue', async () => {
     const strange = await speak(sized({ Authorization: 'Bearer x', Expect: 'a-miracle' }), `\r\n${body}`)
     refused(strange, 401, 'invalid_key')
     const patient = await speak(sized({ Expect: '100-continue', 'Content-Length': '2' }), '\r\n{}')
@@ -539,7 +544,7 @@ describe('a header', () => {
   })
 })
 
-describe('what is hardly HTTP', () => {
+describe('malformed HTTP', () => {
   const body = noteOf('')
   const length = `Content-Length: ${body.length}\r\n`
 
@@ -549,7 +554,7 @@ describe('what is hardly HTTP', () => {
     ['a TLS hello', Buffer.from([0x16, 0x03, 0x01, 0x02, 0x00, 0x01, 0x00, 0x01, 0xfc, 0x03, 0x03])],
     ['version 9.9', 'GET /api/v1/me HTTP/9.9\r\nHost: x\r\n\r\n'],
     ['no version', 'GET /api/v1/me\r\n\r\n'],
-    ['a method nobody has', 'STEAL /api/v1/me HTTP/1.1\r\nHost: x\r\n\r\n'],
+    ['an unknown method', 'STEAL /api/v1/me HTTP/1.1\r\nHost: x\r\n\r\n'],
     ['a method in lower case', 'get /api/v1/me HTTP/1.1\r\nHost: x\r\n\r\n'],
     ['a space in the address', 'GET /api/v1/ me HTTP/1.1\r\nHost: x\r\n\r\n'],
     ['a header without a colon', 'GET /api/v1/me HTTP/1.1\r\nHost: x\r\nnonsense\r\n\r\n'],
@@ -611,14 +616,14 @@ describe('what is hardly HTTP', () => {
     expect(heard.headers.get('x-ratelimit-limit')).toMatch(/^\d+$/)
   })
 
-  test('405 for a method that the address does not answer, whatever it is', async () => {
+  test('405 for any method that the address does not have', async () => {
     for (const method of ['TRACE', 'PROPFIND', 'PURGE', 'PUT', 'M-SEARCH']) {
       const said = `${method} /api/v1/me HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${tenant.key}\r\n\r\n`
       refused(await speak(said), 405, 'method_not_allowed')
     }
   })
 
-  test('4xx or a closed connection for 500 requests with broken bytes, never more', async () => {
+  test('4xx or a closed connection for 500 requests with broken bytes', async () => {
     const sound = Buffer.from(`${head({ 'Content-Length': '2', Connection: 'close' })}\r\n[]`)
     const place = fc.nat(sound.length - 1)
     const damage = fc.record({
@@ -633,7 +638,8 @@ describe('what is hardly HTTP', () => {
       expect(heard.status).toBeGreaterThanOrEqual(400)
       expect(heard.status).toBeLessThan(500)
       expect(heard.headers.get('x-ratelimit-limit')).toMatch(/^\d+$/)
-      // The answer to HEAD has no body. Where the damage made the body shorter, the rest is a second request with its own answer.
+      // The answer to HEAD has no body. If the damage made the body shorter, the rest is a second request with its
+      // own answer.
       const length = Number(heard.headers.get('content-length'))
       if (heard.text) {
         const text = Buffer.from(heard.text).subarray(0, length).toString()
@@ -650,21 +656,21 @@ describe('what is hardly HTTP', () => {
 })
 
 describe('a slow client', () => {
-  test('408 when its headers do not come', async () => {
+  test('408 when its headers do not arrive', async () => {
     const heard = await speak('POST /api/v1/me HTTP/1.1\r\nHost: x\r\n')
     refused(heard, 408, 'request_timeout')
     const dripping = Array.from({ length: 160 }, () => [{ waitMs: 25 }, 'a']).flat()
     refused(await speak('GET /', ...dripping), 408, 'request_timeout')
   })
 
-  test('408 when its body does not come', async () => {
+  test('408 when its body does not arrive', async () => {
     refused(await speak(`${head({ 'Content-Length': '100' })}\r\n{"text"`), 408, 'request_timeout')
     const dripping = Array.from({ length: 160 }, () => [{ waitMs: 25 }, '1\r\n \r\n']).flat()
     const chunked = await speak(`${head({ 'Transfer-Encoding': 'chunked' })}\r\n`, ...dripping)
     refused(chunked, 408, 'request_timeout')
   })
 
-  test('nothing happens when it goes away in the middle of a body', async () => {
+  test('has no effect when it goes away in the middle of a body', async () => {
     const { hostname, port } = new URL(service.url)
     for (let round = 0; round < 20; round++) {
       const socket = connect(Number(port), hostname)
@@ -676,7 +682,7 @@ describe('a slow client', () => {
     }
   })
 
-  test('the others are served while many are slow', async () => {
+  test('does not delay the others, even if many are slow', async () => {
     const slow = Array.from({ length: 100 }, () => speak('GET /api/v1/me HTTP/1.1\r\nHost: x\r\n'))
     for (let round = 0; round < 10; round++) {
       expect((await service.get('/me', { key: tenant.key })).status).toBe(200)
@@ -685,7 +691,7 @@ describe('a slow client', () => {
   })
 })
 
-describe('an operation that takes no body', () => {
+describe('an operation without a body', () => {
   const path = '/api/v1/probe/1/pause'
 
   test.each([
@@ -720,7 +726,7 @@ describe('an operation that takes no body', () => {
   })
 })
 
-test("4xx for any JSON that is not the operation's, never more", async () => {
+test("4xx for any JSON that is not the operation's", async () => {
   await fc.assert(
     fc.asyncProperty(fc.jsonValue({ maxDepth: 4 }), fc.boolean(), async (value, wrapped) => {
       const body = JSON.stringify(wrapped ? { text: value, tags: value, account_id: value } : value)

@@ -1,4 +1,4 @@
-/** One key, one effect: repeats, races, lost answers, and a database that is partly or wholly away. */
+/** One key, one effect: repeats, races, lost answers, and a database that is partly or wholly unreachable. */
 import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
 import pg from 'pg'
@@ -11,7 +11,7 @@ import { probes } from './harness/probes.ts'
 import { until } from './harness/process.ts'
 import { type Answer, openService, type Service, type Tenant } from './harness/service.ts'
 
-/** Fails as often as it is told to, and then works. */
+/** Fails as often as the test says, and then works. */
 let failures = 0
 const own: readonly Route[] = [
   route({
@@ -50,7 +50,7 @@ async function openWorld(env?: Readonly<Record<string, string>>): Promise<World>
 let serial = 0
 const newKey = () => `key-${serial++}`
 
-interface Given {
+interface NoteOptions {
   readonly idempotency_key?: string
   readonly key?: string
   readonly text?: string
@@ -58,7 +58,7 @@ interface Given {
   readonly body?: unknown
 }
 
-function keep({ service, tenant, account_id }: World, given: Given = {}): Promise<Answer> {
+function keep({ service, tenant, account_id }: World, given: NoteOptions = {}): Promise<Answer> {
   return service.post(`/probe/platform:chat:${given.chat ?? '42'}/notes`, {
     key: given.key ?? tenant.key,
     body: given.body ?? { account_id, text: given.text ?? 'called back' },
@@ -66,7 +66,7 @@ function keep({ service, tenant, account_id }: World, given: Given = {}): Promis
   })
 }
 
-/** How often it happened, and how many answers are kept. */
+/** How often it ran, and how many answers are stored. */
 async function effects({ service }: World): Promise<{ done: number; kept: number }> {
   return service.app.db.one(sql`
     select (select count(*)::int from suppressions) as done, (select count(*)::int from operations) as kept`)
@@ -87,7 +87,7 @@ beforeAll(async () => {
 afterAll(() => world.service.close())
 
 describe('a repeat with the same key', () => {
-  test('200 with the stored body, however the key and the JSON are written', async () => {
+  test('200 with the stored body, however the key and the JSON are spelled', async () => {
     const { account_id } = world
     const before = await effects(world)
     const original = await keep(world, { idempotency_key: 'k1' })
@@ -110,7 +110,7 @@ describe('a repeat with the same key', () => {
     expect(await effects(world)).toEqual({ done: before.done + 1, kept: before.kept + 1 })
   })
 
-  test('409 for another payload, another path, a property more', async () => {
+  test('409 for another payload, another path, an additional property', async () => {
     const { account_id } = world
     const idempotency_key = newKey()
     await keep(world, { idempotency_key })
@@ -128,7 +128,7 @@ describe('a repeat with the same key', () => {
     expect(summary(await keep(world, { idempotency_key }))).toEqual(replayed)
   })
 
-  test('201: the same key of another workspace, and of another operation, is another key', async () => {
+  test('201: the same key in another workspace, or for another operation, is another key', async () => {
     const { service, tenant } = world
     const idempotency_key = newKey()
     await keep(world, { idempotency_key })
@@ -143,7 +143,7 @@ describe('a repeat with the same key', () => {
     expect(variant.headers.get('idempotent-replayed')).toBeNull()
   })
 
-  test('200: the API key does not matter, so rotating one repeats nothing', async () => {
+  test('200: the API key does not matter, so rotating one runs nothing again', async () => {
     const { service, tenant } = world
     const idempotency_key = newKey()
     const old = await service.key(tenant)
@@ -152,7 +152,7 @@ describe('a repeat with the same key', () => {
     expect(summary(await keep(world, { idempotency_key, key: fresh.key }))).toEqual(replayed)
   })
 
-  test('200 although the account has lost its eligibility since, and 403 for anything new', async () => {
+  test('200 although the account is no longer eligible, and 403 for anything new', async () => {
     const { service, account_id } = world
     const idempotency_key = newKey()
     const original = await keep(world, { idempotency_key })
@@ -169,7 +169,7 @@ describe('a repeat with the same key', () => {
     await service.settle()
   })
 
-  test('503, 403: gates, scopes and allowlists are asked before it', async () => {
+  test('503, 403: gates, scopes and allowlists are checked before it', async () => {
     const { service, tenant } = world
     const idempotency_key = newKey()
     await keep(world, { idempotency_key })
@@ -184,7 +184,7 @@ describe('a repeat with the same key', () => {
     expect(summary(await keep(world, { idempotency_key }))).toEqual(replayed)
   })
 
-  test('200 each time without a key, where the key is optional', async () => {
+  test('200 each time without a key, if the key is optional', async () => {
     const { service, tenant } = world
     for (let round = 0; round < 2; round++) {
       const answer = await service.post('/probe/variant', { key: tenant.key, body: {} })
@@ -224,7 +224,7 @@ describe('the key itself', () => {
 describe('at the same time', () => {
   test('201 once and 200 for the other 49, although nothing is cached', async () => {
     const { service, tenant } = world
-    // A changed account makes every process look again.
+    // A changed account makes every process read it again.
     await service.account(tenant.workspace_id)
     const before = await effects(world)
     const idempotency_key = newKey()
@@ -242,7 +242,7 @@ describe('at the same time', () => {
     expect(answers.map(summary)).toEqual(Array(50).fill(first))
   })
 
-  test('409 for the repeat of one that is still under way, 503 for the one that waits in vain', async () => {
+  test('409 for the repeat of one that is still running, 503 for the one that waits in vain', async () => {
     const before = await effects(world)
     const client = await world.service.app.db.client()
     try {
@@ -267,7 +267,7 @@ describe('at the same time', () => {
 })
 
 describe('when it fails', () => {
-  test('500 and nothing is kept; the repeat runs', async () => {
+  test('500 and stores nothing; the repeat runs', async () => {
     const { service, tenant } = world
     const before = await effects(world)
     const ask = () =>
@@ -285,7 +285,7 @@ describe('when it fails', () => {
   })
 
   test.each(['suppressions', 'operations', 'accounts'])(
-    '503 schema_unavailable without the table %s, for what needs it only',
+    '503 schema_unavailable without the table %s, only for what needs it',
     async (table) => {
       const { service, tenant } = world
       const idempotency_key = newKey()
@@ -341,12 +341,12 @@ describe('when it fails', () => {
   })
 })
 
-/** Between the service and its database: cuts the line where a test wants it cut. */
+/** Between the service and its database: cuts the connection where a test says so. */
 interface Relay {
   readonly port: number
-  /** Cuts the line of the next COMMIT: before the server hears it, or before the client hears the answer. */
+  /** Cuts the connection at the next COMMIT: before the server receives it, or before the client receives the answer. */
   cut: 'never' | 'before' | 'after'
-  /** `away` refuses new connections, `mute` takes them and says nothing. */
+  /** `away` refuses new connections, `mute` accepts them and stays silent. */
   mood: 'well' | 'away' | 'mute'
   hangUp(): void
   close(): Promise<void>
@@ -401,7 +401,7 @@ async function openRelay(): Promise<Relay> {
   return relay
 }
 
-describe('behind a line that breaks', () => {
+describe('behind a connection that breaks', () => {
   let relay: Relay
   let database: TestDatabase
   let shaky: World
@@ -468,7 +468,7 @@ describe('behind a line that breaks', () => {
     expect(summary(await keep(shaky, { idempotency_key }))).toEqual(first)
   })
 
-  test('503 store_unavailable when the line breaks earlier, and nothing was done', async () => {
+  test('503 store_unavailable when the connection breaks earlier, and nothing was done', async () => {
     const { service } = shaky
     await service.app.db.pool.query(`
       create function die() returns trigger language plpgsql as
@@ -509,7 +509,7 @@ describe('behind a line that breaks', () => {
   })
 })
 
-describe('a database that lets nobody in', () => {
+describe('a database that refuses connections', () => {
   async function asAdmin(statement: string): Promise<void> {
     const client = new pg.Client({ ...inject('cluster'), database: 'postgres' })
     await client.connect()

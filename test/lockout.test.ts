@@ -1,4 +1,4 @@
-/** Nobody is locked out: people sign in while others attack, and new connections are served while others hold thousands. */
+/** No one is locked out: people sign in during attacks, and new connections are served while others hold thousands. */
 import { createServer, request as httpRequest, type Server } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -30,7 +30,10 @@ interface Proxy {
   close(): Promise<void>
 }
 
-/** A reverse proxy on loopback. Where its clients are, a header says that only it knows; it appends that, as proxies do. */
+/**
+ * A reverse proxy on loopback. A header that only it knows says where its clients are; it appends that, as proxies
+ * do.
+ */
 async function openProxy(to: string): Promise<Proxy> {
   const { hostname, port } = new URL(to)
   const server: Server = createServer((asked, answer) => {
@@ -62,7 +65,7 @@ async function openProxy(to: string): Promise<Proxy> {
 
 interface Attempt {
   readonly email: string
-  /** Where the client is. */
+  /** The client's address. */
   readonly from: string
   readonly forged?: string
   readonly device?: string
@@ -95,7 +98,7 @@ async function people(count: number): Promise<string[]> {
   return emails
 }
 
-/** So many connections that sign in with e-mails of nobody, until they are told to end. */
+/** This many connections sign in with unknown e-mail addresses until the test ends them. */
 function attack(connections: number, from: (at: number) => string) {
   let going = true
   const heard = { crowded: 0, refused: 0, wrong: 0 }
@@ -122,7 +125,7 @@ function attack(connections: number, from: (at: number) => string) {
 }
 
 describe('sign-ins under attack', () => {
-  test('200 for 20 people at 20 places while 60 connections of one source try random e-mails', async () => {
+  test('200 for 20 people at 20 places while 60 connections of one source try random e-mail addresses', async () => {
     const emails = await people(20)
     const { heard, end } = attack(60, () => '203.0.113.1')
     await until('the attack is under way', 60_000, () => heard.crowded + heard.refused > 0)
@@ -144,7 +147,7 @@ describe('sign-ins under attack', () => {
     await end()
   })
 
-  test('429 while the queue is full uses up no attempt', async () => {
+  test('429 while the queue is full consumes no attempt', async () => {
     const [email = ''] = await people(1)
     const crowd = crowdQueue()
     // Ten are all that one source has for one user.
@@ -156,7 +159,7 @@ describe('sign-ins under attack', () => {
     expect(await signIn({ email, from: '198.51.100.201' })).toMatchObject({ status: 200 })
   })
 
-  test('429 for one source after 100 attempts, whatever X-Forwarded-For it writes itself', async () => {
+  test('429 for one source after 100 attempts, whatever X-Forwarded-For it sends', async () => {
     const rule = { limit: 100, seconds: 900 }
     for (let taken = 0; taken < 95; taken++) await service.app.limits.take('sign-in:from:192.0.2.1', rule)
     const statuses: number[] = []
@@ -170,7 +173,7 @@ describe('sign-ins under attack', () => {
   })
 })
 
-describe('2,100 sockets, idle or with headers that do not end', () => {
+describe('2,100 sockets, idle or with endless headers', () => {
   test('leave room: 100 of 100 new connections are served', async () => {
     const database = await copyDatabase()
     const env = { DATABASE_URL: database.url, PARLEY_SECRET: testSecret }

@@ -1,4 +1,4 @@
-/** A service whose log cannot be written: it answers, it ends when it is told to, and it says later what is missing. */
+/** A service whose log cannot be written: it answers, ends when it is stopped, and later logs how much is missing. */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { closeSync, constants, openSync, readFileSync, readSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -12,7 +12,7 @@ import { until } from './harness/process.ts'
 import { mountSmallDisk } from './harness/small-disk.ts'
 
 const main = join(import.meta.dirname, '..', 'src', 'main.ts')
-/** So that some hundred requests are more than is held. */
+/** So that some hundred requests are more than the log keeps. */
 const holdLittle: Patch = { marker: 'limit: held log lines', replace: 'const heldBytesMax = 20_000' }
 const disk = await mountSmallDisk(1)
 
@@ -36,9 +36,9 @@ interface Serving {
   readonly exited: Promise<number | null>
 }
 
-interface Given {
+interface ServeOptions {
   readonly stderr?: number
-  /** What the process does besides, as it loads the writer of its log. */
+  /** What the process also does when it loads the writer of its log. */
   readonly insert?: string
   /** The verb, on the test's database unless it names a directory. */
   readonly args?: readonly string[]
@@ -47,7 +47,7 @@ interface Given {
 /** A service with its output on these descriptors. */
 async function serve(
   stdout: number,
-  { stderr = 2, insert = '', args = ['serve'] }: Given = {},
+  { stderr = 2, insert = '', args = ['serve'] }: ServeOptions = {},
 ): Promise<Serving> {
   const port = await freePort()
   const shared = { DATABASE_URL: database.url, PARLEY_SECRET: 'a secret for tests that is long enough' }
@@ -87,7 +87,7 @@ async function ask({ url }: Serving, times: number): Promise<void> {
       await answer.arrayBuffer()
       return answer.status
     })
-    // Without a key nobody is let in, and in a new database the API is not even open.
+    // Without a key every request is refused, and in a new database the API is not even open.
     for (const status of await Promise.all(answers)) expect([401, 503]).toContain(status)
   }
 }
@@ -97,7 +97,7 @@ interface Line {
   readonly dropped?: number
 }
 
-/** What was dropped, as the log tells it, and how many requests it tells of. */
+/** How many lines were dropped, according to the log, and how many requests it has. */
 function accountOf(text: string): { dropped: number; requests: number } {
   const lines = text
     .split('\n')
@@ -112,19 +112,19 @@ async function ended({ child, exited }: Serving): Promise<number | null> {
   return exited
 }
 
-test('on a pipe that nobody reads it answers, says later how many lines were dropped, and ends at SIGTERM', async () => {
+test('answers on a pipe without a reader, logs later how many lines were dropped, and ends at SIGTERM', async () => {
   const path = join(directory, 'pipe')
   execFileSync('mkfifo', [path])
-  // Both ends, so that it is open for reading while nobody reads.
+  // Both ends, so that it is open for reading without a reader.
   const pipe = openSync(path, constants.O_RDWR | constants.O_NONBLOCK)
   const service = await serve(pipe)
   await ask(service, 600)
   let text = ''
-  await until('the dropped lines are told', 30_000, () => {
+  await until('the dropped lines are counted in the log', 30_000, () => {
     text += readWhatIsThere(pipe)
     return text.includes('Parley dropped log lines')
   })
-  // Nobody reads again.
+  // Again there is no reader.
   await ask(service, 600)
   expect(await ended(service)).toBe(0)
   closeSync(pipe)
@@ -142,7 +142,7 @@ function readWhatIsThere(fd: number): string {
   }
 }
 
-test('on a device without room it answers, and ends at SIGTERM', async () => {
+test('answers on a full device, and ends at SIGTERM', async () => {
   const full = openSync('/dev/full', 'w')
   const service = await serve(full)
   await ask(service, 200)
@@ -150,7 +150,7 @@ test('on a device without room it answers, and ends at SIGTERM', async () => {
   closeSync(full)
 })
 
-test('a first start whose greeting cannot be written goes on', async () => {
+test('a first start continues although its greeting cannot be written', async () => {
   const full = openSync('/dev/full', 'w')
   const data_dir = join(directory, 'data')
   const service = await serve(full, { args: ['start', '--data-dir', data_dir, '--admin-port', '0'] })
@@ -171,7 +171,7 @@ test('a failure ends it although neither log nor error output can be written', a
 })
 
 test.skipIf(!disk)(
-  'on a full disk lines are dropped, and with room again every line or its loss is there',
+  'drops lines on a full disk, and with space again every line or its loss is logged',
   async () => {
     const path = join(disk?.path ?? '', 'parley.log')
     const log = openSync(path, 'a')
@@ -179,7 +179,7 @@ test.skipIf(!disk)(
     await disk?.fill()
     await ask(service, 300)
     await disk?.empty()
-    await until('the dropped lines are told', 30_000, () =>
+    await until('the dropped lines are counted in the log', 30_000, () =>
       readFileSync(path, 'utf8').includes('Parley dropped log lines'),
     )
     await ask(service, 20)
@@ -187,7 +187,7 @@ test.skipIf(!disk)(
     closeSync(log)
     const { dropped, requests } = accountOf(readFileSync(path, 'utf8'))
     expect(dropped).toBeGreaterThan(0)
-    // Health was asked once or more at the start, whose lines may be among them.
+    // Health was requested at least once at the start, and its lines may be among them.
     expect(dropped + requests).toBeGreaterThanOrEqual(320)
   },
 )

@@ -1,6 +1,6 @@
 /**
- * Every tool with every kind of credential, on what is ours, on what is another workspace's, and on what is not there. Each
- * cell is written down here, apart from the code.
+ * Every tool with every kind of credential, on our own objects, on another workspace's, and on unknown ones. Each
+ * cell is written here, independently of the code.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { revokeKey } from '../src/capabilities/keys/keys.ts'
@@ -16,7 +16,7 @@ let stage: AgentStage
 let service: Service
 let other: Tenant
 let at: McpCall
-/** By what they are; undefined: no key at all. */
+/** By kind; undefined: no key at all. */
 let credentials: Record<string, string | undefined>
 let objects: Record<'own' | 'foreign' | 'none', { account_id: string; chat_id: string; column_id: string }>
 
@@ -54,7 +54,7 @@ beforeAll(async () => {
     session: (await stage.cookie()).replace('sid=', ''),
     right: own.key,
     other: other.key,
-    // The allowlists are for campaigns, which are not tools: nobody here is on one.
+    // The allowlists are for campaigns, which are not tools: no one here is on one.
     colleague: (await service.key({ workspace_id: own.workspace_id, user_id: colleague.id })).key,
     read: await scoped('read'),
     write: await scoped('write'),
@@ -78,10 +78,10 @@ interface Row {
   readonly scope: Scope
   readonly gates: readonly Gate[]
   readonly given: (target: Target) => object
-  /** What the right key is told about what is its own, and about what is not. */
+  /** What the right key gets for its own objects, and for others. */
   readonly own: string
   readonly elsewhere: string
-  /** Where it names a chat: what a chat that the account does not have answers. */
+  /** If it names a chat: the answer for a chat that the account does not have. */
   readonly missing?: string
 }
 
@@ -147,7 +147,7 @@ const rows: Readonly<Record<string, Row>> = {
 const refusedAtTheDoor = ['none', 'malformed', 'unknown', 'revoked', 'expired', 'session']
 
 /** `ok`, the code of a refusal, or the status of the entrance. */
-async function told(tool: string, name: string, target: Target): Promise<string> {
+async function resultOf(tool: string, name: string, target: Target): Promise<string> {
   const ask = { ...at, key: credentials[name] }
   const given = (rows[tool] as Row).given(target)
   const { status, body } = await sendMessage(ask, 'tools/call', { name: tool, arguments: given })
@@ -163,47 +163,47 @@ test('every tool has a row', async () => {
 })
 
 describe.each(Object.entries(rows))('%s', (tool, { scope, gates, own, elsewhere, missing, given }) => {
-  test('who is not let in is told so, whatever they ask for', async () => {
+  test('refuses callers without access, whatever they call', async () => {
     for (const name of refusedAtTheDoor) {
       for (const target of Object.values(objects)) {
-        expect([name, await told(tool, name, target)]).toEqual([name, '401 invalid_key'])
+        expect([name, await resultOf(tool, name, target)]).toEqual([name, '401 invalid_key'])
       }
     }
   })
 
-  test('a key sees its own, and of others nothing but that it is not there', async () => {
+  test('shows a key its own, and of others only that it does not exist', async () => {
     for (const name of ['right', 'colleague', scope]) {
-      expect([name, await told(tool, name, objects.own)]).toEqual([name, own])
-      expect([name, await told(tool, name, objects.foreign)]).toEqual([name, elsewhere])
-      expect([name, await told(tool, name, objects.none)]).toEqual([name, elsewhere])
+      expect([name, await resultOf(tool, name, objects.own)]).toEqual([name, own])
+      expect([name, await resultOf(tool, name, objects.foreign)]).toEqual([name, elsewhere])
+      expect([name, await resultOf(tool, name, objects.none)]).toEqual([name, elsewhere])
     }
-    // What is ours is foreign to them.
-    expect(await told(tool, 'other', objects.own)).toBe(elsewhere)
+    // Ours is foreign to them.
+    expect(await resultOf(tool, 'other', objects.own)).toBe(elsewhere)
   })
 
-  test('another workspace and nothing at all are told alike', async () => {
+  test("answers the same for another workspace's and for an unknown one", async () => {
     const answers = await Promise.all(
       [objects.foreign, objects.none].map((target) =>
         callTool({ ...at, key: credentials.right }, tool, given(target)),
       ),
     )
-    // The account is named as it was given.
+    // The answer names the account as it was given.
     const [foreign, none] = answers.map((answer) => JSON.stringify(answer).replaceAll(/acc_\w+/g, 'acc'))
     if (tool !== 'service_whoami') expect(foreign).toBe(none)
     expect(foreign).not.toContain(canary)
   })
 
-  test('a chat of another workspace is not there in an account of ours', async () => {
+  test('a chat of another workspace does not exist in an account of ours', async () => {
     if (!missing) return
     const { account_id } = objects.own
-    expect(await told(tool, 'right', { ...objects.foreign, account_id })).toBe(missing)
-    expect(await told(tool, 'right', { ...objects.own, chat_id: 'platform:chat:999' })).toBe(missing)
+    expect(await resultOf(tool, 'right', { ...objects.foreign, account_id })).toBe(missing)
+    expect(await resultOf(tool, 'right', { ...objects.own, chat_id: 'platform:chat:999' })).toBe(missing)
   })
 
-  test('a key without the scope is told which it needs', async () => {
+  test('names the scope that a key lacks', async () => {
     for (const name of ['read', 'write', 'send', 'campaigns'].filter((each) => each !== scope)) {
       for (const target of Object.values(objects)) {
-        expect([name, await told(tool, name, target)]).toEqual([name, 'missing_scope'])
+        expect([name, await resultOf(tool, name, target)]).toEqual([name, 'missing_scope'])
       }
     }
   })
@@ -213,11 +213,11 @@ describe.each(Object.entries(rows))('%s', (tool, { scope, gates, own, elsewhere,
     for (const gate of all) {
       await service.shut(gate)
       const expected = gates.includes(gate) ? 'feature_disabled' : own
-      expect([gate, await told(tool, 'right', objects.own)]).toEqual([gate, expected])
+      expect([gate, await resultOf(tool, 'right', objects.own)]).toEqual([gate, expected])
       await service.open(gate)
     }
     await service.shut('rest')
-    expect(await told(tool, 'right', objects.own)).toBe('503 rest_disabled')
+    expect(await resultOf(tool, 'right', objects.own)).toBe('503 rest_disabled')
     await service.open('rest')
   })
 })

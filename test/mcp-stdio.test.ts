@@ -121,7 +121,7 @@ describe('parley mcp', () => {
     expect(await client.end()).toBe(0)
   })
 
-  test('a refusal of the entrance is a result, too', async () => {
+  test('returns a refusal of the entrance as a result, too', async () => {
     const { key } = await service.key(own)
     const client = await startLegacy({ PARLEY_API_KEY: `${key.slice(0, -1)}_` })
     const refusal = {
@@ -135,7 +135,7 @@ describe('parley mcp', () => {
     await client.end()
   })
 
-  test('says where it looks when nobody answers there, or somebody else does', async () => {
+  test('names its address when there is no answer, or not one of Parley', async () => {
     const client = await startLegacy({ PARLEY_BASE_URL: 'http://127.0.0.1:9' })
     const { error } = await client.ask('tools/list')
     expect(error?.message).toBe(
@@ -152,7 +152,7 @@ describe('parley mcp', () => {
     server.close()
   })
 
-  test('reads nothing else of the environment, and opens no database', async () => {
+  test('reads no other variable, and opens no database', async () => {
     const client = await startLegacy({
       DATABASE_URL: 'nonsense',
       PARLEY_NO_SUCH: 'x',
@@ -162,14 +162,14 @@ describe('parley mcp', () => {
     await client.end()
   })
 
-  test('1 without a key, with a sentence on standard error only', async () => {
+  test('exits 1 without a key, with a sentence on standard error only', async () => {
     const { code, stdout, stderr } = await runParley(['mcp'], { PARLEY_BASE_URL: service.url })
     expect([code, stdout]).toEqual([1, ''])
     expect(stderr).toContain('Set PARLEY_API_KEY')
   })
 })
 
-test('input from a file that ends: exit 0, and nothing on standard error', async () => {
+test('exits 0 at the end of an input file, with nothing on standard error', async () => {
   const directory = await makeScratch('parley-mcp-')
   const file = await openFile(join(directory, 'input'), 'w+')
   const hello = { jsonrpc: '2.0', id: 1, method: 'ping' }

@@ -1,4 +1,4 @@
-/** What /metrics tells of the whole instance, in the form that Prometheus asks for, and at which cost. */
+/** What /metrics says about the whole instance, in Prometheus's format, and what it costs. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { setDispatch } from '../src/capabilities/gates/gates.ts'
 import { closeOperation } from '../src/capabilities/operations/operations.ts'
@@ -18,7 +18,7 @@ beforeAll(async () => {
 })
 afterAll(() => rows.close())
 
-/** The samples of a metric, by their labels as the text has them. */
+/** The samples of a metric, by their labels as in the text. */
 async function samplesOf(name: string): Promise<Record<string, number>> {
   const text = await rows.app.metrics.metrics()
   const lines = text.split('\n').filter((line) => new RegExp(`^${name}(\\{| )`).test(line))
@@ -36,13 +36,13 @@ async function age(id: string, seconds: number): Promise<void> {
 }
 
 describe('/metrics', () => {
-  test('tells which Parley runs', async () => {
+  test('has the version of Parley', async () => {
     expect(await samplesOf('parley_build_info')).toEqual({
       [`version="${version}",node="${process.versions.node}"`]: 1,
     })
   })
 
-  test('tells of the process and of Node under their usual names', async () => {
+  test('has the process and Node under their usual names', async () => {
     const text = await rows.app.metrics.metrics()
     const usual = ['process_cpu_seconds_total', 'process_resident_memory_bytes', 'process_start_time_seconds']
     for (const name of [...usual, 'nodejs_eventloop_lag_seconds', 'nodejs_heap_size_used_bytes']) {
@@ -51,14 +51,14 @@ describe('/metrics', () => {
     expect(text).not.toMatch(/parley_(nodejs|process)_/)
   })
 
-  test('tells that sending is switched off', async () => {
+  test('shows that sending is switched off', async () => {
     expect(await samplesOf('parley_dispatch_enabled')).toEqual({ '': 1 })
     await setDispatch(rows.app, 'system', false)
     expect(await samplesOf('parley_dispatch_enabled')).toEqual({ '': 0 })
     await setDispatch(rows.app, 'system', true)
   })
 
-  test('counts outcomes that nobody knows by their age, without those that a person has noted', async () => {
+  test('counts unknown outcomes by age, without those that an operator has closed', async () => {
     const nothing = { 'age="hour"': 0, 'age="day"': 0, 'age="week"': 0, 'age="older"': 0 }
     expect(await samplesOf('parley_operations_ambiguous')).toEqual(nothing)
     const ambiguous = () => rows.operation(held, { state: 'ambiguous', token: newId() })
@@ -74,7 +74,7 @@ describe('/metrics', () => {
     })
   })
 
-  test('tells how long the oldest operation has waited for a worker', async () => {
+  test('has the longest wait of a queued operation', async () => {
     expect(await samplesOf('parley_operations_queued_oldest_seconds')).toEqual({ '': 0 })
     await age(await rows.operation(held), 40)
     await age(await rows.operation(held, { chat_id: '43' }), 10)
@@ -110,7 +110,7 @@ describe('/metrics', () => {
       'status="RESTRICTED"': 0,
       'status="DISABLED"': 0,
     })
-    // The other waits for a person, and no worker would help it.
+    // The other needs an operator, and no worker would help it.
     expect(await samplesOf('parley_accounts_without_worker')).toEqual({ '': 1 })
     const nobody = { 'state="driving"': 0, 'state="without_journal"': 0, 'state="owing"': 0 }
     expect(await samplesOf('parley_workers')).toEqual(nobody)
@@ -131,7 +131,7 @@ describe('/metrics', () => {
     })
   })
 
-  test('200 without these figures while they cannot be read, and the rest is told', async () => {
+  test('200 without these figures while they cannot be read, with all others', async () => {
     await rows.db.run(sql`alter table operations rename to operations_away`)
     try {
       const text = await rows.app.metrics.metrics()
@@ -145,8 +145,8 @@ describe('/metrics', () => {
   })
 })
 
-/** The rules of the exposition format and of naming, as `promtool check metrics` has them. */
-test('every metric has a help text, a type, a name that fits it and base units', async () => {
+/** The rules of the exposition format and of names, as in `promtool check metrics`. */
+test('every metric has a help text, a type, a matching name and base units', async () => {
   const text = await rows.app.metrics.metrics()
   const names = [...text.matchAll(/^# TYPE (\S+) (\w+)$/gm)].map(([, name = '', type = '']) => ({
     name,
@@ -194,8 +194,8 @@ describe('with very many settled operations', () => {
   test.each([
     ['operations', ledgerFigures()],
     ['file_chunks', fileFigures()],
-  ])('what is told of %s reads the few rows that are open', async (table, { text, values }: Sql) => {
-    // A table of a few pages would be read whole, whichever indexes it has.
+  ])('the figures of %s read only the few open rows', async (table, { text, values }: Sql) => {
+    // PostgreSQL reads a table of a few pages whole, whatever its indexes.
     const client = await rows.db.client()
     try {
       await client.query('set enable_seqscan = off')

@@ -1,4 +1,4 @@
-/** CONTRACT 3: a column that is missing under the checks before an operation is 503 `schema_unavailable`, never 500. */
+/** CONTRACT 3: a column that is missing in the checks before an operation is 503 `schema_unavailable`, never 500. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { sql } from '../src/db/sql.ts'
 import { askDashboard, signIn } from './harness/person.ts'
@@ -31,7 +31,7 @@ let own: Tenant
 let account_id: string
 let chat_id: string
 let cookie: string
-/** What everything answers while every column is there. */
+/** Every answer while every column exists. */
 let before: Record<string, string>
 beforeAll(async () => {
   service = await openService({ env: { PARLEY_CAMPAIGN_CREATE_PER_MINUTE: '10000' } })
@@ -76,7 +76,7 @@ describe('the checks before an operation', () => {
     '503 without %s.%s for what needs it, and everything else as before',
     async (table, column) => {
       const { db, settings } = service.app
-      // What was looked up is kept for one version of the settings.
+      // Looked-up rows are cached for one version of the settings.
       await db.run(
         sql`update settings set value = to_jsonb((value #>> '{}')::bigint + 1) where name = 'version'`,
       )

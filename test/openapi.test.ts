@@ -59,7 +59,7 @@ const { schemas } = document.components
 const named = (name: string): Operation =>
   operations.find(({ operationId }) => operationId === name) as Operation
 
-/** Whether the document says that this may be left out, and that may be given: formats and types are not looked at. */
+/** Whether the document allows these properties to be missing, and those to be given: ignores formats and types. */
 function fits(schema: Schema | boolean, value: unknown): boolean {
   if (typeof schema === 'boolean') return schema
   const { required = [], properties = {}, not, allOf = [], anyOf } = schema
@@ -74,7 +74,7 @@ function fits(schema: Schema | boolean, value: unknown): boolean {
   return allOf.every((each) => fits(each, value)) && (anyOf?.some((each) => fits(each, value)) ?? true)
 }
 
-/** Every schema, and where it is. */
+/** Every schema, and its path. */
 function* walk(schema: Schema, where: string): Generator<[where: string, schema: Schema]> {
   yield [where, schema]
   for (const [name, each] of Object.entries(schema.properties ?? {})) yield* walk(each, `${where}.${name}`)
@@ -92,7 +92,7 @@ function* everySchema(): Generator<[where: string, schema: Schema]> {
   }
 }
 
-describe('an answer of a test', () => {
+describe('an answer in a test', () => {
   const headers = { 'x-request-id': 'r', 'content-type': 'application/json' }
   const always = { 'x-ratelimit-limit': '9', 'x-ratelimit-remaining': '8', 'x-ratelimit-reset': '7' }
   const find = (path: string, status: number, { code, ...more }: Record<string, string> = {}) =>
@@ -102,7 +102,7 @@ describe('an answer of a test', () => {
       body: { code, error: 'A sentence.' } as { code?: unknown },
     })
 
-  test('is told apart: a status, a code, a header or a property that the document does not name', () => {
+  test('is refused with a status, a code, a header or a property that the document does not name', () => {
     const page = { chats: [], next_cursor: null, has_more: false }
     const answer = (body: object) =>
       findUndocumented('GET', '/chats?limit=1', { status: 200, headers: new Headers(headers), body })
@@ -139,7 +139,7 @@ describe('openapi.json', () => {
     expect([...used].sort()).toEqual(document.tags.map(({ name }) => name).sort())
   })
 
-  test('what has a name is a component: every object of every answer and every JSON body', () => {
+  test('every named object is a component: every object of every answer and every JSON body', () => {
     for (const { operationId, requestBody, responses } of operations) {
       const body = requestBody?.content['application/json']?.schema
       if (body) expect([operationId, body.$ref]).toEqual([operationId, expect.any(String)])
@@ -159,7 +159,7 @@ describe('openapi.json', () => {
     expect(schemas).not.toHaveProperty('Error')
   })
 
-  test('answers are open to new fields, bodies are not', () => {
+  test('answers allow new fields, bodies do not', () => {
     for (const { requestBody, responses } of operations) {
       for (const [status, response] of Object.entries(responses)) {
         const name = response.content['application/json'].schema.$ref?.split('/').at(-1) ?? ''
@@ -176,7 +176,7 @@ describe('openapi.json', () => {
     expect([...new Set(numbers)].filter((where) => !/\.(reply_rate|wait_hours)$/.test(where))).toEqual([])
   })
 
-  test('events are told apart by their type', () => {
+  test('events are discriminated by their type', () => {
     const event = schemas.Event
     expect(event?.discriminator?.propertyName).toBe('type')
     const mapped = Object.values(event?.discriminator?.mapping ?? {})
@@ -184,7 +184,7 @@ describe('openapi.json', () => {
     for (const ref of mapped) expect(schemas).toHaveProperty(ref.split('/').at(-1) ?? '')
   })
 
-  test('moments have a format, and where a bare date is taken that is said', () => {
+  test('moments have a format, and a description says where a bare date is accepted', () => {
     const moments = [...everySchema()].filter(([where]) => /(_at|timestamp|next_before)$/.test(where))
     expect(moments.length).toBeGreaterThan(10)
     const given = 'CampaignRequest.scheduled_at'
@@ -198,7 +198,7 @@ describe('openapi.json', () => {
     expect(scheduled?.anyOf).toEqual([{ format: 'date-time' }, withoutOffset])
   })
 
-  test('a refusal is exactly a sentence and a code', () => {
+  test('an error is exactly a sentence and a code', () => {
     const { required, additionalProperties, properties = {} } = schemas.ApiError ?? {}
     expect([required, additionalProperties]).toEqual([['error', 'code'], false])
     expect(Object.keys(properties)).toEqual(['error', 'code'])
@@ -233,18 +233,18 @@ describe('openapi.json', () => {
     ['search_messages', { people: [], keywords: [] }, false],
     ['search_messages', { people: ['Ada'] }, true],
     ['search_messages', { time_after: '2026-11-15T09:30:00' }, true],
-  ])('what is required together: %s %j is taken: %s', (name, body, taken) => {
+  ])('what is required together: %s %j is accepted: %s', (name, body, taken) => {
     const route = routes.find((each) => each.name === name)
     expect(route?.body?.safeParse(body).success).toBe(taken)
     const { $ref } = named(name).requestBody?.content['application/json']?.schema ?? {}
     expect(fits(schemas[$ref?.split('/').at(-1) ?? ''] ?? {}, body)).toBe(taken)
   })
 
-  test('a change of a webhook names something to change', () => {
+  test('a webhook update requires a field to change', () => {
     expect(schemas.WebhookUpdate?.minProperties).toBe(1)
   })
 
-  test('what sends tells of outcomes that nobody knows, with every header of a repeat', () => {
+  test('sends document unknown outcomes, with every header of a repeat', () => {
     for (const name of ['send_message', 'start_chat', 'set_read_state']) {
       const { responses } = named(name)
       for (const status of ['409', '503']) {

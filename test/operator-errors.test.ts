@@ -1,4 +1,4 @@
-/** What operators do at the terminal refuses as routes do: the same functions could be answered over HTTP as they are. */
+/** Commands at the terminal refuse as routes do: their functions could answer over HTTP unchanged. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { createAccount, listAccounts, setAccountEnabled } from '../src/capabilities/accounts/accounts.ts'
@@ -33,7 +33,7 @@ import { openService, type Service, type Tenant } from './harness/service.ts'
 let service: Service
 let own: Tenant
 let other: Tenant
-/** A workspace with as many of everything as it may have. */
+/** A workspace with the maximum of everything. */
 let full: Tenant
 let text_column: string
 let select_column: string
@@ -77,12 +77,12 @@ const cases: readonly Case[] = [
   ['a user without an address', 'invalid_request', () => user('nobody')],
   ['a user of no workspace', 'not_found', () => user('ana@acme.example', 'x')],
   ['a user twice', 'conflict', () => user(`${own.workspace_id}@acme.example`)],
-  ['a setup link for nobody', 'not_found', () => makeSetupLink(service.app, 'system', absent)],
+  ['a setup link for an unknown user', 'not_found', () => makeSetupLink(service.app, 'system', absent)],
   ['a key without a name', 'invalid_request', () => key({ name: '' })],
   ['a key without scopes', 'invalid_request', () => key({ scopes: [] })],
   ['a key with a scope of its own', 'invalid_request', () => key({ scopes: ['admin'] })],
   ['a key of no workspace', 'not_found', () => key({ workspace_id: absent })],
-  ['a key of nobody', 'not_found', () => key({ user_id: absent })],
+  ['a key for an unknown user', 'not_found', () => key({ user_id: absent })],
   ['a key of a stranger', 'conflict', () => key({ user_id: other.user_id })],
   ['a key too many', 'conflict', () => service.key(full)],
   ['revoking no key', 'not_found', () => revokeKey(service.app, 'system', 'x')],
@@ -102,7 +102,7 @@ const cases: readonly Case[] = [
   ],
   ...(['campaign_user', 'campaign_workspace'] as const).map(
     (list): Case => [
-      `nobody on the list ${list}`,
+      `an unknown id on the list ${list}`,
       'not_found',
       () => setAllowed(service.app, 'system', { list, id: absent, allowed: true }),
     ],
@@ -142,7 +142,7 @@ const cases: readonly Case[] = [
   ['renaming an option to another', 'conflict', () => reoption('a', { name: 'z' })],
   ['deleting no option', 'not_found', () => unoption('zzz')],
   ['deleting an option of no column', 'column_not_found', () => unoption('a', absent)],
-  ['suppressing nobody', 'invalid_request', () => suppress({})],
+  ['suppressing without an identity', 'invalid_request', () => suppress({})],
   [
     'suppressing two at once',
     'invalid_request',
@@ -150,7 +150,7 @@ const cases: readonly Case[] = [
   ],
   ['suppressing no number', 'invalid_request', () => suppress({ phone: 'call me' })],
   [
-    'no longer suppressing nobody',
+    'removing a suppression without an identity',
     'invalid_request',
     () => removeSuppression(service.app, 'system', { ...own }),
   ],
@@ -214,7 +214,7 @@ describe.each(cases)('%s', (title, code, act) => {
     expect([answer.status, answer.body]).toEqual([error.status, { error: error.message, code }])
   })
 
-  test('has its hint on the terminal only where something was named that is not there', async () => {
+  test('has its hint at the terminal only where an unknown thing was named', async () => {
     const error = (await act().catch((thrown: unknown) => thrown)) as ApiError
     const unnamed = error.message.startsWith('Give exactly one')
     const hint =

@@ -1,6 +1,6 @@
 /**
- * What strangers write is read in time that grows with its length and no faster. Eight times the text may cost sixteen times
- * as much; where a parser tries one way after the other it costs sixty-four times as much.
+ * Parsers of untrusted text take time proportional to its length. Eight times the text may cost sixteen times as
+ * much; a parser that backtracks costs sixty-four times as much.
  */
 import type { IncomingMessage } from 'node:http'
 import { Readable } from 'node:stream'
@@ -74,7 +74,7 @@ const parsers: Readonly<Record<string, Parser>> = {
   },
 }
 
-/** What parsers that try one way after the other stumble over: long runs of one thing, with an end that does not fit. */
+/** Texts that make backtracking parsers slow: long runs of one thing, with an end that does not match. */
 const texts: Readonly<Record<string, (length: number) => string>> = {
   spaces: (n) => `a:${' '.repeat(n)}\r`,
   'spaces alone': (n) => ' '.repeat(n),
@@ -112,7 +112,7 @@ const texts: Readonly<Record<string, (length: number) => string>> = {
 const shortest = 2_000
 const growthMax = 16
 
-/** The processor time of one call, in microseconds. What it makes of the text does not matter, not even that it refuses. */
+/** The CPU time of one call, in microseconds. The result does not matter, not even a refusal. */
 async function costOf(parser: Parser, text: string, times: number): Promise<number> {
   const begun = process.cpuUsage()
   for (let n = 0; n < times; n++) {
@@ -131,10 +131,10 @@ async function medianOf(measure: () => Promise<number>): Promise<number> {
   return costs.toSorted((a, b) => a - b)[1] ?? 0
 }
 
-/** How much more eight times the text costs. Below a tenth of a millisecond nothing of note can have been tried in vain. */
+/** How much more eight times the text costs. Below a tenth of a millisecond there was no backtracking worth measuring. */
 async function growthOf(parser: Parser, make: (length: number) => string): Promise<number> {
   const [short, long] = [make(shortest), make(shortest * 8)]
-  // Nobody needs to wait for eight times that.
+  // There is no need to measure eight times that.
   if ((await costOf(parser, short, 1)) > 500_000) return Number.POSITIVE_INFINITY
   const once = await costOf(parser, long, 3)
   if (once < 100) return 0
@@ -145,11 +145,11 @@ async function growthOf(parser: Parser, make: (length: number) => string): Promi
 }
 
 describe.each(Object.entries(parsers))('%s', (_, parser) => {
-  test('costs what its length costs, whatever the text', async () => {
+  test('takes time proportional to the length, for any text', async () => {
     const slow: string[] = []
     for (const [name, make] of Object.entries(texts)) {
       let growth = await growthOf(parser, make)
-      // What others do on the machine disturbs one measurement or two; what tries in vain is slow each time.
+      // Other load disturbs one measurement or two; backtracking is slow each time.
       for (let again = 0; again < 5 && growth > growthMax; again++) growth = await growthOf(parser, make)
       if (growth > growthMax) slow.push(`${name}: ${growth.toFixed(0)} times`)
     }

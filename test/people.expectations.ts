@@ -1,9 +1,9 @@
 /**
- * What each route for people answers to whom, written down apart from the code: adding one without a line here fails.
- * A line has one entry for each object the route may be asked about, in the order of `objects`.
+ * What each route for people answers to each caller, written independently of the code: adding one without a line
+ * here fails. A line has one entry for each object of the route, in the order of `objects`.
  */
 
-/** Who asks. All but `stranger` and `operator` belong to the same workspace. */
+/** The callers. All but `stranger` and `operator` belong to the same workspace. */
 export const personas = [
   'member',
   'admin',
@@ -20,7 +20,7 @@ export const personas = [
 ] as const
 export type Persona = (typeof personas)[number]
 
-/** What a route may be asked about: something of the caller's own, of others in the workspace, of others elsewhere. */
+/** The objects of a route: the caller's own, others' in the workspace, others' elsewhere. */
 export type Subject = 'own' | 'colleague' | 'owner' | 'foreign' | 'missing' | 'malformed' | 'any'
 
 export interface Line {
@@ -35,9 +35,9 @@ const nobodyElse = {
   signed_out: '401 not_signed_in',
   key: '401 not_signed_in',
 }
-/** In a workspace: who does not belong to it learns nothing. */
+/** In a workspace: callers who do not belong to it learn nothing. */
 const members = { operator: '404', stranger: '404', former: '404', ...nobodyElse }
-/** Outside of a workspace. */
+/** Outside a workspace. */
 const operators = {
   member: '403 missing_role',
   admin: '403 missing_role',
@@ -46,12 +46,12 @@ const operators = {
   former: '403 missing_role',
   ...nobodyElse,
 }
-/** Whoever asks, signed in or not. */
+/** For every caller, signed in or not. */
 const everybody = (answer: string) =>
   Object.fromEntries(personas.map((persona) => [persona, answer])) as Record<Persona, string>
-/** Whoever is signed in, whatever they are and wherever. */
+/** For every signed-in caller, whatever their role and workspace. */
 const users = (answer: string) => ({ ...everybody(answer), ...nobodyElse })
-/** What an agent asks its own user, and who has left is asked no longer. */
+/** What an agent requests of its own user; a user who has left gets no more requests. */
 const ofOneself = {
   objects: ['own', 'colleague', 'owner', 'foreign', 'missing', 'malformed'],
   answers: { ...users('200, 404, 404, 404, 404, 404'), operator: '404', former: '404' },
@@ -90,7 +90,7 @@ export const lines: Readonly<Record<string, Line>> = {
     objects: ['any'],
     answers: users('200'),
   },
-  // There is no identity provider here; with one it is tested in capabilities/oidc.
+  // There is no identity provider here; `capabilities/oidc` tests it with one.
   begin_oidc_setup: {
     method: 'POST',
     path: '/setup/oidc',

@@ -1,4 +1,4 @@
-/** What every route for people owes to every kind of caller. A new route is covered the moment it has its line. */
+/** What every route for people answers to every kind of caller. A new route is covered as soon as it has its line. */
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createUser } from '../src/capabilities/users/users.ts'
@@ -19,7 +19,7 @@ let service: Service
 const accounts = { own: '', other: '' }
 let own: Tenant
 let other: Tenant
-/** Whose sessions are used; the second and third owner and the colleague never ask. */
+/** The users whose sessions are used; the second and third owner and the colleague never call. */
 const users: Partial<Record<Persona | 'owner2' | 'owner3' | 'colleague' | 'elsewhere', string>> = {}
 const cookies: Partial<Record<Persona, string>> = {}
 
@@ -67,7 +67,7 @@ async function addUser(name: string, role: Role): Promise<string> {
   return id
 }
 
-/** Whatever the request before has changed: everybody is again what their name says, and nobody's keys are used up. */
+/** Undoes what the last request changed: every user has the role of their name again, and free keys left. */
 beforeEach(restore)
 async function restore(): Promise<void> {
   const { db } = service.app
@@ -93,12 +93,12 @@ test('every route for people has a line, and every line a route', () => {
   for (const route of listed) {
     const { method, path } = lines[route.name] ?? {}
     expect([route.name, route.method, route.path]).toEqual([route.name, method, path])
-    // No key ever gets in, whatever its scopes.
+    // No key is ever accepted, whatever its scopes.
     expect([route.name, route.scopes]).toEqual([route.name, []])
   }
 })
 
-/** The thing that the address names, new for every request. */
+/** The object in the address, new for every request. */
 async function objectOf(route: Route, subject: Subject, persona: Persona): Promise<string> {
   if (subject === 'missing') return newId()
   if (subject === 'malformed') return "x' or 1=1"
@@ -113,7 +113,7 @@ async function objectOf(route: Route, subject: Subject, persona: Persona): Promi
   if (route.path.includes('{request_id}'))
     return requestFor(subject === 'foreign' ? userOf('elsewhere') : user_id)
   if (!route.path.includes('{key_id}')) return user_id
-  // Who does not belong to the workspace has no key in it.
+  // A caller who does not belong to the workspace has no key in it.
   const belongs = !['operator', 'stranger', 'former'].includes(persona) || subject !== 'own'
   const workspace_id = subject === 'foreign' ? other.workspace_id : own.workspace_id
   return (await service.key({ workspace_id, user_id: belongs ? user_id : own.user_id })).id
@@ -137,7 +137,7 @@ async function requestFor(user_id: string): Promise<string> {
   return id
 }
 
-/** The colleague cannot sign in yet, so that another one stands in here. */
+/** The colleague cannot sign in yet, so another user stands in here. */
 async function sessionOf(subject: Subject, persona: Persona): Promise<string> {
   const colleague = persona === 'admin' ? 'member' : 'admin'
   const whose = subject === 'own' ? persona : subject === 'colleague' ? colleague : 'elsewhere'
@@ -166,7 +166,7 @@ async function ask(route: Route, persona: Persona, subject: Subject): Promise<An
   })
 }
 
-/** Where the example's body would not do twice. */
+/** For bodies that would not work twice. */
 const bodies: Readonly<Record<string, () => unknown>> = {
   sign_in: () => ({ email: `nobody${serial++}@own.example`, password: 'correct horse battery' }),
   change_password: () => ({ password: 'another horse battery' }),
@@ -178,7 +178,7 @@ const changes = () => service.app.db.one<{ rows: number }>(sql`select count(*)::
 
 describe.each(listed.map((route) => [`${route.method} ${route.path}`, route] as const))('%s', (_, route) => {
   const { objects, answers } = lines[route.name] as Line
-  test.each(personas)('as the line says for: %s', async (persona) => {
+  test.each(personas)('answers as its line says to: %s', async (persona) => {
     const expected = answers[persona].split(', ')
     expect([1, objects.length]).toContain(expected.length)
     for (const [at, subject] of objects.entries()) {
@@ -194,7 +194,7 @@ describe.each(listed.map((route) => [`${route.method} ${route.path}`, route] as 
       if (answer.status >= 400) {
         expect(Object.keys(answer.body).sort()).toEqual(['code', 'error'])
         expect(answer.body.error).toMatch(/^[A-Z].*[.?]$/)
-        // What is refused changes nothing. A key that was made to be asked about is one row.
+        // A refusal changes nothing. A key that was made for the request is one row.
         const made = route.path.includes('{key_id}') && !['missing', 'malformed'].includes(subject) ? 1 : 0
         expect(await changes()).toEqual({ rows: before.rows + made })
       } else {
@@ -204,11 +204,11 @@ describe.each(listed.map((route) => [`${route.method} ${route.path}`, route] as 
   })
 })
 
-/** Operators may ask about whom they like. */
+/** Operators may ask about any user. */
 const elsewhere = listed.filter(({ name, operator }) => !operator && lines[name]?.objects.includes('foreign'))
 
 test.each(elsewhere.map((route) => [`${route.method} ${route.path}`, route] as const))(
-  '%s tells what is of another workspace and what is nowhere apart by nothing',
+  "%s answers the same for another workspace's object and for an unknown one",
   async (_, route) => {
     for (const persona of ['member', 'admin', 'owner'] as const) {
       const foreign = await ask(route, persona, 'foreign')
@@ -218,7 +218,7 @@ test.each(elsewhere.map((route) => [`${route.method} ${route.path}`, route] as c
   },
 )
 
-/** An answer without what names the one request. */
+/** An answer without what identifies the one request. */
 function withoutId({ status, headers, body }: Answer) {
   const ignored = ['x-request-id', 'x-ratelimit-remaining', 'x-ratelimit-reset', 'date']
   const kept = [...headers].filter(([name]) => !ignored.includes(name))
@@ -246,13 +246,13 @@ describe('the contract’s routes at the dashboard', () => {
     for (const persona of ['signed_out', 'key'] as const) {
       expect(await askAs(route, persona)).toMatchObject({ status: 401, body: { code: 'not_signed_in' } })
     }
-    // What each role may do is for `test/roles.test.ts`.
+    // `test/roles.test.ts` tests what each role may do.
     const { status, body } = await askAs(route, 'owner')
     expect([401, 405, 500]).not.toContain(status)
     expect(['missing_scope', 'missing_role', 'origin_refused']).not.toContain(body.code)
   })
 })
 
-test('the prefixes are the ones that were asked', () => {
+test('the tested prefixes are the served ones', () => {
   expect([ownPrefix, workspacePrefix]).toEqual(['/dashboard/api', '/dashboard/api/w/{workspace_id}'])
 })

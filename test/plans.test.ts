@@ -110,7 +110,7 @@ describe.each([
       () => placementPage(chosen(), { after: [chosen()[0]?.id ?? '', '2000'], limit }),
     ],
     ['a batch of placements', 'chats_placed', () => placementBatch(chosen()[0]?.id ?? '', ['2000'], limit)],
-  ])('%s: a range of %s, and nothing more is read or sorted than a page', async (_name, index, statement) => {
+  ])('%s: a range of %s, and it reads and sorts no more than a page', async (_name, index, statement) => {
     const nodes = await nodesOf(statement())
     const scans = nodes.filter(
       (node) =>
@@ -192,7 +192,7 @@ async function someoneWith(count: number) {
   return { tenant, account_id, people }
 }
 
-test('who is in another campaign is looked up by key, also with a plan from when fewer were', async () => {
+test('looks up by key who is in another campaign, also with a plan from when there were fewer', async () => {
   const { tenant, account_id, people } = await someoneWith(3_000)
   const found = people.slice(0, 100).map(({ person_id }) => ({
     ...{ contact: `another:${person_id}`, account_id, chat_id: `${person_id + 50_000}` as const },
@@ -212,7 +212,7 @@ test('who is in another campaign is looked up by key, also with a plan from when
   ])
 })
 
-test('who is due is looked up in the one index that can serve it, whatever the statistics say', async () => {
+test('looks up due recipients in the one index that can serve it, whatever the statistics say', async () => {
   const { tenant, account_id, people } = await someoneWith(300)
   await insertCampaign(service.app.db, tenant, { chats: people })
   const client = await service.app.db.client()
@@ -222,7 +222,7 @@ test('who is due is looked up in the one index that can serve it, whatever the s
   try {
     await client.query('set enable_seqscan = off')
     expect(JSON.stringify((await due()).rows)).toContain('campaign_recipients_due')
-    // While nobody is open every index of open recipients is empty, and the server takes any of them.
+    // While no recipient is open every index of open recipients is empty, and the server takes any of them.
     await client.query('begin')
     await client.query('drop index campaign_recipients_due')
     await client.query('drop index campaign_recipients_chat')

@@ -11,7 +11,7 @@ beforeAll(async () => {
 })
 afterAll(() => service.close())
 
-/** A platform nobody can reach. Notes when it is closed. */
+/** A platform that cannot be reached. Records when it is closed. */
 function makeModule(name: string, more: Partial<OpenPlatform>, closed: string[] = []): PlatformModule {
   const platform: Platform = {
     name,
@@ -29,13 +29,13 @@ function makeModule(name: string, more: Partial<OpenPlatform>, closed: string[] 
 
 const options = { role: 'start', directory: '' } as const
 
-test.each(platformNames)('the database takes accounts of the platform %s', async (platform) => {
+test.each(platformNames)('the database accepts accounts of the platform %s', async (platform) => {
   const { workspace_id } = await service.tenant()
   const account = await createAccount(service.app, 'system', { workspace_id, platform, name: 'Sales' })
   expect(account.platform).toBe(platform)
 })
 
-test('a manual clock is refused next to a real platform, and what was open is closed', async () => {
+test('a manual clock is refused next to a real platform, and open platforms are closed', async () => {
   const closed: string[] = []
   const modules = [makeModule('ours', {}, closed), makeModule('theirs', { real: true }, closed)]
   const { app } = service

@@ -1,6 +1,6 @@
 /**
- * What spans accounts: any account of a pool may take a contact that none has taken. The platform's journal says whether a
- * person got a message twice, whatever the database has forgotten.
+ * Guards that span accounts: any account of a pool may take a contact that none has taken. The platform's journal
+ * shows whether a person got a message twice, whatever the database has lost.
  */
 import { cp, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -34,7 +34,7 @@ let place: Workplace
 let tenant: Tenant
 let workers: { app: OpenApp; running: Running }[] = []
 let directories: string[] = []
-/** Accounts that the platform lets nobody connect. */
+/** Accounts that the platform refuses to connect. */
 const shut = new Map<string, PromiseWithResolvers<void>>()
 let named = 0
 
@@ -59,7 +59,7 @@ async function newDirectory(): Promise<string> {
   return directory
 }
 
-/** A worker of its own process, as far as the database can tell, on its own disk. */
+/** A worker in another process, as far as the database can tell, on its own disk. */
 async function start(directory: string): Promise<void> {
   const app = await openNeighbour(place.service.database.url, env)
   const { platform } = place.sandbox
@@ -93,7 +93,7 @@ function open(account_id: string): void {
 
 const connected = (count: number) => Promise.all(Array.from({ length: count }, () => place.connected(tenant)))
 
-/** A paused campaign to people whom nobody here knows, each under as many names as `names` says. */
+/** A paused campaign to people whom no account knows, each under as many names as `names` says. */
 async function campaign(pool: readonly string[], people: number, names: 1 | 2 = 1): Promise<string> {
   const contacts = Array.from({ length: people }, () => {
     const [username, digits] = [`pool_${named++}`, `${491700000000 + named}`]
@@ -131,9 +131,9 @@ const untilWritten = (id: string) =>
     (await statuses(id)).every((status) => status === 'waiting'),
   )
 
-/** Also where contacts are one person: of those all but one have failed. */
+/** Also when contacts are one person: of those all but one have failed. */
 const untilDone = (id: string) =>
-  until('nobody is left to write to first', 60_000, async () =>
+  until('no first message is left', 60_000, async () =>
     (await statuses(id)).every((status) => status === 'waiting' || status === 'failed'),
   )
 
@@ -143,7 +143,7 @@ const untilOnlyWaitsFor = (account: HoldingAccount) =>
     return isDeepStrictEqual(unconfirmed, [account])
   })
 
-/** Long enough for a worker to pick, look up and cross, were it allowed to. */
+/** Long enough for a worker to pick, look up and cross, if it were allowed to. */
 async function aWhile(): Promise<void> {
   for (const { app } of workers) {
     const { restore_counter } = await app.db.one<{ restore_counter: string }>(
@@ -169,8 +169,8 @@ function permutations(of: readonly number[]): number[][] {
   )
 }
 
-describe('PostgreSQL comes back from a picture less than a heartbeat old', () => {
-  test.each([1, 2])('nobody gets a message twice: %i workers', async (count) => {
+describe('PostgreSQL is restored from a picture less than a heartbeat old', () => {
+  test.each([1, 2])('no person gets a message twice: %i workers', async (count) => {
     for (let n = 0; n < count; n++) await start(await newDirectory())
     const [one = '', other = ''] = await connected(2)
     await until('the accounts are shared out', 60_000, async () => {
@@ -184,7 +184,7 @@ describe('PostgreSQL comes back from a picture less than a heartbeat old', () =>
     await control(id, 'resume')
     await untilWritten(id)
     await back()
-    // Now the other one is to write, which has marks that are fine.
+    // Now the other account should write, and its marks are fine.
     await place.db.run(sql`
       update accounts set cold_per_day = case when id = ${one} then 0 end where id in (${one}, ${other})`)
     await control(id, 'resume')
@@ -198,7 +198,7 @@ describe('PostgreSQL comes back from a picture less than a heartbeat old', () =>
   })
 })
 
-describe('the whole directory is put back, journals included', () => {
+describe('the whole directory is restored, journals included', () => {
   /** Everything was sent, and only the platform knows. The accounts cannot connect yet. */
   async function forgotten(
     count: number,
@@ -252,7 +252,7 @@ describe('the whole directory is put back, journals included', () => {
         [3, 1, 4, 0, 2],
       ]
   test.each(orders)(
-    'nothing goes out again, the accounts connecting in the order %i, %i, %i',
+    'sends nothing again when the accounts connect in the order %i, %i, %i',
     async (...order) => {
       const { id, pool, people } = await forgotten(order.length)
       for (const at of order) {
@@ -272,9 +272,9 @@ describe('the whole directory is put back, journals included', () => {
     },
   )
 
-  test('a person known by two names gets nothing again, whichever name is looked up first', async () => {
+  test('sends nothing again to a person with two names, whichever name is looked up first', async () => {
     const { id, pool, people } = await forgotten(3, 2)
-    // Before, the first name of each was written to.
+    // Before, the first name of each got the message.
     await place.db.run(sql`
       update campaign_recipients set next_action_at = next_action_at - make_interval(secs => position)
       where campaign_id = ${id}`)
@@ -283,7 +283,7 @@ describe('the whole directory is put back, journals included', () => {
     expect(received()).toEqual(Array.from({ length: people }, () => 1))
   })
 
-  test('a contact that another account took over meanwhile gets nothing again from the one that had it', async () => {
+  test('sends nothing again from an account whose contact another account took over in the meantime', async () => {
     const directory = await newDirectory()
     await start(directory)
     const pool = await connected(2)
@@ -305,9 +305,9 @@ describe('the whole directory is put back, journals included', () => {
     expect(sent()).toBe(1)
   })
 
-  test('what was sent to a person who is suppressed since is recorded, and not sent', async () => {
+  test('records what was sent to a person who is now suppressed, and does not send it', async () => {
     const { id, pool, people } = await forgotten(2)
-    // As where the entry commits while the recipient crosses: nothing has ended it before.
+    // As when the entry commits while the recipient crosses: nothing has ended it before.
     await place.db.run(sql`alter table suppressions disable trigger suppressions_end_recipients`)
     const { contact } = await place.db.one<{ contact: string }>(sql`
       select contact from campaign_recipients where campaign_id = ${id} and position = 1`)
@@ -316,7 +316,7 @@ describe('the whole directory is put back, journals included', () => {
       username: contact.slice('username:'.length),
     })
     for (const account_id of pool) open(account_id)
-    await until('everybody has an end or waits', 60_000, async () =>
+    await until('every recipient is final or waits', 60_000, async () =>
       (await statuses(id)).every((status) => status === 'waiting' || status === 'suppressed'),
     )
     expect(await statuses(id)).toEqual(['suppressed', 'waiting', 'waiting', 'waiting'])
@@ -326,7 +326,7 @@ describe('the whole directory is put back, journals included', () => {
     expect(recorded).toBe(people)
   })
 
-  test('an account that never connects holds the untaken contacts of its pools, and nothing else, until an operator disables it', async () => {
+  test('an account that never connects blocks the untaken contacts of its pools, and nothing else, until an operator disables it', async () => {
     const { id, pool, people } = await forgotten(3)
     const [away = '', ...others] = pool
     const free = await place.connected(tenant, 'Free')
@@ -347,7 +347,7 @@ describe('the whole directory is put back, journals included', () => {
     expect(twice).toBe(2)
   })
 
-  test('an account that was banned meanwhile holds them as well', async () => {
+  test('an account that was banned in the meantime also blocks them', async () => {
     const { id, pool, people } = await forgotten(3)
     const [banned = ''] = pool
     place.fault({ on: 'connect', fault: 'refuse', account_id: banned })
@@ -363,7 +363,7 @@ describe('the whole directory is put back, journals included', () => {
   })
 })
 
-test('an account that was not READY when the run began holds nothing', async () => {
+test('an account that was not READY when the run began blocks nothing', async () => {
   await start(await newDirectory())
   const [lost = '', one = ''] = await connected(2)
   const id = await campaign([lost, one], 2)
@@ -375,7 +375,7 @@ test('an account that was not READY when the run began holds nothing', async () 
   await untilWritten(id)
 })
 
-test('contacts of an account that is lost in a new run stay its own until an operator disables it', async () => {
+test('a lost account keeps its contacts in a new run until an operator disables it', async () => {
   const directory = await newDirectory()
   await start(directory)
   const [lost = '', other = ''] = await connected(2)
@@ -398,7 +398,7 @@ test('contacts of an account that is lost in a new run stay its own until an ope
   expect(sent()).toBe(1)
 })
 
-test('contacts of an account that is lost stay its own in a new run that no worker has noticed yet', async () => {
+test('a lost account also keeps its contacts in a new run that no worker has noticed yet', async () => {
   await start(await newDirectory())
   const [lost = '', other = ''] = await connected(2)
   const id = await campaign([lost, other], 1)
@@ -407,7 +407,7 @@ test('contacts of an account that is lost stay its own in a new run that no work
   await place.db.run(sql`update accounts set status = 'NEEDS_LOGIN' where id = ${lost}`)
   await control(id, 'resume')
   await restartServer(place.db)
-  // A process without a platform takes these steps as well, and has no heartbeat that would notice the run.
+  // A process without a platform takes these steps too, and has no heartbeat that would notice the run.
   const { app } = place.service
   const campaigns = loops.flatMap((make) => make(app)).find(({ name }) => name === 'campaigns')
   await campaigns?.step(app, new AbortController().signal)
@@ -416,7 +416,7 @@ test('contacts of an account that is lost stay its own in a new run that no work
   expect(account_id).toBe(lost)
 })
 
-test('an ordinary restart of PostgreSQL holds untaken contacts for ten seconds at most', timed, async () => {
+test('an ordinary restart of PostgreSQL blocks untaken contacts for ten seconds at most', timed, async () => {
   await start(await newDirectory())
   const pool = await connected(3)
   const id = await campaign(pool, 6)

@@ -41,7 +41,7 @@ async function ask(
   return { status: response.status, body: (await response.json()) as Record<string, unknown> }
 }
 
-/** Both of them, asked again and again, and not so often that the rate limit answers. */
+/** Requests to both, again and again, but not so often that the rate limit answers. */
 async function bothSee(what: string, seen: (url: string) => Promise<boolean>): Promise<void> {
   await Promise.all(
     urls.map((url) =>
@@ -107,7 +107,7 @@ describe('two processes on one database', timed, () => {
     }
   })
 
-  test('200, and an account that was disabled is seen by both within a second', async () => {
+  test('200, and both see a disabled account within a second', async () => {
     const tenant = await service.tenant()
     const id = await service.account(tenant.workspace_id)
     const has = async (url: string) => JSON.stringify((await ask(url, tenant.key)).body.accounts).includes(id)
@@ -116,14 +116,14 @@ describe('two processes on one database', timed, () => {
     await bothSee('it is gone', async (url) => !(await has(url)))
   })
 
-  test('429 exactly from the 121st on, whichever of them is asked', async () => {
+  test('429 exactly from the 121st on, whichever process answers', async () => {
     const alternating = await service.tenant()
     for (let at = 0; at < 125; at++) {
       const { status } = await ask(urls[at % 2] ?? '', alternating.key)
       expect([at, status]).toEqual([at, at < 120 ? 200 : 429])
     }
     const concurrent = await service.tenant()
-    // On a busy machine some wait too long for their turn, are told that nothing was done, and ask again.
+    // On a busy machine some wait too long for their turn, hear that nothing was done, and retry.
     const insist = (url: string) =>
       until('it is answered', 30_000, async () => {
         const answer = await ask(url, concurrent.key)
@@ -136,9 +136,9 @@ describe('two processes on one database', timed, () => {
   })
 })
 
-describe('a process that is told to stop', () => {
-  // What waits for the lock is refused after two seconds.
-  test('200 for what is under way, nothing new, exit 0', timed, async () => {
+describe('a process that is stopped', () => {
+  // A statement that waits for the lock is refused after two seconds.
+  test('200 for requests in progress, nothing new, exit 0', timed, async () => {
     const { key } = await service.tenant()
     const leaving = serve(service.database.url)
     const url = await leaving.ready()
@@ -205,7 +205,7 @@ describe('a process that starts', () => {
       'The database is newer than this Parley: it has the migration 9999_later.sql. Run the newer version.',
     ],
     [
-      'a manual clock that nobody configured',
+      'a manual clock that is not configured',
       `insert into manual_clock (at) values (now())`,
       'This database runs on a manual clock. Set PARLEY_CLOCK=manual, or use another database for real time.',
     ],

@@ -1,4 +1,4 @@
-/** What anybody may read without a key is made once: the same bytes for everybody, compressed, and told by its tag. */
+/** Files that need no key are made once: the same bytes for every caller, compressed, and identified by a tag. */
 import fs from 'node:fs/promises'
 import { syncBuiltinESMExports } from 'node:module'
 import { connect } from 'node:net'
@@ -12,7 +12,7 @@ import { until } from './harness/process.ts'
 import { openService, type Service } from './harness/service.ts'
 
 let asked = 0
-/** Counts who got through to it. */
+/** Counts the requests that reached it. */
 const counting: readonly Route[] = [
   route({
     name: 'probe_count',
@@ -44,7 +44,7 @@ async function ask(path: string, headers: Readonly<Record<string, string>> = {},
 describe.each(['/api/v1/openapi.json', '/docs/', '/docs/page.css', '/docs/js/page.js', '/docs/js/scalar.js'])(
   'GET %s',
   (path) => {
-    test('200 with a tag, and 304 for whoever knows it', async () => {
+    test('200 with a tag, and 304 for a client that has it', async () => {
       const plain = await ask(path)
       const tag = plain.headers.get('etag') ?? ''
       expect([plain.status, plain.headers.get('vary')]).toEqual([200, 'Accept-Encoding'])
@@ -56,7 +56,7 @@ describe.each(['/api/v1/openapi.json', '/docs/', '/docs/page.css', '/docs/js/pag
       expect((await ask(path, { 'if-none-match': '"other"' })).status).toBe(200)
     })
 
-    test('200 compressed for whoever takes it, with a tag of its own', async () => {
+    test('200 compressed for a client that accepts it, with its own tag', async () => {
       const plain = await ask(path)
       const zipped = await ask(path, { 'accept-encoding': 'br;q=1, GZIP;q=0.8' })
       expect(zipped.headers.get('content-encoding')).toBe('gzip')
@@ -68,7 +68,7 @@ describe.each(['/api/v1/openapi.json', '/docs/', '/docs/page.css', '/docs/js/pag
       }
     })
 
-    test('200 for its head alone', async () => {
+    test('200 for HEAD', async () => {
       const head = await ask(path, {}, 'HEAD')
       expect([head.status, head.text]).toEqual([200, ''])
       expect(head.headers.get('etag')).toBe((await ask(path)).headers.get('etag'))
@@ -77,7 +77,7 @@ describe.each(['/api/v1/openapi.json', '/docs/', '/docs/page.css', '/docs/js/pag
 )
 
 describe('the reference page', () => {
-  test('200 with a name, a mark and a language of its own, and not a line of script or style inline', async () => {
+  test('200 with its own name, icon and language, and no inline script or style', async () => {
     const { text, headers } = await ask('/docs/')
     expect(text).toContain('<html lang="en">')
     expect(text).toContain('<title>Parley API</title>')
@@ -93,7 +93,7 @@ describe('the reference page', () => {
     for (const path of new Set(linked)) expect([path, (await ask(path)).status]).toEqual([path, 200])
   })
 
-  test('keeps a key for the tab, and asks nobody else for anything', async () => {
+  test('keeps a key for the tab, and sends no request to another server', async () => {
     const { text } = await ask('/docs/js/page.js')
     expect(await runPage(service.url, text)).toEqual({
       storage: 'of the tab',
@@ -102,7 +102,7 @@ describe('the reference page', () => {
     })
   })
 
-  test('its quickstart names the address the page is at', async () => {
+  test("its quickstart names the page's own address", async () => {
     const { text } = await ask('/docs/js/page.js')
     const { chapters } = await runPage(service.url, text)
     const shown = String(chapters[0]?.content)
@@ -112,7 +112,7 @@ describe('the reference page', () => {
     expect(shown).toBe(served.replaceAll('http://127.0.0.1:8080', service.url))
   })
 
-  test('shows the document as it is served where it cannot be read at once', async () => {
+  test('shows the document as served if it cannot be parsed immediately', async () => {
     const { text } = await ask('/docs/js/page.js')
     const { chapters } = await runPage('http://127.0.0.1:1', text)
     expect(chapters).toMatchObject([{ url: '/api/v1/openapi.json' }])
@@ -143,7 +143,7 @@ describe('the reference page', () => {
   })
 })
 
-/** Runs the page's own script as a browser at this address would, on a window that notes what is done to it. */
+/** Runs the page's own script as a browser at this address would, on a window that records what is done to it. */
 async function runPage(origin: string, script: string) {
   const window = { localStorage: 'for ever', sessionStorage: 'of the tab' }
   const { promise: begun, resolve: begin } = Promise.withResolvers<[string, Record<string, unknown>[]]>()
@@ -176,7 +176,7 @@ test('the compressed document is the document', async () => {
   expect(JSON.parse(body.toString())).toMatchObject({ openapi: '3.1.0' })
 })
 
-test('a body with more properties than anybody needs is refused for that, before they are looked at', async () => {
+test('refuses a body with too many properties for that, before they are checked', async () => {
   const { key } = await service.tenant()
   const many = Object.fromEntries(Array.from({ length: 60_000 }, (_, at) => [`p${at}`, 1]))
   for (const path of ['/search', '/columns/set']) {
@@ -188,7 +188,7 @@ test('a body with more properties than anybody needs is refused for that, before
   }
 })
 
-test('nothing is done for whoever left before the key was looked up', async () => {
+test('does no work for a client that left before the key was looked up', async () => {
   const { key } = await service.tenant()
   const { hostname, port } = new URL(service.url)
   const lock = await service.app.db.client()
@@ -218,7 +218,7 @@ test('nothing is done for whoever left before the key was looked up', async () =
   }
 })
 
-test('the files of the migrations are read once, not by every /readyz', async () => {
+test('reads the files of the migrations once, not for every /readyz', async () => {
   expect((await fetch(`${service.url}/readyz`)).status).toBe(200)
   const { readFile } = fs
   let read = 0

@@ -1,6 +1,6 @@
 /**
- * A thousand interleavings of crossing with whatever forbids it: a cancel, an opt-out, a reply, the last of the quota.
- * Whatever came first, the recipient and its operation say the same, and nothing crosses afterwards.
+ * A thousand interleavings of crossing with everything that forbids it: a cancel, an opt-out, a reply, the last of
+ * the quota. Whichever came first, the recipient and its operation agree, and nothing crosses afterwards.
  */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { noteReplies } from '../src/capabilities/campaigns/running/running.ts'
@@ -11,7 +11,7 @@ import { settle } from '../src/ledger/settle.ts'
 import type { Message } from '../src/platform/port.ts'
 import { judgeCampaigns } from './faults/campaign-oracle.ts'
 import { readCampaignEvidence } from './harness/campaign-evidence.ts'
-import { openPickedRows, type Picked, type PickedRows } from './harness/picked.ts'
+import { openPickedRows, type PickedRecipient, type PickedRows } from './harness/picked.ts'
 
 const times = 250
 
@@ -23,15 +23,15 @@ beforeAll(async () => {
 })
 afterAll(() => place.close())
 
-/** Of a later hour, so that it is an answer to whatever crosses before it is heard. */
+/** An hour later, so that it answers whatever crosses before it is received. */
 const later = new Date(Date.now() + 3_600_000).toISOString()
 const answer: Message = {
   ...{ id: '9000', text: 'Yes', is_sender: false, sender_id: null, timestamp: later },
   ...{ edited_at: null, attachments: [], random_id: null },
 }
 
-/** Made ready beforehand, so that only the act itself is in the race. */
-const acts: Record<string, (one: Picked) => Promise<() => Promise<unknown>>> = {
+/** Prepared beforehand, so that only the act itself is in the race. */
+const acts: Record<string, (one: PickedRecipient) => Promise<() => Promise<unknown>>> = {
   cancel:
     async ({ campaign_id }) =>
     () =>
@@ -52,7 +52,7 @@ const acts: Record<string, (one: Picked) => Promise<() => Promise<unknown>>> = {
   quota: async () => (await place.picked({ quota: 1 }, held)).cross,
 }
 
-/** The account is live, has nothing in flight and its whole day before it. */
+/** The account is live, with nothing in flight and its full daily quota. */
 async function clear(): Promise<void> {
   const { db } = place.rows
   const { account_id } = held
@@ -71,8 +71,8 @@ async function clear(): Promise<void> {
     where account_id = ${account_id} and status in ('queued', 'waiting')`)
 }
 
-/** It has had its first message, and the second is due. */
-async function makeWaiting(one: Picked): Promise<() => Promise<string>> {
+/** It has received its first message, and the second is due. */
+async function makeWaiting(one: PickedRecipient): Promise<() => Promise<string>> {
   await one.cross()
   const { id, attempt_token: token } = await place.operation(one)
   const reply = { message_id: '5', timestamp: new Date(Date.now() - 7_200_000).toISOString() }
@@ -86,7 +86,7 @@ async function makeWaiting(one: Picked): Promise<() => Promise<string>> {
   return place.pick(held, one.campaign_id)
 }
 
-/** Of five, one has the act first and one the crossing; the others begin together, a little apart. */
+/** Of five, one has the act first and one the crossing; the others start together, a little apart. */
 async function race(name: string, n: number): Promise<string> {
   const one = await place.picked({ quota: 1, steps: [{ wait_hours: 1 }] }, held)
   const cross = name === 'a reply' ? await makeWaiting(one) : one.cross
@@ -117,7 +117,7 @@ test.each(Object.keys(acts))(
   300_000,
 )
 
-test('and in the end the totals are the rows, the use of the day is what crossed, and everything agrees', async () => {
+test("finally the totals equal the rows, the day's use equals what crossed, and everything agrees", async () => {
   const violations = judgeCampaigns(await readCampaignEvidence(place.rows.db, { journal: [] }))
   expect(violations.filter(({ promise }) => promise !== 'P3')).toEqual([])
 })

@@ -39,7 +39,7 @@ const elsewhere: readonly (readonly [page: string, begins: string, where: string
   // The quickstart's endpoint is typed.
   ['docs/webhooks.md', 'export BASE=', 'test/webhooks-page.test.ts'],
   ['docs/webhooks.md', 'export PARLEY_API_KEY=', 'test/cli-webhooks.test.ts'],
-  // Programs of others; the libraries they are built on are run there.
+  // Programs of others; that file runs the libraries they are built on.
   ['docs/mcp.md', 'claude mcp add', 'test/clients/run.ts'],
   ['docs/mcp.md', 'npx @modelcontextprotocol/inspector', 'test/clients/run.ts'],
   ['docs/mcp.md', 'npx mcp-remote', 'test/clients/run.ts'],
@@ -50,7 +50,7 @@ const isElsewhere = (block: Block) =>
 let home: string
 let service: Parley
 let firstWelcome: string
-/** What stands on the pages, and what it is here. */
+/** What the pages say, and what it is here. */
 const meant = new Map<string, string>()
 const background: ChildProcess[] = []
 let receiverPort: string
@@ -74,7 +74,7 @@ function startOn(data: string, ports: readonly string[], env: Readonly<Record<st
   return spawnParley(args, env, join(root, 'bin', 'parley.js'))
 }
 
-/** From then on the addresses and the key of the pages are those of this instance. */
+/** From then on the pages' addresses and key are those of this instance. */
 async function startNew(data: string, env: Readonly<Record<string, string>>): Promise<Parley> {
   const started = startOn(data, ['--port', '0'], env)
   meant.set('http://127.0.0.1:8080', await started.ready())
@@ -84,7 +84,7 @@ async function startNew(data: string, env: Readonly<Record<string, string>>): Pr
   return started
 }
 
-/** `npm start` once more: on the same ports, because files that were written meanwhile name them. */
+/** `npm start` once more: on the same ports, because files written in the meantime name them. */
 async function startAgain(env: Readonly<Record<string, string>>): Promise<void> {
   await stop('SIGTERM')
   const port = (shown: string) => new URL(meant.get(shown) ?? shown).port
@@ -137,7 +137,7 @@ async function type(command: string): Promise<string> {
   return written.out
 }
 
-/** `command &`, until what it is for has happened. */
+/** `command &`, until its purpose has happened. */
 async function typeInBackground(command: string): Promise<void> {
   const journal = async () => (await fetch(fill('http://127.0.0.1:8081/sandbox/v1/journal'))).text()
   const before = await journal()
@@ -147,7 +147,7 @@ async function typeInBackground(command: string): Promise<void> {
   })
 }
 
-/** A receiver refuses what is not signed. */
+/** A receiver refuses unsigned requests. */
 function receiverListens(): Promise<boolean> {
   return fetch(`http://127.0.0.1:${receiverPort}`, { method: 'POST', body: '{}' }).then(
     ({ status }) => status === 401,
@@ -155,7 +155,7 @@ function receiverListens(): Promise<boolean> {
   )
 }
 
-/** A person types more slowly. A command without effects is repeated until the service is as far. */
+/** A person types more slowly. A command without effects is repeated until the service is ready. */
 async function typeUntil(command: string, good: (output: string) => boolean): Promise<string> {
   const deadline = performance.now() + 120_000
   const once = command.includes('/sandbox/v1/') && command.includes(' -d ')
@@ -262,13 +262,13 @@ describe('README and guides', () => {
     if (!python) return skip()
     for (const { pid } of background) if (pid) endGroup(pid)
     background.push(shell(`${python} receiver.py`))
-    // The first instance is asked, whichever was started last.
+    // Requests go to the first instance, whichever was started last.
     const url = await service.ready()
     await until('it listens', 30_000, receiverListens)
     await type(`PARLEY_BASE_URL=${url} npx parley webhook test WEBHOOK_ID`)
   })
 
-  test('have been typed, all of them, here or where this file says', () => {
+  test('have all been typed, here or where this file says', () => {
     const commands = typed.flatMap(([, block]) => commandsOf(block))
     expect(commands.length).toBeGreaterThan(55)
     expect(typed.filter(([, , shown]) => shown).length).toBeGreaterThan(13)

@@ -1,4 +1,4 @@
-/** One line of the log for every request, which says enough to find out what happened to whom, and no secret. */
+/** One log line for every request, with enough to find out what happened to which caller, and no secret. */
 import { randomUUID } from 'node:crypto'
 import { connect } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -28,7 +28,7 @@ interface Line {
 
 const lines = (): Line[] => workplace.service.log.map((line) => JSON.parse(line))
 
-/** The line of one request, which is written once its answer is sent. */
+/** The line of one request, which is logged once its answer is sent. */
 function lineOf(request_id: string | null): Promise<Line> {
   return until(`the request ${request_id} is written down`, 10_000, () =>
     lines().find((line) => line.msg === 'request' && line.request_id === request_id),
@@ -43,7 +43,7 @@ function send(body: unknown, idempotency_key: string, headers: Readonly<Record<s
   })
 }
 
-describe('a request that was refused', () => {
+describe('a refused request', () => {
   test.each([
     ['a wrong key', '/me', { authorization: 'Bearer nothing' }, 401, 'invalid_key'],
     ['an unknown address', '/nothing', {}, 404, 'not_found'],
@@ -63,7 +63,7 @@ describe('a request that was refused', () => {
     expect(await lineOf(headers.get('x-request-id'))).toMatchObject({ status, code: 'payload_too_large' })
   })
 
-  test('names the code of what is not even HTTP', async () => {
+  test('names the code of malformed HTTP', async () => {
     const { hostname, port } = new URL(workplace.service.url)
     const answer = await new Promise<string>((resolve) => {
       let heard = ''
@@ -90,7 +90,7 @@ describe('a request about an operation', () => {
     chat_id = `platform:chat:${person}`
   })
 
-  test('names it, and the code where it was refused', async () => {
+  test('names it, and the code if it was refused', async () => {
     const text = 'Good morning'
     const sent = await send({ account_id, chat_id, text }, 'first')
     const operation_id = sent.headers.get('x-operation-id')
@@ -120,7 +120,7 @@ describe('X-Request-Id of the caller', () => {
   }
 
   test.each(['0199a1f0-0000-7000-8000-000000000001', 'trace.7:span-12_a', 'x'.repeat(128)])(
-    'is written down beside ours: %s',
+    'is logged next to ours: %s',
     async (id) => {
       const { answered, line } = await ask(id)
       expect(answered).not.toBe(id)
@@ -129,20 +129,20 @@ describe('X-Request-Id of the caller', () => {
   )
 
   test.each(['has a space', '{"a":1}', 'x'.repeat(129), '+49 170 1234567', 'ünïcode', 'a,b'])(
-    'is left out where it has another form: %s',
+    'is omitted in another format: %s',
     async (id) => {
       expect((await ask(Buffer.from(id).toString('latin1'))).line.client_request_id).toBeUndefined()
     },
   )
 
-  test('is left out where it holds a key', async () => {
+  test('is omitted if it contains a key', async () => {
     expect((await ask(tenant.key)).line.client_request_id).toBeUndefined()
     expect(workplace.service.log.join()).not.toContain(tenant.key)
   })
 })
 
 describe('a probe', () => {
-  test('is not written down at the usual level', async () => {
+  test('is not logged at the default level', async () => {
     const { url, log } = workplace.service
     for (const path of ['/healthz', '/readyz', '/nothing']) await (await fetch(url + path)).text()
     await until('the last of them is written down', 10_000, () =>

@@ -1,10 +1,10 @@
 /**
- * Who may use each route at the dashboard's two doors, written down apart from the code: adding a route without a line here
- * fails. `test/roles.test.ts` asks every route as everybody.
+ * Who may use each route at the dashboard's two doors, written independently of the code: adding a route without a
+ * line here fails. `test/roles.test.ts` calls every route in every role.
  */
 import type { Role } from '../src/contract.ts'
 
-/** Under /dashboard/api/w/{workspace_id}: the lowest role that is let through. */
+/** Under /dashboard/api/w/{workspace_id}: the lowest allowed role. */
 export const inWorkspace: Readonly<Record<string, Role>> = {
   get_me: 'member',
   list_chats: 'member',
@@ -49,12 +49,12 @@ export const inWorkspace: Readonly<Record<string, Role>> = {
   list_members: 'admin',
   add_member: 'admin',
   set_member_role: 'owner',
-  // Their own membership: everybody may leave.
+  // Their own membership: every member may leave.
   remove_member: 'member',
   make_member_setup_link: 'admin',
 }
 
-/** Under /dashboard/api: everybody, signed in or not; every user; operators only. */
+/** Under /dashboard/api: everyone, signed in or not; every user; operators only. */
 export const outside: Readonly<Record<string, 'everybody' | 'user' | 'operator'>> = {
   list_approvals: 'user',
   get_approval: 'user',

@@ -1,4 +1,4 @@
-/** The role matrix: every route of both dashboard doors, asked by a user of every role. */
+/** The role matrix: every route of both dashboard doors, called by a user of every role. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { createUser } from '../src/capabilities/users/users.ts'
 import { type Role, roles, type Scope, scopes } from '../src/contract.ts'
@@ -11,7 +11,7 @@ import { askDashboard, signIn } from './harness/person.ts'
 import { type Answer, openService, type Service, type Tenant } from './harness/service.ts'
 import { inWorkspace, outside } from './roles.expectations.ts'
 
-/** An operator is asked once without a membership, and once as a member. */
+/** An operator calls once without a membership, and once as a member. */
 const users = [...roles, 'operator', 'operator and member', 'signed out'] as const
 type User = (typeof users)[number]
 const roleOf: Readonly<Record<User, Role | null>> = {
@@ -38,7 +38,7 @@ afterEach(() => service.open('all', 'extended'))
 
 let serial = 0
 
-/** A user of their own for each request, which may end sessions and memberships. */
+/** A separate user for each request, which may end sessions and memberships. */
 async function makeUser(user: User): Promise<{ id: string; cookie: string | undefined }> {
   if (user === 'signed out') return { id: own.user_id, cookie: undefined }
   const role = roleOf[user]
@@ -73,12 +73,12 @@ function bodiesOf({ name, example }: Route): readonly unknown[] {
 
 type Verdict = 'let through' | 'missing_role' | 'missing_scope' | 'not_found' | 'not_signed_in'
 
-/** What stood in the way at the door. What the route itself refuses is behind it. */
+/** What the door refused. The route's own refusals come after it. */
 function verdictOf(user: User, { status, body }: Answer): Verdict {
   expect(status).not.toBe(500)
   const code = body.code as Verdict
   if (['missing_role', 'missing_scope', 'not_signed_in'].includes(code)) return code
-  // A workspace that the user does not belong to is not there; in their own, the object of the example may be missing.
+  // A foreign workspace does not exist for the user; in their own, the object of the example may be missing.
   return code === 'not_found' && roleOf[user] === null ? 'not_found' : 'let through'
 }
 
@@ -137,7 +137,7 @@ describe('scopes', () => {
     owner: ['read', 'write', 'send', 'campaigns'],
   }
 
-  test.each(roles)('GET /me tells a %s their own, and what they can do now', async (role) => {
+  test.each(roles)('GET /me returns a %s their own scopes, and what they can do now', async (role) => {
     const { id, cookie } = await makeUser(role)
     await service.allow({ workspace_id: own.workspace_id, user_id: id })
     const { body } = await askDashboard(service, 'GET', `/w/${own.workspace_id}/me`, { cookie })
@@ -151,24 +151,21 @@ describe('scopes', () => {
     })
   })
 
-  test.each(roles)(
-    'POST /keys: a %s makes a key with each scope of their own, and with no other',
-    async (role) => {
-      const { cookie } = await makeUser(role)
-      const path = `/w/${own.workspace_id}/keys`
-      for (const scope of scopes) {
-        for (const wanted of [[scope], ['read', scope]].filter(([one, other]) => one !== other)) {
-          const body = { name: 'k', scopes: wanted }
-          const answer = await askDashboard(service, 'POST', path, { cookie, body })
-          if (granted[role].includes(scope)) expect(answer.status).toBe(201)
-          else expect(answer).toMatchObject({ status: 403, body: { code: 'missing_scope' } })
-        }
+  test.each(roles)('POST /keys: a %s can give a key each scope of their own, and no other', async (role) => {
+    const { cookie } = await makeUser(role)
+    const path = `/w/${own.workspace_id}/keys`
+    for (const scope of scopes) {
+      for (const wanted of [[scope], ['read', scope]].filter(([one, other]) => one !== other)) {
+        const body = { name: 'k', scopes: wanted }
+        const answer = await askDashboard(service, 'POST', path, { cookie, body })
+        if (granted[role].includes(scope)) expect(answer.status).toBe(201)
+        else expect(answer).toMatchObject({ status: 403, body: { code: 'missing_scope' } })
       }
-      await service.app.db.run(sql`update keys set revoked_at = now() where name = 'k'`)
-    },
-  )
+    }
+    await service.app.db.run(sql`update keys set revoked_at = now() where name = 'k'`)
+  })
 
-  test('of a key alone decide, whatever its user is: existing keys keep theirs', async () => {
+  test("of a key alone decide, whatever its user's role: existing keys keep theirs", async () => {
     const { id: user_id } = await makeUser('member')
     const { workspace_id } = own
     await service.allow({ workspace_id, user_id })

@@ -1,6 +1,6 @@
 /**
- * One journey with every kind of secret, right and wrong, in a service that logs all it can and on a PostgreSQL that logs
- * every statement. Afterwards everything that anybody could read is searched.
+ * One journey with every kind of secret, right and wrong, on a service and a PostgreSQL that both log as much as they
+ * can. Afterwards the test searches everything that can be read.
  */
 import { readdir, readFile, rm } from 'node:fs/promises'
 import { createServer } from 'node:net'
@@ -14,16 +14,16 @@ import { layOut, role, runAlone } from '../src/db/embedded-cluster.ts'
 import { sql } from '../src/db/sql.ts'
 import { newId } from '../src/lib/ids.ts'
 import { assembleWorker, runWorker } from '../src/worker/worker.ts'
-import { Browser, type Seen } from './harness/browser.ts'
+import { Browser, type BrowserAnswer } from './harness/browser.ts'
 import { clientSecret, IdentityProvider } from './harness/identity-provider.ts'
 import { askMcp, callTool, sendMessage } from './harness/mcp.ts'
 import { makeScratch } from './harness/scratch.ts'
 import { openWorkplace, type Workplace } from './harness/worker.ts'
 import { openStage, telegramAt } from './platform/data-centre-fixture.ts'
 
-/** As an operator might set it to find out what is slow. */
+/** As an operator might set it to find slow statements. */
 const statements = ["log_statement = 'all'", 'log_min_duration_statement = 0']
-/** And to find out what went wrong: values and errors, too, which the embedded server as shipped leaves out. */
+/** And to find errors: also logs values and errors, which the embedded server as shipped omits. */
 const values = [
   "log_error_verbosity = 'verbose'",
   "log_min_messages = 'error'",
@@ -80,11 +80,11 @@ function freePort(): Promise<number> {
   })
 }
 
-/** What somebody must not find again: what lets somebody in, and what people write to each other. */
+/** What must not be found: credentials, and what people write to each other. */
 interface Canaries {
   readonly credentials: string[]
   readonly texts: string[]
-  /** Every answer that refused something. */
+  /** Every refusal. */
   readonly refusals: string[]
 }
 
@@ -106,14 +106,14 @@ class Journey {
     return value
   }
 
-  async ask(method: string, path: string, body?: unknown, browser = this.browser): Promise<Seen> {
+  async ask(method: string, path: string, body?: unknown, browser = this.browser): Promise<BrowserAnswer> {
     const answer = await browser.ask(method, path, body === undefined ? {} : { body })
     if (answer.status >= 400) this.found.refusals.push(JSON.stringify([answer.headers, answer.body]))
     if (browser.cookie) this.secret(browser.cookie.split('=')[1] ?? '')
     return answer
   }
 
-  /** A table is away for a moment, so that statements fail with secrets in their hands. */
+  /** Removes a table for a moment, so that statements fail with secrets in their parameters. */
   async without(table: string, work: () => Promise<unknown>): Promise<void> {
     const { pool } = this.workplace.db
     await pool.query(`alter table ${table} rename to ${table}_away`)
@@ -152,7 +152,7 @@ class Journey {
     await this.ask('POST', '/password', { current_password: wrong, password })
   }
 
-  /** A key, an agent that asks with it, a person who approves, and the same with what is wrong. */
+  /** A key, an agent that uses it, a person who approves, and the same with wrong values. */
   async approve(): Promise<void> {
     const { workplace, workspace_id } = this
     const tenant = { workspace_id } as Parameters<Workplace['connected']>[0]
@@ -194,7 +194,7 @@ class Journey {
     await this.without('keys', () => workplace.service.get('/me', { key: this.secret(flipped(key)) }))
   }
 
-  /** The secret of a webhook, and what the identity provider and we tell each other. */
+  /** A webhook's secret, and what the identity provider and the service exchange. */
   async others(): Promise<void> {
     const { service } = this.workplace
     const key = this.found.credentials[0]
@@ -268,7 +268,7 @@ class Journey {
   }
 }
 
-/** A key of the right form that nobody has. */
+/** A well-formed key that does not exist. */
 function flipped(key: string): string {
   return `${key.slice(0, 20)}${key.slice(20).split('').reverse().join('')}`
 }
@@ -281,7 +281,7 @@ async function readAll(directory: string): Promise<string> {
   return (await Promise.all(texts)).join('\n')
 }
 
-/** As it might be written down: as it is, in an address, in JSON, in base64. */
+/** As it might be written: unchanged, in an address, in JSON, in base64. */
 function formsOf(secret: string): string[] {
   const base64 = Buffer.from(secret).toString('base64').replace(/=+$/, '')
   return [secret, encodeURIComponent(secret), secret.replaceAll(' ', '+'), base64]
@@ -299,7 +299,7 @@ describe.each([
   ['postgres', 'every statement'],
   ['loud', 'every statement and every value'],
 ])('on the database %s, where PostgreSQL logs %s', (database) => {
-  test('nothing that was secret is in a log, a figure, a refusal or a row', async () => {
+  test('no secret is in a log, a metric, a refusal or a row', async () => {
     const workplace = await openAt(database)
     const journey = new Journey(workplace)
     await journey.signIn()
@@ -315,10 +315,10 @@ describe.each([
       audit: JSON.stringify(await workplace.db.rows(sql`select * from audit`)),
       postgres: await readFile(join(data_dir, 'postgres.log'), 'utf8'),
     }
-    // Rows and journals hold texts, which is what they are for, and nothing that lets anybody in.
+    // Rows and journals hold texts, which is their purpose, and no credentials.
     const stored = { rows: await journey.rows(), disk: await readAll(workplace.directory) }
     await workplace.close()
-    // Whoever finds nothing has looked.
+    // The search would find a secret that is there.
     expect(places.log).toContain('"operation":"sign_in"')
     expect(places.log).toContain('schema_unavailable')
     expect(places.audit).toContain('account.logged_out')

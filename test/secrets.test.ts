@@ -1,4 +1,4 @@
-/** What must never be written down: keys, texts, phone numbers. And one line for each event, whatever it holds. */
+/** What must never be logged: keys, texts, phone numbers. And one line per log event, whatever it contains. */
 import { readFile } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { dirname, join } from 'node:path'
@@ -14,7 +14,7 @@ import { Browser } from './harness/browser.ts'
 import { probes } from './harness/probes.ts'
 import { openService, type Service, type Tenant } from './harness/service.ts'
 
-/** Fails in the ways that tempt a program to quote what it was given. */
+/** Fails in the ways that tempt a program to quote its input. */
 const own: readonly Route[] = [
   route({
     name: 'probe_clumsy',
@@ -57,7 +57,7 @@ beforeAll(async () => {
 })
 afterAll(() => service.close())
 
-/** Everything that anybody could read afterwards. */
+/** Everything that can be read afterwards. */
 async function written(): Promise<string> {
   const cluster = await readFile(join(dirname(inject('cluster').host), 'postgres.log'), 'utf8')
   const metrics = await service.app.metrics.metrics()
@@ -74,8 +74,8 @@ function speak(lines: string): Promise<void> {
   })
 }
 
-describe('secrets of people', () => {
-  test('cookies, passwords and set-up tokens are in no log and in no row, whatever became of them', async () => {
+describe('secrets of users', () => {
+  test('cookies, passwords and set-up tokens are in no log and no row, whatever their result', async () => {
     const email = `${tenant.workspace_id}@acme.example`
     const { setup_link } = await makeSetupLink(service.app, 'system', tenant.user_id)
     const token = setup_link.split('#')[1] ?? ''
@@ -107,13 +107,13 @@ describe('secrets of people', () => {
     for (const secret of [token, ...passwords, ...passwords.map(encodeURIComponent), ...tokens]) {
       expect(found.includes(secret), secret).toBe(false)
     }
-    // The limiter's rows name nobody.
+    // The limiter's rows name no one.
     expect(JSON.stringify(await service.app.db.rows(sql`select * from request_log`))).not.toContain(email)
   })
 })
 
 describe('secrets', () => {
-  test('are in no log, whichever way they came', async () => {
+  test('are in no log, wherever they were sent', async () => {
     const { key } = tenant
     const keys = [key, absent]
     const note = '/probe/platform:chat:42/notes'
@@ -162,7 +162,7 @@ describe('secrets', () => {
     }
   })
 
-  test('are not in the log of what operators change', async () => {
+  test("are not in the log of operators' changes", async () => {
     const rows = await service.app.db.rows(sql`select * from audit`)
     expect(JSON.stringify(rows)).not.toContain(tenant.key)
     expect(service.log.join('')).toContain('"msg":"audit"')
@@ -170,7 +170,7 @@ describe('secrets', () => {
 })
 
 describe('the log', () => {
-  test('has one line of JSON for each event, whatever was sent', async () => {
+  test('has one line of JSON per event, whatever was sent', async () => {
     const before = service.log.length
     const odd = ['%0a%0dforged', '%1b[2Jforged', '%22,%22level%22:%22fatal', '%e2%80%a8forged', '%00forged']
     for (const path of odd) await service.get(`/me/${path}`, { key: tenant.key })

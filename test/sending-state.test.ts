@@ -1,4 +1,4 @@
-/** Where an operator, a balancer and a caller see that nothing can be sent: /readyz, /me, the accounts, the log. */
+/** Where an operator, a load balancer and a caller see that nothing can be sent: /readyz, /me, the accounts, the log. */
 import { mkdir, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -40,7 +40,7 @@ describe('sending is switched off', () => {
   })
   afterAll(() => service.close())
 
-  test('200 from /readyz, which tells it, and /me says what is not possible', async () => {
+  test('200 from /readyz, which says so, and /me says what is not possible', async () => {
     const before = await capabilities(service, tenant.key)
     expect(await readyz(service)).toMatchObject({
       status: 200,
@@ -57,7 +57,7 @@ describe('sending is switched off', () => {
     expect(await capabilities(service, tenant.key)).toEqual(before)
   })
 
-  test('200 from /readyz while a worker owes a restored database something, and nothing is possible', async () => {
+  test('200 from /readyz while a worker still has to put its journals back, and nothing is possible', async () => {
     const worker_id = newId()
     await noteOwing(service.app.db, worker_id, true)
     expect(await readyz(service)).toMatchObject({ status: 200, checks: { dispatch: 'owing' } })
@@ -86,13 +86,13 @@ describe.runIf(process.platform === 'linux')('a worker whose disk is full', () =
   })
   afterAll(() => workplace.close())
 
-  test('says so: in its figures, to callers, and for the accounts that it gave up', async () => {
+  test('is reported: in its metrics, to callers, and for the accounts that it gave up', async () => {
     const { service, directory } = workplace
     const tenant = await service.tenant()
-    // Whatever is written to this journal finds no room.
+    // Every write to this journal finds the disk full.
     const id = newId()
     await mkdir(join(directory, 'ledger'))
-    // A disk that knows its database, so that the journal is not taken for one of another.
+    // A disk that knows its database, so that the journal does not count as another one's.
     const known = JSON.stringify(await readInstance(service.app.db))
     await writeFile(join(directory, 'ledger', 'instance.json'), known)
     await symlink('/dev/full', join(directory, 'ledger', `${id}.0.jsonl`))
@@ -115,7 +115,7 @@ describe.runIf(process.platform === 'linux')('a worker whose disk is full', () =
     })
     expect(status).toBe(503)
     expect(worker.journal()).toBe('unwritable')
-    await until('it is known to everybody', 30_000, async () => {
+    await until('every process knows it', 30_000, async () => {
       return (await capabilities(service, tenant.key)).send_message === false
     })
     const text = await app.metrics.metrics()
@@ -131,7 +131,7 @@ describe.runIf(process.platform === 'linux')('a worker whose disk is full', () =
   })
 })
 
-/** The worker's own id is the first that it asks for. */
+/** The worker's own id is the first that it requests. */
 function firstId({ sources }: App, id: string): App['sources'] {
   let asked = false
   return {
@@ -151,20 +151,20 @@ describe('accounts without a worker', () => {
   beforeAll(async () => {
     service = await openService()
     tenant = await service.tenant()
-    // The first step leaves time to workers that start at the same moment.
+    // The first step gives time to workers that start at the same moment.
     await loop.step(service.app, new AbortController().signal)
   })
   afterAll(() => service.close())
 
   const step = () => loop.step(service.app, new AbortController().signal)
-  const told = (text: string) =>
+  const logLinesWith = (text: string) =>
     service.log.filter((line) => line.includes(text)).map((line) => JSON.parse(line))
   async function reasons(): Promise<Record<string, string | null>> {
     const accounts = await listAccounts(service.app.db, tenant.workspace_id)
     return Object.fromEntries(accounts.map(({ status, status_reason }) => [status, status_reason]))
   }
 
-  test('a new one says so at once, and a warning says it of those that lose theirs', async () => {
+  test('a new one reports it immediately, and a warning names those that lose theirs', async () => {
     const made = await createAccount(service.app, 'system', {
       workspace_id: tenant.workspace_id,
       platform: 'sandbox',
@@ -180,7 +180,7 @@ describe('accounts without a worker', () => {
     const undriven = { CONNECTING: noWorker, NEEDS_LOGIN: 'Somebody signed it out.' }
     expect(await reasons()).toEqual(undriven)
     await step()
-    expect(told('no worker that could drive')).toMatchObject([
+    expect(logLinesWith('no worker that could drive')).toMatchObject([
       { level: 'warn', platform: 'sandbox', accounts: 1 },
     ])
 
@@ -191,15 +191,15 @@ describe('accounts without a worker', () => {
     await noteHeartbeat(service.app.db, { worker_id, platforms: ['sandbox'] })
     await step()
     expect(await reasons()).toEqual({ ...undriven, CONNECTING: null })
-    expect(told('accounts have a worker again')).toMatchObject([{ level: 'info', accounts: 1 }])
+    expect(logLinesWith('accounts have a worker again')).toMatchObject([{ level: 'info', accounts: 1 }])
 
-    // One that was restarted a moment ago is not missed; one that has been silent for long is.
+    // A worker that restarted a moment ago is not missed; one that has been silent for long is.
     await service.app.db.run(sql`update workers set stopped_at = real_now()`)
     await step()
     expect(await reasons()).toEqual({ ...undriven, CONNECTING: null })
     await service.app.db.run(sql`update workers set beat_at = real_now() - interval '40 s'`)
     await step()
     expect(await reasons()).toEqual(undriven)
-    expect(told('no worker that could drive')).toHaveLength(2)
+    expect(logLinesWith('no worker that could drive')).toHaveLength(2)
   })
 })

@@ -1,4 +1,7 @@
-/** The several processes of docs/scaling.md, typed as they stand there, and what a supervisor and a balancer see of one. */
+/**
+ * The several processes of docs/scaling.md, typed as they are there, and what a supervisor and a load balancer see of
+ * one.
+ */
 import { spawnSync } from 'node:child_process'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -31,7 +34,7 @@ function wordsOf(command: string): string[] {
   return stdout.split('\0').slice(0, -1)
 }
 
-/** What a curl line would ask for. */
+/** The request that a curl line would send. */
 function ask([, ...words]: readonly string[]): Promise<Response> {
   const url = words.find((word) => word.startsWith('http')) ?? ''
   const after = (flag: string) => words.filter((_, at) => words[at - 1] === flag)
@@ -63,7 +66,7 @@ test('docs/scaling.md: several processes send after its own lines', async () => 
     else if (command.endsWith(' &')) await spawnParley(flags(words.slice(2)), env).ready()
     else if (words[0] === 'npx') await note(words)
     else if (words[0] === 'curl') sent = await accepted(words)
-    // What follows waits for the state, not for the time.
+    // The next lines wait for the state, not for the time.
     else if (words[0] === 'sleep') continue
     else throw new Error(`This test does not know what to do with ${command}.`)
   }
@@ -81,7 +84,7 @@ test('docs/scaling.md: several processes send after its own lines', async () => 
     if (words[2] === 'account') expect(stdout).not.toContain(noWorker)
   }
 
-  /** The account is connected within moments, as the page says. */
+  /** The account connects within moments, as the page says. */
   async function accepted(words: readonly string[]): Promise<unknown> {
     const body = await until(`${words.join(' ')} succeeds`, 30_000, async () => {
       const response = await ask(words)
@@ -116,7 +119,7 @@ describe('a process', () => {
     expect(await parley.exit()).toMatchObject({ code: 0 })
   })
 
-  test('503 from /readyz for as long as it drains, while requests are answered', async () => {
+  test('503 from /readyz while it drains, and requests are still answered', async () => {
     const parley = run('serve', { PARLEY_DRAIN_SECONDS: '5' })
     const url = await parley.ready()
     expect((await fetch(`${url}/readyz`)).status).toBe(200)
@@ -126,7 +129,7 @@ describe('a process', () => {
       return response.status === 503 && response.json()
     })
     expect(ready).toMatchObject({ checks: { process: 'stopping', database: 'ok' } })
-    // On a connection of its own, as a balancer that has not noticed yet would make one.
+    // On a new connection, as a load balancer that has not noticed yet would open.
     const me = await fetch(`${url}/api/v1/me`, { headers: { connection: 'close' } })
     expect(me.status).toBe(503)
     expect(await me.json()).toMatchObject({ code: 'rest_disabled' })
@@ -136,7 +139,7 @@ describe('a process', () => {
     })
   })
 
-  test('an account that no worker could drive says so when it is made', async () => {
+  test('creating an account that no worker could drive says so', async () => {
     const made = async (...args: string[]) => {
       const { stdout } = await runVerb([...args, '--json'], env())
       return JSON.parse(stdout)
@@ -148,7 +151,7 @@ describe('a process', () => {
     })
   })
 
-  test('warns where its secret is not the one that the database was set up with', async () => {
+  test('warns if its secret is not the one that the database was set up with', async () => {
     await runVerb(['workspace', 'create', 'First'], env())
     const other = { PARLEY_SECRET: `${testSecret}, but another` }
     const warned = async (more: Readonly<Record<string, string>>) => {

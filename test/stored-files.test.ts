@@ -1,4 +1,4 @@
-/** What files leave on the disk: nothing where they are refused or repeated, and never more than a workspace may store. */
+/** What files leave on the disk: nothing when they are refused or repeated, and never more than a workspace may store. */
 import { randomUUID } from 'node:crypto'
 import { connect } from 'node:net'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
@@ -30,7 +30,7 @@ beforeAll(async () => {
   await workplace.untilStored(account_id, 1)
   await workplace.untilStored(foreign_id, 1)
   chat_id = `platform:chat:${person}`
-  // Every chunk that was ever written, also where it went again.
+  // Every chunk that was ever written, even if it was deleted.
   await workplace.db.run(sql`create table written (file_id uuid)`)
   await workplace.db.run(sql`
     create function note_written() returns trigger language plpgsql as $$
@@ -55,17 +55,17 @@ async function left(): Promise<{ written: number; stored: number }> {
 
 const file = Buffer.alloc(300_000, 'parley ')
 
-interface Given {
+interface UploadOptions {
   readonly fields?: readonly (readonly [name: string, value: string])[]
   readonly bytes?: Buffer
   /** Fields that come after the file. */
-  readonly late?: Given['fields']
+  readonly late?: UploadOptions['fields']
   readonly idempotency_key?: string | undefined
   readonly key?: string
 }
 
-/** The fields in their order, then the file, then what is late. */
-async function upload({ fields, bytes = file, late = [], key = tenant.key, ...given }: Given = {}) {
+/** The fields in order, then the file, then the late fields. */
+async function upload({ fields, bytes = file, late = [], key = tenant.key, ...given }: UploadOptions = {}) {
   const data = new FormData()
   for (const [name, value] of fields ?? sound()) data.append(name, value)
   data.append('attachments', new Blob([bytes], { type: 'application/pdf' }), 'offer.pdf')
@@ -94,20 +94,15 @@ function sound(): [string, string][] {
   ]
 }
 
-/** The sound fields, with one that is not. */
+/** Valid fields, with one that is not. */
 function but(name: string, value: string): [string, string][] {
   return sound().map(([field, usual]) => [field, field === name ? value : usual])
 }
 
 describe('fields before the file are checked before a byte of it is stored', () => {
-  test.each<[string, () => Given, number, string]>([
+  test.each<[string, () => UploadOptions, number, string]>([
     ['a foreign account', () => ({ fields: but('account_id', foreign_id) }), 403, 'account_unavailable'],
-    [
-      'a chat that is not there',
-      () => ({ fields: but('chat_id', 'platform:chat:9999') }),
-      403,
-      'chat_unavailable',
-    ],
+    ['an unknown chat', () => ({ fields: but('chat_id', 'platform:chat:9999') }), 403, 'chat_unavailable'],
     ['a malformed chat', () => ({ fields: but('chat_id', 'chat 7') }), 400, 'invalid_request'],
     ['a text that is too long', () => ({ fields: but('text', 'x'.repeat(4_097)) }), 400, 'invalid_request'],
     ['no key', () => ({ idempotency_key: undefined }), 400, 'idempotency_key_required'],
@@ -117,7 +112,7 @@ describe('fields before the file are checked before a byte of it is stored', () 
     expect(await left()).toEqual({ written: 0, stored: 0 })
   })
 
-  test('an instance that sends nothing', async () => {
+  test('an instance whose sending is off', async () => {
     const set = (on: boolean) =>
       workplace.db.run(sql`update settings set value = ${JSON.stringify(on)}::jsonb where name = 'dispatch'`)
     await set(false)
@@ -128,7 +123,7 @@ describe('fields before the file are checked before a byte of it is stored', () 
     expect(await left()).toEqual({ written: 0, stored: 0 })
   })
 
-  test('what is wrong with the form is told before what is wrong with its account', async () => {
+  test('a fault of the form is reported before one of its account', async () => {
     const fields = but('account_id', foreign_id)
     expect(await upload({ fields, bytes: Buffer.alloc(0) })).toMatchObject({
       status: 400,
@@ -143,16 +138,16 @@ describe('fields before the file are checked before a byte of it is stored', () 
 })
 
 describe('a refused or repeated form leaves nothing', () => {
-  test.each<[string, () => Given, number, string]>([
+  test.each<[string, () => UploadOptions, number, string]>([
     ['the account', () => ({ fields: [], late: but('account_id', foreign_id) }), 403, 'account_unavailable'],
     ['the chat', () => ({ fields: [], late: but('chat_id', 'platform:chat:9999') }), 403, 'chat_unavailable'],
     ['an unknown field', () => ({ late: [['subject', 'x']] }), 400, 'invalid_request'],
-  ])('where %s is known to be wrong only after the file', async (_, given, status, code) => {
+  ])('when %s is found invalid only after the file', async (_, given, status, code) => {
     expect(await upload(given())).toMatchObject({ status, body: { code } })
     expect(await left()).toEqual({ written: 2, stored: 0 })
   })
 
-  test('a repeat and another payload under the same key store nothing, and what was sent is gone', async () => {
+  test('a repeat and another payload under the same key store nothing, and the sent file is deleted', async () => {
     const idempotency_key = randomUUID()
     const first = await upload({ idempotency_key })
     expect(first).toMatchObject({ status: 200, body: { ok: true } })
@@ -167,7 +162,7 @@ describe('a refused or repeated form leaves nothing', () => {
     expect(await left()).toEqual({ written: 2, stored: 0 })
   })
 
-  test('a repeat is answered also where the account is no longer eligible', async () => {
+  test('a repeat is answered also when the account is no longer eligible', async () => {
     const idempotency_key = randomUUID()
     const first = await upload({ idempotency_key })
     expect(first.status).toBe(200)
@@ -180,7 +175,7 @@ describe('a refused or repeated form leaves nothing', () => {
     await workplace.service.settle()
   })
 
-  test('a platform that says no for good, and one that says not now', async () => {
+  test('a permanent refusal of the platform, and a temporary one', async () => {
     for (const fault of ['refuse', 'flood_wait'] as const) {
       workplace.fault({ on: 'send', fault, seconds: 1, times: 1, account_id })
       expect((await upload()).status).not.toBe(200)
@@ -209,7 +204,7 @@ describe('a refused or repeated form leaves nothing', () => {
 })
 
 describe('what a workspace has stored is bounded', () => {
-  test('429 with a sentence and Retry-After, nothing of it is left, and others are not concerned', async () => {
+  test('429 with a sentence and Retry-After, nothing of it is left, and other workspaces are not affected', async () => {
     const bytes = Buffer.alloc(1_000_001)
     const answer = await upload({ bytes })
     expect(answer).toMatchObject({
@@ -218,7 +213,7 @@ describe('what a workspace has stored is bounded', () => {
     })
     expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(0)
     expect((await left()).stored).toBe(0)
-    // Up to the limit it goes through.
+    // Up to the limit it is accepted.
     expect((await upload({ bytes: bytes.subarray(1) })).status).toBe(200)
 
     await storeChunk(workplace.db, {
@@ -228,20 +223,20 @@ describe('what a workspace has stored is bounded', () => {
       bytes: bytes.subarray(1),
     })
     expect((await upload({ bytes: Buffer.from('x') })).status).toBe(429)
-    const fields: Given['fields'] = but('account_id', foreign_id)
+    const fields: UploadOptions['fields'] = but('account_id', foreign_id)
     expect((await upload({ fields, key: other.key, bytes: Buffer.from('x') })).status).toBe(200)
     await workplace.db.run(sql`delete from file_chunks`)
     expect((await upload()).status).toBe(200)
   })
 
-  test('the account and the chat are told first', async () => {
+  test('a fault of account or chat is reported first', async () => {
     const bytes = Buffer.alloc(1_000_001)
     const late = but('account_id', foreign_id)
     expect(await upload({ bytes, fields: [], late })).toMatchObject({ status: 403 })
     expect((await left()).stored).toBe(0)
   })
 
-  test('chunks that come together do not pass it together', async () => {
+  test('concurrent chunks do not exceed it together', async () => {
     const { workspace_id } = tenant
     const chunk = () => ({ file_id: newId(), workspace_id, n: 0, bytes: Buffer.alloc(chunkBytes) })
     const stored = await Promise.allSettled(

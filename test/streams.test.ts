@@ -1,4 +1,4 @@
-/** Answers too long to be held in memory: the reader leaves or is slow, or the database goes away. */
+/** Answers too long for memory: the reader leaves or is slow, or the database becomes unreachable. */
 import { connect, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -67,7 +67,7 @@ describe('GET /pipeline without limit', () => {
     expect(asked).toBeLessThan(20)
   })
 
-  test('a reader that leaves is told of in the log', async () => {
+  test('logs a reader that leaves', async () => {
     const lines = () => service.log.filter((line) => line.includes('before it had the whole response'))
     const before = lines().length
     const leave = new AbortController()
@@ -77,7 +77,7 @@ describe('GET /pipeline without limit', () => {
     })
     await response.body?.getReader().read()
     leave.abort()
-    await until('the log tells of it', 30_000, () => lines().length > before)
+    await until('the log has it', 30_000, () => lines().length > before)
     expect(JSON.parse(lines().at(-1) ?? '')).toMatchObject({
       level: 'info',
       request_id: response.headers.get('x-request-id'),
@@ -87,7 +87,7 @@ describe('GET /pipeline without limit', () => {
     })
   })
 
-  test('readers that dawdle hold no connection of the database, and one that leaves leaves nothing behind', async () => {
+  test('slow readers hold no connection of the database, and one that leaves leaves nothing behind', async () => {
     // Twice as many as the pool has; none of them reads on.
     const sockets = Array.from({ length: 4 }, () => dawdle(service.url, own.key))
     try {
@@ -115,9 +115,9 @@ describe('GET /pipeline without limit', () => {
         }
       }
       await expect(rest()).rejects.toThrow()
-      const told = service.log.find((line) => line.includes('a response was cut off')) ?? '{}'
-      expect(JSON.parse(told)).toMatchObject({ level: 'warn', operation: 'get_pipeline' })
-      expect(told).toContain('schema_unavailable')
+      const line = service.log.find((line) => line.includes('a response was cut off')) ?? '{}'
+      expect(JSON.parse(line)).toMatchObject({ level: 'warn', operation: 'get_pipeline' })
+      expect(line).toContain('schema_unavailable')
       expect(await open()).toMatchObject({ status: 503 })
     } finally {
       await service.app.db.run(sql`alter table chats_away rename to chats`)
@@ -126,7 +126,7 @@ describe('GET /pipeline without limit', () => {
   })
 })
 
-test('a reader that dawdles does not keep the service from stopping', { timeout: 60_000 }, async () => {
+test('a slow reader does not keep the service from stopping', { timeout: 60_000 }, async () => {
   const stopping = await openService()
   const tenant = await stopping.tenant('Stopping')
   await place(stopping, tenant, 60_000)
@@ -138,7 +138,7 @@ test('a reader that dawdles does not keep the service from stopping', { timeout:
   socket.destroy()
 })
 
-/** Asks for everything and never reads on. */
+/** Requests everything and never reads on. */
 function dawdle(url: string, key: string): Socket {
   const socket = connect(Number(new URL(url).port), '127.0.0.1')
   socket.pause()

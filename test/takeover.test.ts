@@ -1,4 +1,4 @@
-/** Workers that are killed, drained or join while people write: nothing is lost, nothing is doubled. */
+/** Workers that are killed, drained or join while people write: no message is lost or stored twice. */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -61,7 +61,7 @@ function startWorker(): Parley {
   })
 }
 
-/** Every account hears from somebody several times a second. */
+/** Every account receives several messages a second. */
 class Writers {
   readonly written = new Map<string, string[]>(accounts.map((account_id) => [account_id, []]))
   readonly #writing: Promise<void>[]
@@ -107,7 +107,7 @@ async function untilEveryoneIsLive(msMax: number): Promise<number> {
 }
 
 describe('40 accounts, and people who go on writing', () => {
-  test('lose and double nothing when workers join, are killed, and are drained', async () => {
+  test('lose and repeat nothing when workers join, are killed, and are drained', async () => {
     const [first, second] = [startWorker(), startWorker()]
     await Promise.all([first.ready(), second.ready()])
     await until('two workers have their shares', 30_000, async () => `${await shares()}` === '20,20')
@@ -158,9 +158,9 @@ async function drain(worker: Parley): Promise<number> {
 async function compareWith(written: ReadonlyMap<string, readonly string[]>): Promise<void> {
   const { db } = service.app
   const total = [...written.values()].reduce((sum, ids) => sum + ids.length, 0)
-  await until('everything is stored and told', 30_000, async () => {
-    const { told } = await db.one<{ told: number }>(sql`select count(*)::int as told from events`)
-    return told >= total
+  await until('everything is stored and emitted', 30_000, async () => {
+    const { emitted } = await db.one<{ emitted: number }>(sql`select count(*)::int as emitted from events`)
+    return emitted >= total
   })
   const stored = await db.rows<{ account_id: string; id: string }>(
     sql`select account_id, id from messages order by account_id, id`,
@@ -185,7 +185,7 @@ async function compareWith(written: ReadonlyMap<string, readonly string[]>): Pro
   expect(byAccount(events)).toEqual(expected)
   expect(events.map(({ sequence }) => sequence)).toEqual(events.map((_, at) => at + 1))
   expect(new Set(events.map(({ type }) => type))).toEqual(new Set(['message.received']))
-  process.stdout.write(`written, stored and told: ${total}\n`)
+  process.stdout.write(`written, stored and emitted: ${total}\n`)
 }
 
 function compareNumbers(one: string, other: string): number {

@@ -1,4 +1,4 @@
-/** What the dashboard says and does when the service's answer is lost, on a real socket. */
+/** What the dashboard shows and does when the service's answer is lost, on a real socket. */
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { QueryObserver } from '@tanstack/react-query'
@@ -7,7 +7,7 @@ import { ask, Refused } from '../web/src/api.ts'
 import { gatesQuery, queryClient } from '../web/src/queries.ts'
 import { until } from './harness/process.ts'
 
-/** A gate that a POST opens; then `answer` says what becomes of the answer. */
+/** A gate that a POST opens; then `answer` decides what happens to the answer. */
 let open = false
 let answer: (response: ServerResponse) => void
 const gates = () => JSON.stringify({ gates: [{ name: 'rest', enabled: open }] })
@@ -22,7 +22,7 @@ const { fetch } = globalThis
 beforeAll(async () => {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const { port } = server.address() as AddressInfo
-  // A browser asks where the page came from.
+  // A browser sends the page's origin.
   vi.stubGlobal('fetch', (path: string, init: RequestInit) => fetch(`http://127.0.0.1:${port}${path}`, init))
 })
 beforeEach(() => {
@@ -46,7 +46,7 @@ describe.each(lost)('%s', (_, act) => {
     answer = act
   })
 
-  test('after a change: it is not known whether it was made, and what is shown is read again', async () => {
+  test('after a change: says that the result is unknown, and reads the data again', async () => {
     const seen = new QueryObserver(queryClient, gatesQuery)
     const stop = seen.subscribe(() => {})
     const isOpen = () => seen.getCurrentResult().data?.gates[0]?.enabled
@@ -67,7 +67,7 @@ describe.each(lost)('%s', (_, act) => {
     stop()
   })
 
-  test('after a question: nothing is said of changes', async () => {
+  test('after a read: says nothing about changes', async () => {
     const questions = [() => ask('GET /users'), () => ask('POST /setup/look', { body: { token: 'x' } })]
     for (const question of questions) {
       const error = await question().catch((refused: unknown) => refused)
@@ -79,7 +79,7 @@ describe.each(lost)('%s', (_, act) => {
   })
 })
 
-test('a refusal of the service keeps its own words, and nothing is read again', async () => {
+test("shows the service's refusal in its own words, and reads nothing again", async () => {
   answer = (response) => void response.writeHead(403).end('{"code":"forbidden","error":"Not you."}')
   const invalidated = vi.spyOn(queryClient, 'invalidateQueries')
   const change = queryClient

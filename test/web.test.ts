@@ -1,4 +1,4 @@
-/** The dashboard's own rules: what it may import, what it may not do, and how much of it a browser has to load. */
+/** The dashboard's own rules: what it may import, what it may not do, and how much a browser has to load. */
 import { spawnSync } from 'node:child_process'
 import { globSync, readFileSync, statSync } from 'node:fs'
 import { join, normalize } from 'node:path'
@@ -21,7 +21,7 @@ const imports = [...texts].flatMap(([from, text]) =>
   })),
 )
 
-test('it imports its own files and packages, and nothing of the service', () => {
+test('imports its own files and packages, and nothing of the service', () => {
   expect(imports.length).toBeGreaterThan(100)
   const outside = imports.filter(
     ({ from, to }) => to.startsWith('.') && normalize(join(from, '..', to)).startsWith('..'),
@@ -30,7 +30,7 @@ test('it imports its own files and packages, and nothing of the service', () => 
   expect(imports.filter(({ to }) => to.startsWith('node:'))).toEqual([])
 })
 
-test('components know no page, and pages know each other only by their parts', () => {
+test("components import no page, and pages import only each other's parts", () => {
   const wrong = imports.filter(({ from, to }) => from.startsWith('ui/') && to.includes('pages/'))
   expect(wrong).toEqual([])
 })
@@ -40,7 +40,7 @@ test('text never becomes markup or code', () => {
   expect([...texts].filter(([, text]) => risky.test(text)).map(([file]) => file)).toEqual([])
 })
 
-test('what cannot be seen is shown as its code; what an emoji, a keycap and the lines of a text are made of is not', () => {
+test('shows invisible characters as their codes, except those of an emoji, a keycap and line breaks', () => {
   const hidden = [
     [
       0x00, 0x08, 0x0b, 0x1b, 0x7f, 0x85, 0xad, 0x34f, 0x61c, 0x115f, 0x1160, 0x17b4, 0x17b5, 0x180b, 0x180e,
@@ -57,7 +57,7 @@ test('what cannot be seen is shown as its code; what an emoji, a keycap and the 
     const character = String.fromCodePoint(code)
     expect(splitHidden(`a${character}b`), code.toString(16)).toEqual(['a', character, 'b'])
   }
-  // A message can be hidden in what follows one sign, a few bits each.
+  // A message can be hidden in the characters after one sign, a few bits each.
   const carried = ['\ufe06', '\ufe09', '\ufe0f', '\ufe0f']
   const parts = splitHidden(`\u2764\ufe0f${carried.join('')}!`)
   expect(parts.filter((_, at) => at % 2 === 1)).toEqual(carried)
@@ -72,13 +72,13 @@ test('what cannot be seen is shown as its code; what an emoji, a keycap and the 
   expect([codeOf('\0'), codeOf('\u202e'), codeOf('\u{e0100}')]).toEqual(['U+0000', 'U+202E', 'U+E0100'])
 })
 
-test('the headline of an approval begins with the name of the key, which its user chose', () => {
+test("an approval's headline begins with the name of the key, which its user chose", () => {
   const key = { name: 'My agent' }
   expect(askersOf({ key, client_name: 'Your bank' })).toEqual(['My agent', 'Your bank'])
   expect(askersOf({ key, client_name: null })).toEqual(['My agent'])
 })
 
-test('it sends nobody to the terminal, and speaks of no Idempotency-Key', () => {
+test('refers no one to the terminal, and mentions no Idempotency-Key', () => {
   const commands = /parley (user|key|gate|operation|workspace|dispatch|account|campaign)\b|idempotency-key/i
   expect([...texts].filter(([, text]) => commands.test(text)).map(([file]) => file)).toEqual([])
 })
@@ -87,13 +87,13 @@ test('its menu links to the reference, as the reference links back', () => {
   expect(texts.get('shell.tsx')).toMatch(/<a\s+href="\/docs\/"/)
 })
 
-test('it asks no other server for anything', () => {
+test('sends no request to another server', () => {
   const addresses = /https?:\/\/(?!www\.w3\.org)[\w.-]+/
   expect([...texts].filter(([, text]) => addresses.test(text)).map(([file]) => file)).toEqual([])
 })
 
 test(`the shell with its first page is at most ${shellKilobytesMax} kB of gzip, without fonts`, () => {
-  // Nothing to do where `npm ci` has built it.
+  // Does nothing if `npm ci` has built it.
   const built = spawnSync(process.execPath, [join(root, 'web', 'build.ts')], { encoding: 'utf8' })
   expect([built.status, built.stderr]).toEqual([0, ''])
   const html = readFileSync(join(assets, '..', 'index.html'), 'utf8')
@@ -107,7 +107,7 @@ test(`the shell with its first page is at most ${shellKilobytesMax} kB of gzip, 
   expect(bytes.reduce((sum, size) => sum + size, 0) / 1_000).toBeLessThanOrEqual(shellKilobytesMax)
 })
 
-/** A file and what it imports at once; what it imports later is not part of the shell. */
+/** A file and its static imports; dynamic imports are not part of the shell. */
 function load(file: string, loaded: Set<string>): void {
   if (loaded.has(file)) return
   loaded.add(file)

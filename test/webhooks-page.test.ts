@@ -1,4 +1,4 @@
-/** What docs/webhooks.md shows is run as it stands there. */
+/** Runs what docs/webhooks.md shows, unchanged. */
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -40,7 +40,7 @@ const cases: readonly Case[] = ['{"text":"plain"}', '{"text":"Grüße 😀 漢�
   ]
 })
 
-test('the TypeScript verifies what is signed, and nothing else', async () => {
+test('the TypeScript verifies signed deliveries, and nothing else', async () => {
   const file = join(directory, 'verify.ts')
   writeFileSync(file, codeIn('ts'))
   const { isOurs } = await import(file)
@@ -57,7 +57,7 @@ const python = ['python3', 'python'].find((name) => {
   }
 })
 
-test.runIf(python)('the Python verifies what is signed, and nothing else', () => {
+test.runIf(python)('the Python verifies signed deliveries, and nothing else', () => {
   const file = join(directory, 'verify.py')
   const run =
     'import json, sys\nprint(json.dumps([is_ours(c["secret"], c["headers"], c["body"].encode()) for c in json.load(sys.stdin)]))'
@@ -66,7 +66,7 @@ test.runIf(python)('the Python verifies what is signed, and nothing else', () =>
   expect(JSON.parse(printed.toString())).toEqual(cases.map(({ expected }) => expected))
 })
 
-test('it lists every port that is refused', () => {
+test('it lists every refused port', () => {
   const [, listed = ''] = /Refused ports: (.*?)\n\n/s.exec(page) ?? []
   const named = [...listed.matchAll(/(\d+)(?:–(\d+))?/g)].flatMap(([, from, to = from]) =>
     Array.from({ length: Number(to) - Number(from) + 1 }, (_, n) => Number(from) + n),

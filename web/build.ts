@@ -1,6 +1,6 @@
 /**
- * Builds the dashboard (`npm ci` and `npm start` do it by themselves). Nothing is built twice: a hash of everything
- * that goes in is kept with what comes out. Without Vite, as after `npm ci --omit=dev`, it is left out with a line.
+ * Builds the dashboard (`npm ci` and `npm start` do it by themselves). Nothing is built twice: the output contains a
+ * hash of all inputs. Without Vite, as after `npm ci --omit=dev`, it prints a line and builds nothing.
  */
 import { createHash, randomUUID } from 'node:crypto'
 import { existsSync, globSync } from 'node:fs'
@@ -20,13 +20,13 @@ const types: Readonly<Record<string, string>> = {
   '.svg': 'image/svg+xml; charset=utf-8',
   '.woff2': 'font/woff2',
 }
-/** A font is compressed already. */
+/** Fonts are already compressed. */
 const compressed = ['.woff2']
 
 const seal = await sealOf()
 if ((await readFile(join(dist, sealFile), 'utf8').catch(() => '')) !== seal) await build()
 
-/** Of every input: the sources, the settings, and the versions of what builds them. */
+/** Hashes every input: the sources, the settings, and the versions of the build tools. */
 async function sealOf(): Promise<string> {
   const inputs = globSync('**', { cwd: web, withFileTypes: true, exclude: (at) => /^dist/.test(at.name) })
     .filter((entry) => entry.isFile())
@@ -46,9 +46,9 @@ async function build(): Promise<void> {
   })
   if (!vite)
     return say('The dashboard is not built, because Vite is not installed. The API works without it.')
-  // Whatever the caller is, a test for instance: React's development build is twice as large.
+  // Whatever the caller's setting, for example in a test: React's development build is twice as large.
   process.env.NODE_ENV = 'production'
-  // Beside its place, then moved: a process that reads the old one never sees half of the new.
+  // Builds next to the old one, then moves it: a process that reads the old one never sees half of the new one.
   const fresh = join(web, `dist-${randomUUID()}`)
   try {
     await vite.build({
@@ -67,7 +67,7 @@ async function build(): Promise<void> {
   say(`The dashboard is built: ${((performance.now() - begunAt) / 1_000).toFixed(1)} s.`)
 }
 
-/** What the service may hand out (`src/http/dashboard-files.ts`): no other file is ever read for a request. */
+/** The files that the service may serve (`src/http/dashboard-files.ts`): it reads no other file for a request. */
 async function listFiles(fresh: string): Promise<object[]> {
   const names = globSync('**/*.*', { cwd: fresh }).sort()
   return Promise.all(
@@ -78,7 +78,7 @@ async function listFiles(fresh: string): Promise<object[]> {
       const bytes = await readFile(join(fresh, file))
       const encodings = compressed.includes(extension) ? [] : await compress(join(fresh, file), bytes)
       const tag = createHash('sha256').update(bytes).digest('base64url').slice(0, 22)
-      // Vite puts a hash into the name of everything that it places in assets/.
+      // Vite adds a hash to the name of every file in assets/.
       return { file, type, tag, encodings, immutable: file.startsWith('assets/') }
     }),
   )

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { sha256 } from '../lib/secrets.ts'
 import { looksLikeKey, makeKey } from './keys.ts'
 
-describe('the form of a key', () => {
+describe('the format of a key', () => {
   test('is svc_live_, 32 random characters and a checksum of 6', () => {
     const keys = Array.from({ length: 500 }, makeKey)
     expect(new Set(keys.map(({ key }) => key)).size).toBe(500)
@@ -15,7 +15,7 @@ describe('the form of a key', () => {
     }
   })
 
-  test('shows any one character that was mistyped, and any two that changed places', () => {
+  test('detects any one mistyped character, and any two that changed places', () => {
     const { key } = makeKey()
     for (let at = 9; at < key.length; at++) {
       for (const character of '0Az') {
@@ -27,7 +27,7 @@ describe('the form of a key', () => {
     }
   })
 
-  test('has no other form', () => {
+  test('accepts no other format', () => {
     const { key } = makeKey()
     for (const wrong of [
       '',

@@ -15,7 +15,7 @@ import { forgetQuietCallers, memoryLimits, postgresLimits, redisLimits } from '.
 const minute = { limit: 120, seconds: 60 }
 
 describe('in memory', () => {
-  test('never lets more through than the limit in any window, and never fewer than it could', async () => {
+  test('never allows more than the limit in any window, and never refuses a call that fits', async () => {
     const steps = fc.array(fc.nat(30_000), { minLength: 1, maxLength: 200 })
     await fc.assert(
       fc.asyncProperty(steps, fc.integer({ min: 1, max: 8 }), async (waits, limit) => {
@@ -42,7 +42,7 @@ describe('in memory', () => {
     )
   })
 
-  test('counts each caller apart', async () => {
+  test('counts each caller separately', async () => {
     const limits = memoryLimits()
     const rule = { limit: 1, seconds: 60 }
     expect((await limits.take('a', rule)).allowed).toBe(true)
@@ -50,7 +50,7 @@ describe('in memory', () => {
     expect((await limits.take('a', rule)).allowed).toBe(false)
   })
 
-  test('does not grow without end, whoever asks', async () => {
+  test('does not grow without bound, however many callers there are', async () => {
     const limits = memoryLimits()
     for (let at = 0; at < 150_000; at++) await limits.take(`address-${at}`, minute)
     expect((await limits.take('address-149999', minute)).remaining).toBe(118)
@@ -61,7 +61,7 @@ describe('in memory', () => {
     for (let at = 0; at < 100_000; at++) await limits.take(`new-${at}`, minute)
   }
 
-  test('drops idle callers first: whoever has asked in its window keeps its count', async () => {
+  test('drops idle callers first: a caller with a request in its window keeps its count', async () => {
     let at = 1_000_000
     const limits = memoryLimits(() => at)
     const day = { limit: 2, seconds: 86_400 }
@@ -103,7 +103,7 @@ function sharesExactly(open: () => Promise<readonly Limits[]>, spoil: () => Prom
   const takeFrom = (at: number, caller: string, rule = minute) =>
     (all[at % all.length] as Limits).take(caller, rule)
 
-  test('lets exactly the limit through, whoever asks at the same time', async () => {
+  test('allows exactly the limit when many call at the same time', async () => {
     const windows = await Promise.all(Array.from({ length: 200 }, (_, at) => takeFrom(at, 'busy')))
     const allowed = windows.filter((window) => window.allowed)
     expect(allowed).toHaveLength(120)
@@ -117,7 +117,7 @@ function sharesExactly(open: () => Promise<readonly Limits[]>, spoil: () => Prom
     }
   })
 
-  test('what was refused does not count, and a window that has passed is free again', async () => {
+  test('does not count refused calls, and frees a window that has passed', async () => {
     const rule = { limit: 3, seconds: 1 }
     for (let at = 0; at < 3; at++) expect((await takeFrom(at, 'brief', rule)).allowed).toBe(true)
     for (let at = 0; at < 20; at++) expect((await takeFrom(at, 'brief', rule)).allowed).toBe(false)
@@ -128,7 +128,7 @@ function sharesExactly(open: () => Promise<readonly Limits[]>, spoil: () => Prom
     expect(window.remaining).toBeGreaterThanOrEqual(0)
   })
 
-  test('asks for several in turn, and a later refusal leaves what others have', async () => {
+  test('checks several limits in turn, and a later refusal leaves the earlier counts unchanged', async () => {
     const [one, two] = [
       { limit: 5, seconds: 60 },
       { limit: 2, seconds: 60 },
@@ -149,13 +149,13 @@ function sharesExactly(open: () => Promise<readonly Limits[]>, spoil: () => Prom
     expect(await takeFrom(0, 'each:d', one)).toMatchObject({ remaining: 4 })
   })
 
-  test('says when the oldest leaves, in Unix seconds', async () => {
+  test('returns when the oldest call leaves the window, in Unix seconds', async () => {
     const { reset, limit } = await takeFrom(0, 'fresh')
     expect(limit).toBe(120)
     expect(Math.abs(reset - (Date.now() / 1000 + 60))).toBeLessThan(5)
   })
 
-  test('503 when it does not answer', async () => {
+  test('503 when the store does not answer', async () => {
     await spoil()
     await expect(takeFrom(0, 'late')).rejects.toMatchObject({ status: 503 })
   })
@@ -165,7 +165,7 @@ describe('in PostgreSQL', () => {
   let copy: TestDatabase
   let dbs: Database[]
 
-  test('adds no row for what a later limit refuses', async () => {
+  test('adds no row for a call that a later limit refuses', async () => {
     const limits = postgresLimits(dbs[0] as Database)
     const rule = { limit: 1, seconds: 60 }
     const ask = (caller: string) =>
@@ -243,7 +243,7 @@ describe.runIf(hasRedis)('in Redis', () => {
   })
 })
 
-test.runIf(!hasRedis)('there is no redis-server on the PATH, so counting in Redis was not tried', () => {
+test.runIf(!hasRedis)('redis-server is not on the PATH, so counting in Redis was not tested', () => {
   expect(hasRedis).toBe(false)
 })
 

@@ -30,7 +30,7 @@ describe('the settings', () => {
     expect(dispatch).toBe(true)
   })
 
-  test('are seen within a second of a change, without anybody asking for it', timed, async () => {
+  test('show a change within a second, without a request for it', timed, async () => {
     await settings.current()
     await db.run(
       sql`insert into gates (name, enabled) values ('crm', true), ('pipeline', false), ('unheard_of', true)`,
@@ -48,7 +48,7 @@ describe('the settings', () => {
     expect(seen.dispatch).toBe(false)
   })
 
-  test('keep what was looked up for as long as nothing changes', async () => {
+  test('keep looked-up values while nothing changes', async () => {
     const first = await settings.refresh()
     const second = await settings.refresh()
     expect(second.callers).toBe(first.callers)
@@ -67,7 +67,7 @@ describe('the settings', () => {
     expect((await settings.current()).gates.size).toBe(0)
   })
 
-  test('follow a database that was put back to an earlier state', async () => {
+  test('follow a database that was restored to an earlier state', async () => {
     await db.run(sql`insert into gates (name, enabled) values ('crm', true)`)
     expect((await settings.refresh()).gates.has('crm')).toBe(true)
     await db.run(sql`delete from gates`)
@@ -83,7 +83,7 @@ describe('the settings', () => {
     expect((await settings.refresh()).dispatch).toBe(false)
   })
 
-  test('tell domain time: a manual clock stands still', async () => {
+  test('return domain time: a manual clock stands still', async () => {
     const snapshot = await settings.refresh()
     expect(Math.abs(snapshot.now().getTime() - Date.now())).toBeLessThan(5_000)
     await db.run(sql`insert into manual_clock (at) values ('2030-01-01T00:00:00Z')`)

@@ -1,4 +1,7 @@
-/** The log on a real pipe and a real full device: it never waits, never tears a line, and says what it dropped. */
+/**
+ * The log on a real pipe and a real full device: it never waits, never tears a line, and says how many lines it
+ * dropped.
+ */
 import { execFileSync } from 'node:child_process'
 import { closeSync, constants, mkdtempSync, openSync, readFileSync, readSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -12,7 +15,7 @@ beforeAll(() => {
 })
 afterAll(() => rmSync(directory, { recursive: true }))
 
-/** A pipe whose other end is in the same hands, and everything that is in it. */
+/** A pipe whose two ends are both ours, and everything that is in it. */
 function openPipe(): { fd: number; read: () => string } {
   const path = join(directory, `pipe-${Math.random()}`)
   execFileSync('mkfifo', [path])
@@ -50,7 +53,7 @@ function parse(text: string): Read[] {
     .map((one) => JSON.parse(one))
 }
 
-/** Reads until nothing more comes. */
+/** Reads until nothing more arrives. */
 function drain(log: LogLines, read: () => string): string {
   let text = ''
   for (let piece = read(); piece; piece = read()) {
@@ -60,15 +63,15 @@ function drain(log: LogLines, read: () => string): string {
   return text
 }
 
-test.each(['nobody writes', 'others are written'])(
-  'on a pipe that nobody reads lines are dropped, and the count is told where they are missing, while %s',
+test.each(['no line is written', 'other lines are written'])(
+  'drops lines on a pipe without a reader, and writes their number where they are missing, while %s',
   (meanwhile) => {
     const { fd, read } = openPipe()
     const log = writeLines(fd)
     writeMany(log, 0, 20_000)
     let text = ''
-    if (meanwhile === 'others are written') {
-      // There is room for some more, and much that came before is not written yet.
+    if (meanwhile === 'other lines are written') {
+      // There is room for some more, and much of what came before is not written yet.
       text += read()
       log.flushSync()
       writeMany(log, 20_000, 20_010)
@@ -85,7 +88,7 @@ test.each(['nobody writes', 'others are written'])(
     const at = lines.findIndex(({ dropped }) => dropped !== undefined)
     const { dropped = 0, msg } = lines[at] ?? {}
     expect(msg).toBe('Parley dropped log lines')
-    // Some thousands are held.
+    // The log keeps some thousands of lines.
     expect(at).toBeGreaterThan(2_000)
     const expected = [...Array(at).keys(), undefined, ...Array.from({ length: 10 }, (_, n) => 20_000 + n)]
     expect(lines.map(({ n }) => n)).toEqual(expected)
@@ -93,7 +96,7 @@ test.each(['nobody writes', 'others are written'])(
   },
 )
 
-test('a pipe whose reader is slow loses nothing that fits', () => {
+test('loses nothing that fits when the reader of a pipe is slow', () => {
   const { fd, read } = openPipe()
   const log = writeLines(fd)
   writeMany(log, 0, 1_500)
@@ -103,7 +106,7 @@ test('a pipe whose reader is slow loses nothing that fits', () => {
   closeSync(fd)
 })
 
-test('the end of a process does not wait for a pipe that nobody reads', () => {
+test('does not delay the end of a process for a pipe without a reader', () => {
   const { fd } = openPipe()
   const log = writeLines(fd)
   writeMany(log, 0, 5_000)
@@ -111,7 +114,7 @@ test('the end of a process does not wait for a pipe that nobody reads', () => {
   closeSync(fd)
 })
 
-test('a device without room takes nothing, throws nothing and ends', () => {
+test('writes nothing, throws nothing and ends on a full device', () => {
   const fd = openSync('/dev/full', 'w')
   const log = writeLines(fd)
   writeMany(log, 0, 20_000)
@@ -120,7 +123,7 @@ test('a device without room takes nothing, throws nothing and ends', () => {
   closeSync(fd)
 })
 
-test('a reader that has gone away is no failure', () => {
+test('does not fail when the reader has gone away', () => {
   const path = join(directory, 'gone')
   execFileSync('mkfifo', [path])
   const reader = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
@@ -132,7 +135,7 @@ test('a reader that has gone away is no failure', () => {
   closeSync(fd)
 })
 
-test('a file gets every line, in order', () => {
+test('writes every line to a file, in order', () => {
   const path = join(directory, 'file')
   const fd = openSync(path, 'a')
   const log = writeLines(fd)

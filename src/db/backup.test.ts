@@ -1,4 +1,4 @@
-/** The file of a backup and the database that is made of it, on databases of the test cluster. */
+/** A backup's file and the database restored from it, on databases of the test cluster. */
 import { createHash } from 'node:crypto'
 import {
   copyFile,
@@ -82,7 +82,7 @@ async function addWorkspace(db: Database, stages: number): Promise<string> {
   return id
 }
 
-/** Rows that are hard to copy, and rows that a trigger would change, refuse or answer with others. */
+/** Rows that are hard to copy, and rows that a trigger would change, refuse, or add others for. */
 async function fill(db: Database): Promise<void> {
   const id = await addWorkspace(db, 3)
   const account = `acc_${'a'.repeat(8)}`
@@ -94,7 +94,7 @@ async function fill(db: Database): Promise<void> {
   await db.run(sql`
     insert into messages (account_id, chat_id, id, workspace_id, text, is_sender, sent_at)
     select ${account}, 1, n, ${id}, 'text ' || n, false, '2027-01-01T00:00:00.123Z' from generate_series(1, 3000) n`)
-  // As if they were listed: a restore must not list them again.
+  // As if they were indexed: a restore must not index them again.
   await db.run(sql`delete from search_pending where id > 10`)
   await db.run(sql`
     insert into file_chunks (file_id, n, workspace_id, bytes)
@@ -137,7 +137,7 @@ describe('a round trip', () => {
     facts = await backUp(source, 'round')
   })
 
-  test('every row of every table comes back as it was, in a file for its owner only', async () => {
+  test('restores every row of every table unchanged, from a file that only its owner can read', async () => {
     const { tables, bytes } = facts
     expect(await stat(path('round'))).toMatchObject({ size: bytes })
     expect((await stat(path('round'))).mode & 0o777).toBe(0o600)
@@ -152,7 +152,7 @@ describe('a round trip', () => {
     expect(before.get('search_pending')).toHaveLength(10)
   })
 
-  test('tables that say nothing any more are left out, and sequences go on where they were', async () => {
+  test('leaves out tables whose rows have lost their meaning, and continues sequences where they were', async () => {
     const target = await database()
     await restore(target, 'round')
     expect(
@@ -166,7 +166,7 @@ describe('a round trip', () => {
     ).toEqual({ id: 3 })
   })
 
-  test('the triggers are on again', async () => {
+  test('switches the triggers on again', async () => {
     const target = await database()
     await restore(target, 'round')
     await expect(target.run(sql`update operations set state = 'queued'`)).rejects.toThrow('must not go from')
@@ -175,13 +175,13 @@ describe('a round trip', () => {
     ).toEqual([])
   })
 
-  test('it is what was there at one moment, whatever is written meanwhile', async () => {
+  test('contains the rows of one moment, whatever is written in the meantime', async () => {
     const source = await database()
     await addWorkspace(source, 2)
     const writing = await source.client()
     await writing.query('begin; lock table stages in access exclusive mode')
     const made = backUp(source, 'moment')
-    // Workspaces are copied by then, suppressions are not.
+    // By then workspaces are copied and suppressions are not.
     await until('the backup waits for the stages', 30_000, async () => {
       const { rows } = await writing.query(
         `select from pg_locks where relation = 'stages'::regclass and not granted`,
@@ -207,7 +207,7 @@ describe('a round trip', () => {
     ).toEqual({ workspaces: 1, stages: 2, suppressions: 0 })
   })
 
-  test('a backup of an older version is brought up to this one, its rows with it', async () => {
+  test('migrates a backup of an older version to this one, with its rows', async () => {
     const older = path('older-migrations')
     await mkdir(older)
     const all = (await readdir(migrationsDirectory)).sort()
@@ -229,8 +229,8 @@ describe('a round trip', () => {
   })
 })
 
-describe('a file that is there already', () => {
-  test.each(['file', 'link'])('is refused and stays as it is (%s)', async (kind) => {
+describe('an existing file', () => {
+  test.each(['file', 'link'])('is refused and unchanged (%s)', async (kind) => {
     const name = `taken-${kind}`
     if (kind === 'file') await writeFile(path(name), 'mine')
     else await symlink(path('nowhere'), path(name))
@@ -240,12 +240,12 @@ describe('a file that is there already', () => {
     }
     const refused = writeBackup(await database(), path(name), { header: given, made: note })
     await expect(refused).rejects.toThrow('never overwrites')
-    // At once, not after everything was copied.
+    // Immediately, not after everything was copied.
     expect(made).toBe(false)
     if (kind === 'file') expect(await readFile(path(name), 'utf8')).toBe('mine')
   })
 
-  test('is refused also when it comes while the backup is made, and nothing is left over', async () => {
+  test('is also refused when it appears while the backup is made, and nothing is left over', async () => {
     const made = () => writeFile(path('raced'), 'mine')
     await expect(writeBackup(await database(), path('raced'), { header: given, made })).rejects.toThrow(
       'never overwrites',
@@ -254,7 +254,7 @@ describe('a file that is there already', () => {
     expect((await readdir(directory)).filter((name) => name.includes('partial'))).toEqual([])
   })
 
-  test('a backup that cannot be noted down leaves no file', async () => {
+  test('a backup that cannot be audited leaves no file', async () => {
     const made = () => Promise.reject(new Error('no audit'))
     await expect(writeBackup(await database(), path('unnoted'), { header: given, made })).rejects.toThrow(
       'no audit',
@@ -263,7 +263,7 @@ describe('a file that is there already', () => {
   })
 })
 
-test('a file that cannot be written fails with what the disk says, and holds nobody up', async () => {
+test("a file that cannot be written fails with the disk's error, and delays no other transaction", async () => {
   const source = await database()
   await fill(source)
   const client = await source.client()
@@ -276,7 +276,7 @@ test('a file that cannot be written fails with what the disk says, and holds nob
   await client.end()
 })
 
-describe('a file that is not whole', () => {
+describe('a damaged file', () => {
   const whole = 'whole'
   let bytes: Buffer
   beforeAll(async () => {
@@ -297,11 +297,11 @@ describe('a file that is not whole', () => {
     )
   }
 
-  test('opens as it was written', async () => {
+  test('opens when it is whole', async () => {
     expect(await openWith(bytes)).toBe('opened')
   })
 
-  test('is refused wherever it was cut off', async () => {
+  test('is refused wherever it is cut off', async () => {
     for (const length of [15, 16, 17, 80, 100, bytes.length >> 1, bytes.length - 72, bytes.length - 1]) {
       expect(await openWith(bytes.subarray(0, length)), String(length)).toMatch(
         /Refusal: .*truncated or changed/,
@@ -329,7 +329,7 @@ describe('a file that is not whole', () => {
     }
   })
 
-  test('is refused if it is something else, or of a later format, or not there', async () => {
+  test('is refused if it is something else, has a later format, or does not exist', async () => {
     expect(await openWith('')).toMatch(/is not a backup of Parley/)
     expect(await openWith('hello, this is a letter and not a backup')).toMatch(/is not a backup of Parley/)
     expect(await openWith(gzipSync('rows'))).toMatch(/is not a backup of Parley/)
@@ -354,7 +354,7 @@ describe('a file that is not whole', () => {
   })
 })
 
-describe('a backup that does not fit', () => {
+describe('a backup that does not match is refused', () => {
   let header: BackupHeader
   let tables: BackupTable[]
   beforeAll(async () => {
@@ -368,7 +368,7 @@ describe('a backup that does not fit', () => {
     await client.end()
   })
 
-  /** A file that somebody has made by hand, checksum included. */
+  /** A file made by hand, checksum included. */
   async function forge(
     name: string,
     change: {
@@ -391,7 +391,7 @@ describe('a backup that does not fit', () => {
     return name
   }
 
-  /** What is refused leaves the database as it was. */
+  /** A refused file leaves the database unchanged. */
   async function expectRefused(name: string, sentence: RegExp): Promise<void> {
     const target = await database()
     const before = await readAll(target)
@@ -409,7 +409,7 @@ describe('a backup that does not fit', () => {
     await expectRefused(await forge('other', { header: { migrations } }), /differs from the one/)
   })
 
-  test('with a table too few, too many, twice, or with other columns', async () => {
+  test('with a missing, an additional, a repeated table, or with other columns', async () => {
     const [first, ...rest] = tables as [BackupTable, ...BackupTable[]]
     await expectRefused(await forge('few', { tables: rest }), /the rows of/)
     await expectRefused(
@@ -423,7 +423,7 @@ describe('a backup that does not fit', () => {
     )
   })
 
-  test('with other rows than it counts, or rows that refer to nothing', async () => {
+  test('with another number of rows than it states, or with rows that refer to nothing', async () => {
     const rows = { workspaces: `${newId()}\tW\tUTC\t2027-01-01\n` }
     await expectRefused(await forge('uncounted', { rows }), /the rows of workspaces/)
     const counts = tables.map(({ name }) => ({ name, rows: name === 'stages' ? 1 : 0 }))
@@ -434,14 +434,14 @@ describe('a backup that does not fit', () => {
     )
   })
 
-  test('with a sequence of nobody', async () => {
+  test('with an unknown sequence', async () => {
     const sequences = [{ name: 'pg_catalog.x', last_value: '1', is_called: true }]
     await expectRefused(await forge('sequence', { end: { sequences } }), /the sequence/)
   })
 })
 
 describe('a database that is not empty', () => {
-  test('is refused and stays as it is', async () => {
+  test('is refused and unchanged', async () => {
     const source = await database()
     await fill(source)
     await backUp(source, 'full')
@@ -452,7 +452,7 @@ describe('a database that is not empty', () => {
     expect(await readAll(target)).toEqual(before)
   })
 
-  test('is found also when somebody makes a workspace at the same moment', async () => {
+  test('is also noticed when another transaction creates a workspace at the same moment', async () => {
     await backUp(await database(), 'race')
     const target = await database()
     const other = await target.client()

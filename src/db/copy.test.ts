@@ -1,4 +1,4 @@
-/** What a copy sends is told apart from everything else, wherever the network cut it. */
+/** Separates the data of a copy from everything else, wherever the network cuts it. */
 import { PassThrough } from 'node:stream'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
@@ -17,7 +17,7 @@ function bytesOf({ kind, body }: Message): Buffer {
   return Buffer.concat([head, body])
 }
 
-/** Cut at those places, each piece in memory of its own, as a socket gives them. */
+/** Cut at those places, each piece in memory of its own, as a socket delivers them. */
 function cut(bytes: Buffer, places: readonly number[]): Buffer[] {
   const at = [...new Set(places.map((place) => place % (bytes.length + 1)))].sort((a, b) => a - b)
   return [0, ...at].map((start, n) => Buffer.from(new Uint8Array(bytes.subarray(start, at[n]))))
@@ -30,7 +30,7 @@ describe('divert', () => {
     undone: fc.nat(),
   })
 
-  test('what is copied comes here, all else reaches the driver, and after it is undone everything does', () => {
+  test('delivers the copied data here and all else to the driver, and everything to the driver once undone', () => {
     fc.assert(
       fc.property(given, ({ messages, places, undone }) => {
         const stream = new PassThrough()
@@ -39,7 +39,7 @@ describe('divert', () => {
         stream.on('data', (bytes: Buffer) => driver.push(bytes))
         const undo = divert(stream, (bytes) => ours.push(Buffer.from(bytes)))
         for (const piece of cut(Buffer.concat(messages.map(bytesOf)), places)) stream.emit('data', piece)
-        // The server may have begun to say something by then.
+        // The server may have started to send something by then.
         const next = bytesOf({ kind: 0x4e, body: Buffer.from('a notice') })
         const begun = undone % next.length
         if (begun > 0) stream.emit('data', Buffer.from(new Uint8Array(next.subarray(0, begun))))

@@ -18,7 +18,7 @@ afterEach(async () => {
 const secret = 'a secret for tests that is long enough'
 
 test.each(['777', '1777', '703'])(
-  'a directory of mode %s, which everybody may write to, is refused and left alone',
+  'refuses a directory of mode %s, which every user may write to, and changes nothing in it',
   async (mode) => {
     await chmod(data_dir, Number.parseInt(mode, 8))
     await expect(layOut(data_dir)).rejects.toThrow(
@@ -28,12 +28,12 @@ test.each(['777', '1777', '703'])(
   },
 )
 
-test('a directory that a group may write to is taken', async () => {
+test('accepts a directory that a group may write to', async () => {
   await chmod(data_dir, 0o775)
   expect(await layOut(data_dir)).toMatchObject({ data_dir })
 })
 
-test('with `existing`, nothing is made where there is no cluster', async () => {
+test('creates nothing with `existing` where there is no cluster', async () => {
   const missing = join(data_dir, 'missing')
   for (const directory of [missing, data_dir]) {
     await expect(layOut(directory, { existing: true })).rejects.toThrow(`There is no Parley in ${directory}.`)
@@ -45,11 +45,11 @@ describe('a secret of another user', () => {
   const another = 12_345
   const root = process.getuid?.() === 0
 
-  test('refuses the directory, before anything is made in it', async () => {
+  test('makes the directory refused, before anything is created in it', async () => {
     const file = join(data_dir, 'secret')
     await writeFile(file, secret, { mode: 0o600 })
     const { uid } = root ? { uid: another } : await stat(file)
-    // Only root can give a file to another user. Anybody else becomes another user than the file's.
+    // Only root can give a file to another user. A test without root runs as another user than the file's.
     if (root) await chown(file, another, another)
     else vi.spyOn(process, 'getuid').mockReturnValue(another)
     await expect(layOut(data_dir)).rejects.toThrow(
@@ -58,15 +58,18 @@ describe('a secret of another user', () => {
     expect(await readdir(data_dir)).toEqual(['secret'])
   })
 
-  test.runIf(root)('is not read behind a link of our own, nor is a link of theirs followed', async () => {
-    const [theirs, ours] = [join(data_dir, 'theirs'), join(data_dir, 'ours')]
-    for (const file of [theirs, ours]) await writeFile(file, secret, { mode: 0o600 })
-    await chown(theirs, another, another)
-    await symlink(theirs, join(data_dir, 'postgres.password'))
-    await expect(keepSecret(join(data_dir, 'postgres.password'))).rejects.toThrow('belongs to another user')
-    await symlink(ours, join(data_dir, 'linked'))
-    expect(await keepSecret(join(data_dir, 'linked'))).toBe(secret)
-    await lchown(join(data_dir, 'linked'), another, another)
-    await expect(keepSecret(join(data_dir, 'linked'))).rejects.toThrow('belongs to another user')
-  })
+  test.runIf(root)(
+    'is not read through a link of our own, and a link of theirs is not followed',
+    async () => {
+      const [theirs, ours] = [join(data_dir, 'theirs'), join(data_dir, 'ours')]
+      for (const file of [theirs, ours]) await writeFile(file, secret, { mode: 0o600 })
+      await chown(theirs, another, another)
+      await symlink(theirs, join(data_dir, 'postgres.password'))
+      await expect(keepSecret(join(data_dir, 'postgres.password'))).rejects.toThrow('belongs to another user')
+      await symlink(ours, join(data_dir, 'linked'))
+      expect(await keepSecret(join(data_dir, 'linked'))).toBe(secret)
+      await lchown(join(data_dir, 'linked'), another, another)
+      await expect(keepSecret(join(data_dir, 'linked'))).rejects.toThrow('belongs to another user')
+    },
+  )
 })

@@ -1,4 +1,7 @@
-/** What a first start leaves in the data directory when it is killed, when two come at once, and when the server is killed. */
+/**
+ * What a first start leaves in the data directory when it is killed, when two run at once, and when the server is
+ * killed.
+ */
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join, relative } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
@@ -24,7 +27,7 @@ async function drafts(directory: string): Promise<string[]> {
   return (await readdir(directory)).filter((name) => /\.[0-9a-f]{8}(\.|$)/.test(name))
 }
 
-test('what a kill during initdb leaves, a password among it, is removed at the next start', async () => {
+test('the next start removes what a kill during initdb leaves, including a password', async () => {
   const directory = await makeDirectory()
   const killed = spawnParley(['gate', 'enable', 'rest', '--data-dir', directory])
   const left = await until('the password is written for initdb', 30_000, async () =>
@@ -34,7 +37,7 @@ test('what a kill during initdb leaves, a password among it, is removed at the n
   await killed.exit()
   const password = await readFile(join(directory, 'postgres.password'), 'utf8')
   expect(await readFile(join(directory, left), 'utf8')).toMatch(/^\S{40,}$/)
-  // Killed a moment earlier it leaves the draft of a secret, and of a cluster that nothing fills any more.
+  // A kill a moment earlier leaves the draft of a secret, and of a cluster that nothing fills any more.
   await writeFile(join(directory, 'postgres.password.0123abcd'), password)
   await writeFile(join(directory, 'secret.0123abcd'), 'a secret')
   await mkdir(join(directory, 'postgres.0123abcd', 'base'), { recursive: true })
@@ -47,13 +50,13 @@ test('what a kill during initdb leaves, a password among it, is removed at the n
   )
 })
 
-test('a directory that is named from where the process is, is the same one for PostgreSQL', async () => {
+test('PostgreSQL uses the same directory when its path is relative', async () => {
   const directory = await makeDirectory()
   expect(await layOut(relative(process.cwd(), directory))).toMatchObject({ data_dir: directory })
   expect(await readFile(join(directory, 'postgres', 'PG_VERSION'), 'utf8')).toMatch(/^\d+/)
 })
 
-test('of two first starts at once both go on with the cluster that won', async () => {
+test('two first starts at once both continue with the cluster that won', async () => {
   const directory = await makeDirectory()
   const [one, other] = await Promise.all([layOut(directory), layOut(directory)])
   expect(one).toEqual(other)
@@ -61,14 +64,14 @@ test('of two first starts at once both go on with the cluster that won', async (
   expect(await readFile(join(directory, 'postgres', 'PG_VERSION'), 'utf8')).toMatch(/^\d+/)
 })
 
-test('a cluster that is removed meanwhile is a refusal, whatever was still to be said to its server', async () => {
+test('refuses a cluster that is removed in the meantime, whatever was still to be sent to its server', async () => {
   const directory = await makeDirectory()
   const more = Array.from({ length: 100_000 }, () => 'select 1')
   const alone = runAlone(await layOut(directory), join(directory, 'removed'), more)
   await expect(alone).rejects.toThrow('could not be set up')
 })
 
-test('a server that is being started again when its last user leaves is stopped, too', async () => {
+test('also stops a server that is being restarted when its last user leaves', async () => {
   const [directory = ''] = directories
   const embedded = await openEmbedded({ data_dir: directory, claim: 'service' })
   const [first] = await serversOf(directory)
@@ -81,7 +84,7 @@ test('a server that is being started again when its last user leaves is stopped,
   expect((await serversOf(directory)).filter((pid) => pid !== first)).toEqual([])
 })
 
-test('many who come and go at once each find a server, and the last leaves none', async () => {
+test('many processes that come and go at once each find a server, and the last leaves none', async () => {
   const directory = await makeDirectory()
   const come = async () => (await openEmbedded({ data_dir: directory, claim: 'command' })).close()
   for (let round = 0; round < 5; round++) {
@@ -90,7 +93,7 @@ test('many who come and go at once each find a server, and the last leaves none'
   }
 })
 
-test('a cluster that no server starts on is refused with a sentence, after a few tries', async () => {
+test('refuses a cluster on which no server starts, with a sentence, after a few attempts', async () => {
   const directory = await makeDirectory()
   await layOut(directory)
   await writeFile(join(directory, 'postgres', 'PG_VERSION'), '9\n')

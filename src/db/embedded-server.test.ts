@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import type { Cluster } from './embedded-cluster.ts'
 import { buffersFor, killServer } from './embedded-server.ts'
 
-test('buffersFor: an eighth of the memory, neither too little nor too much', () => {
+test('buffersFor returns an eighth of the memory, within its bounds', () => {
   const gigabyte = 1024 ** 3
   expect([0.5, 1, 4, 24, 512].map((size) => buffersFor(size * gigabyte))).toEqual([
     '128MB',
@@ -16,7 +16,7 @@ test('buffersFor: an eighth of the memory, neither too little nor too much', () 
 })
 
 test.runIf(process.platform === 'linux')(
-  'a server is ended by its number only if it is that of the cluster',
+  "ends a server by its process id only if it is the cluster's",
   async () => {
     const cluster = '/somewhere/parley/postgres'
     const [server, other] = [cluster, '/elsewhere'].map((directory) => {

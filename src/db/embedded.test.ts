@@ -1,4 +1,4 @@
-/** What the bundled PostgreSQL lets anybody reach: a socket of our own, no network, no TLS, no superuser. */
+/** What other processes can reach of the bundled PostgreSQL: a socket of our own, no network, no TLS, no superuser. */
 import { chmod, readdir, readFile, readlink, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import pg from 'pg'
@@ -29,13 +29,13 @@ async function shows(name: string): Promise<string> {
   return rows[0].value
 }
 
-test('it listens on a socket and on no address, without TLS', async () => {
+test('listens on a socket and on no address, without TLS', async () => {
   expect(await shows('listen_addresses')).toBe('')
   expect(await shows('ssl')).toBe('off')
   expect(await shows('unix_socket_permissions')).toBe('0700')
 })
 
-test('nothing that is stored needs its libraries for encryption, collation or XML', async () => {
+test('no stored data needs its libraries for encryption, collation or XML', async () => {
   const db = openDatabase(embedded.connection, { pool_size: 2 })
   await migrate(db)
   await db.close()
@@ -51,7 +51,7 @@ test('nothing that is stored needs its libraries for encryption, collation or XM
 })
 
 describe.runIf(process.platform === 'linux')('its processes', () => {
-  test('have no port open, in the eyes of the system', async () => {
+  test('have no port open, according to the system', async () => {
     const [pid = ''] = (await readFile(join(data_dir, 'postgres', 'postmaster.pid'), 'utf8')).split('\n')
     const sockets = await socketsOf(pid)
     expect(sockets.size).toBeGreaterThan(0)
@@ -60,7 +60,7 @@ describe.runIf(process.platform === 'linux')('its processes', () => {
       expect([kind, await boundSockets(sockets, kind)]).toEqual([kind, 0])
   })
 
-  /** The numbers of the sockets that a process has. */
+  /** The inode numbers of the sockets that a process has. */
   async function socketsOf(pid: string): Promise<Set<string>> {
     const directory = `/proc/${pid}/fd`
     const targets = await Promise.all(
@@ -78,7 +78,7 @@ describe.runIf(process.platform === 'linux')('its processes', () => {
 })
 
 describe('the role of a new directory', () => {
-  test('may do nothing but own its database', async () => {
+  test('may only own its database', async () => {
     const { rows } = await client.query(`
       select rolsuper, rolcreaterole, rolcreatedb, rolreplication, rolbypassrls,
         (select datdba = r.oid from pg_database where datname = current_database()) as owner
@@ -100,11 +100,11 @@ describe('the role of a new directory', () => {
     ['write a file', `copy (select 1) to '/tmp/parley-written'`],
     ['run a program', `copy (select 1) to program 'true'`],
     ['change the server', `alter system set ssl = 'on'`],
-  ])('is not let to %s', async (_, statement) => {
+  ])('may not %s', async (_, statement) => {
     await expect(client.query(statement)).rejects.toMatchObject({ code: '42501' })
   })
 
-  test('is the only one whose password anybody has', async () => {
+  test('is the only one with a known password', async () => {
     const { rows } = await client.query(`select rolname from pg_roles where rolcanlogin order by 1`)
     expect(rows.map(({ rolname }) => rolname)).toEqual(['parley', 'postgres'])
     const other = new pg.Client({ ...embedded.connection, user: 'postgres' })

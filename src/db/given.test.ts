@@ -16,7 +16,7 @@ afterAll(async () => {
   await copy.drop()
 })
 
-test('each column has its type, and each row its own values', async () => {
+test('gives each column its type, and each row its own values', async () => {
   const id = '018f2d6e-0000-7000-8000-000000000001'
   const at = new Date('2026-01-02T03:04:05.678Z')
   const rows = [
@@ -52,14 +52,14 @@ test('each column has its type, and each row its own values', async () => {
   ])
 })
 
-test('it is the body of a with, too, and no rows are an empty table', async () => {
+test('also works as the body of a with, and no rows are an empty table', async () => {
   const count = (ids: readonly { id: number }[]) =>
     db.one(sql`with g as materialized ${given(ids, { id: 'int' })} select sum(id)::int as sum from g`)
   expect(await count([{ id: 1 }, { id: 2 }])).toEqual({ sum: 3 })
   expect(await count([])).toEqual({ sum: null })
 })
 
-test('the same columns are the same statement; another type, order or number of columns is another', () => {
+test('makes the same statement for the same columns, and another for another type, order or number of columns', () => {
   const row = { a: 1, b: 2 }
   const { name, text } = given([row], { a: 'int', b: 'int' })
   expect(text).toBe('(select * from unnest($1::int[], $2::int[]) as given (a, b))')
@@ -75,7 +75,7 @@ test('the same columns are the same statement; another type, order or number of 
   expect(new Set([name, ...others.map((other) => other.name)]).size).toBe(5)
 })
 
-test('the planner sees the unnest itself', async () => {
+test('lets the planner see the unnest itself', async () => {
   const plan = await db.lists<[string]>(sql`
     explain select * from ${given([{ a: 1 }], { a: 'int', place: 'ordinality' })} as g where g.a = 1`)
   expect(plan[0]?.[0]).toMatch(/^Function Scan on unnest/)

@@ -27,13 +27,13 @@ async function empty(): Promise<void> {
 }
 
 describe('migrations', () => {
-  test('have a number each, and run in its order', async () => {
+  test('each have a number, and run in that order', async () => {
     const versions = (await listMigrations()).map(({ version }) => version)
     expect(versions).toEqual([...new Set(versions)].sort((a, b) => a - b))
     expect(versions[0]).toBe(1)
   })
 
-  test('make what is committed, on an empty database', async () => {
+  test('create the committed schema on an empty database', async () => {
     await empty()
     expect(await isMigrated(db).catch(() => false)).toBe(false)
     expect(await migrate(db)).toEqual((await listMigrations()).map(({ name }) => name))
@@ -47,7 +47,7 @@ describe('migrations', () => {
     expect(await db.rows(sql`select from allowlists`)).toEqual([])
   })
 
-  test('run once when several begin at the same time', async () => {
+  test('run once when several processes start at the same time', async () => {
     await empty()
     const others = Array.from({ length: 4 }, () =>
       openDatabase({ connectionString: copy.url }, { pool_size: 2 }),
@@ -61,7 +61,7 @@ describe('migrations', () => {
     }
   })
 
-  test('that differ from what was applied are refused, and nothing is touched', async () => {
+  test('that differ from the applied ones are refused, and nothing is changed', async () => {
     await db.run(sql`update schema_migrations set checksum = 'other' where version = 1`)
     await expect(migrate(db)).rejects.toThrow(/^The migration 0001_foundation\.sql differs/)
   })
@@ -78,7 +78,7 @@ describe('migrations', () => {
     const blocker = await db.client()
     const { pathname } = new URL(copy.url)
     try {
-      // Holds the second step back: it wants a name that is taken and not yet committed.
+      // Holds the second step back: it needs a name that is taken and not yet committed.
       await blocker.query('begin; create table accounts (id int)')
       const stopped = migrate(db).catch((error: Error) => error)
       const admin = new pg.Client({ ...inject('cluster'), database: 'postgres' })
@@ -108,7 +108,7 @@ describe('migrations', () => {
 describe('the clock', () => {
   const now = async () => (await db.one<{ now: Date }>(sql`select domain_now() as now`)).now
 
-  test('is the real one unless it is manual, and a manual one stands still until it is moved', async () => {
+  test('is real unless it is manual, and a manual one stands still until it is moved', async () => {
     await ensureClock(db, 'system')
     expect(Math.abs((await now()).getTime() - Date.now())).toBeLessThan(5_000)
     await ensureClock(db, 'manual')
@@ -126,7 +126,7 @@ describe('the clock', () => {
     expect(await moveClock(db, new Date(0))).toEqual(stands)
   })
 
-  test('is not guessed: a manual one is refused where the real one is wanted, and the other way round', async () => {
+  test('is checked: a manual one is refused where the real one is expected, and the other way round', async () => {
     await expect(moveClock(db, new Date())).rejects.toThrow('PARLEY_CLOCK=manual')
     await ensureClock(db, 'manual')
     await expect(ensureClock(db, 'system')).rejects.toThrow('PARLEY_CLOCK=manual')

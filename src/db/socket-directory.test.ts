@@ -16,7 +16,7 @@ afterAll(async () => {
   await rm(root, { recursive: true, force: true })
 })
 
-/** A data directory that has room for the socket, or one that lies too deep. */
+/** A data directory whose path leaves room for the socket, or one whose path is too long. */
 async function makeDirectory(depth: 'shallow' | 'deep'): Promise<string> {
   const directory = join(root, `${++number}`, depth === 'deep' ? 'd'.repeat(90) : '')
   await mkdir(directory, { recursive: true, mode: 0o700 })
@@ -30,14 +30,14 @@ async function open(data_dir: string): Promise<string> {
 }
 
 describe('the folder of the socket', () => {
-  test('is in the data directory where there is room for it', async () => {
+  test('is in the data directory if its path leaves room for it', async () => {
     const data_dir = await makeDirectory('shallow')
     expect(await open(data_dir)).toBe(join(data_dir, 'socket'))
     expect((await stat(join(data_dir, 'socket'))).mode & 0o777).toBe(0o700)
     expect(await open(data_dir)).toBe(join(data_dir, 'socket'))
   })
 
-  test('has a name that nobody can guess otherwise, and that the data directory remembers', async () => {
+  test('has a name that cannot be guessed, and that the data directory stores', async () => {
     const [one, other] = [await makeDirectory('deep'), await makeDirectory('deep')]
     const [first, second] = [await open(one), await open(other)]
     expect(dirname(first)).toBe(tmpdir())
@@ -45,7 +45,7 @@ describe('the folder of the socket', () => {
     expect(first).not.toBe(second)
     expect(first.length).toBeLessThan(100)
     expect(await open(one)).toBe(first)
-    // Whoever left last has removed it.
+    // The last process to leave has removed it.
     await rm(first, { recursive: true })
     expect(await open(one)).toBe(first)
   })
@@ -57,7 +57,7 @@ describe('the folder of the socket', () => {
     expect(await open(`${data_dir}e`)).not.toBe(first)
   })
 
-  test('is the same for several that begin at once', async () => {
+  test('is the same for several processes that start at once', async () => {
     const data_dir = await makeDirectory('deep')
     const found = await Promise.all(Array.from({ length: 8 }, () => open(data_dir)))
     expect(new Set(found).size).toBe(1)
@@ -87,8 +87,8 @@ describe.each(['shallow', 'deep'] as const)(
       await expect(open(data_dir)).rejects.toThrow(`${reason}. Find out who created it, and remove it.`)
     })
 
-    // Only root can make what belongs to somebody else.
-    test.runIf(owner === 0)('is refused: it belongs to somebody else', async () => {
+    // Only root can create what belongs to another user.
+    test.runIf(owner === 0)('is refused: it belongs to another user', async () => {
       const data_dir = await makeDirectory(depth)
       const directory = await open(data_dir)
       await chown(directory, 65_534, 65_534)

@@ -37,7 +37,7 @@ describe('a statement', () => {
     expect(sql`select ${sql`a, b`} from t`.text).toBe('select a, b from t')
   })
 
-  test('has the same name for the same text and another for another, so that plans are kept', () => {
+  test('has the same name for the same text and another for another text, so that plans are kept', () => {
     const read = (id: number) => sql`select ${id}::int as id`
     expect(read(1).name).toBe(read(2).name)
     expect(read(1).name).toBe(sql`select ${sql`${3}`}::int as id`.name)
@@ -53,7 +53,7 @@ describe('a statement', () => {
 })
 
 describe('a transaction', () => {
-  test('leaves nothing behind when its work fails, and the connection is good for the next', async () => {
+  test('leaves nothing behind when its work fails, and the next one can use the connection', async () => {
     await db.run(sql`create table if not exists notes (id int primary key deferrable initially deferred)`)
     const failing = db.transaction(async (tx) => {
       await tx.run(sql`insert into notes values (1)`)
@@ -83,7 +83,7 @@ describe('a transaction', () => {
     expect(await db.rows(sql`select from notes`)).toEqual([])
   })
 
-  test('runs what was left for COMMIT together with it, or not at all', async () => {
+  test('runs the statements deferred to COMMIT together with it, or not at all', async () => {
     await db.run(sql`create table if not exists asides (id int primary key check (id > 0))`)
     const write = (...ids: number[]) =>
       db.transaction(async (tx) => {
@@ -127,15 +127,15 @@ describe('a failure', () => {
     await expect(slow).rejects.toMatchObject({ code: 'store_unavailable', status: 503 })
   })
 
-  test('a wrong statement stays a bug', async () => {
+  test('an invalid statement stays a bug', async () => {
     await expect(db.run(sql`select 1 / 0`)).rejects.toMatchObject({ code: '22012' })
     await expect(db.one(sql`select 1 where false`)).rejects.toThrow('Expected one row')
   })
 
   test.each([
     ['a wrong password', (url: URL) => (url.password = 'wrong')],
-    ['a database that is not there', (url: URL) => (url.pathname = '/nowhere')],
-    ['a server that is not there', (url: URL) => url.searchParams.set('host', '/nowhere')],
+    ['an unknown database', (url: URL) => (url.pathname = '/nowhere')],
+    ['a missing server', (url: URL) => url.searchParams.set('host', '/nowhere')],
   ])('%s is store_unavailable', async (_, change) => {
     const url = new URL(copy.url)
     change(url)
@@ -179,7 +179,7 @@ describe('a failure', () => {
   })
 })
 
-/** A way to the server on which what is connected now can fall silent. (A stopped server process would stop the others.) */
+/** A connection to the server that a test can make silent. (A stopped server process would stop the others.) */
 async function openLine() {
   const lines = new Map<Socket, Socket>()
   const server = createServer((client) => {

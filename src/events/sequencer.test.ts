@@ -21,7 +21,7 @@ async function emitMany(
   db: Database,
   { workspaces, name, rounds }: { workspaces: readonly string[]; name: string; rounds: number },
 ): Promise<string[]> {
-  const told: string[] = []
+  const committed: string[] = []
   for (let n = 0; n < rounds; n++) {
     const notes = Array.from({ length: 1 + (n % 3) }, (_, at) => `${name} ${n} ${at}`)
     const workspace_id = workspaces[n % workspaces.length] ?? ''
@@ -40,9 +40,9 @@ async function emitMany(
         if (error instanceof Regret) return []
         throw error
       })
-    told.push(...kept)
+    committed.push(...kept)
   }
-  return told
+  return committed
 }
 
 async function placed(workspace_id: string) {
@@ -67,7 +67,7 @@ describe('four emitters and three sequencers at once', () => {
     const emitters = ['a', 'b', 'c', 'd'].map((name, at) =>
       emitMany(databases[at % databases.length] ?? service.app.db, { workspaces, name, rounds: 150 }),
     )
-    const told = (await Promise.all(emitters)).flat()
+    const committed = (await Promise.all(emitters)).flat()
     emitting = false
     await Promise.all(sequencers)
     const rows = await Promise.all(workspaces.map(placed))
@@ -75,16 +75,16 @@ describe('four emitters and three sequencers at once', () => {
       expect(events.map((event) => event.sequence)).toEqual(events.map((_, at) => at + 1))
       for (const name of ['a', 'b', 'c', 'd']) {
         const own = events.map(({ note }) => note).filter((note) => note.startsWith(name))
-        expect(own).toEqual(told.filter((note) => own.includes(note)))
+        expect(own).toEqual(committed.filter((note) => own.includes(note)))
       }
     }
     const notes = rows.flat().map(({ note }) => note)
-    expect(notes.sort()).toEqual(told.sort())
-    expect(turns.reduce((sum, moved) => sum + moved)).toBe(told.length)
+    expect(notes.sort()).toEqual(committed.sort())
+    expect(turns.reduce((sum, moved) => sum + moved)).toBe(committed.length)
     for (const app of apps) await app.close()
   })
 
-  test('let a backlog larger than one batch through in order', async () => {
+  test('number a backlog larger than one batch in order', async () => {
     const { workspace_id } = await service.tenant()
     const { db } = service.app
     await db.run(sql`
@@ -97,10 +97,10 @@ describe('four emitters and three sequencers at once', () => {
     expect(events).toHaveLength(2500)
   })
 
-  test('are as quick with a backlog that the statistics do not know yet', timed, async () => {
+  test('are as fast with a backlog that the statistics do not know yet', timed, async () => {
     const { workspace_id } = await service.tenant()
     const { db } = service.app
-    // As far as the statistics know, and the plans that were made from them, the table is empty.
+    // According to the statistics, and the plans that were made from them, the table is empty.
     await db.run(sql`vacuum analyze outbox`)
     for (let n = 0; n < 10; n++) await sequence(db)
     for (let n = 0; n < 6; n++) {

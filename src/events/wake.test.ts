@@ -20,7 +20,7 @@ afterAll(async () => {
   await copy.drop()
 })
 
-/** How many connections listen at the moment. */
+/** The number of connections that listen now. */
 async function listeners(): Promise<number> {
   const { rows } = await db.pool.query(`
     select count(*)::int as count from pg_stat_activity
@@ -30,7 +30,7 @@ async function listeners(): Promise<number> {
 }
 
 describe('within one process', () => {
-  test('wakes those who listen to the topic until they stop', () => {
+  test('wakes the listeners of the topic until they stop', () => {
     const wake = localWake()
     const heard: string[] = []
     const off = wake.on(onOutbox, () => heard.push('outbox'))
@@ -44,7 +44,7 @@ describe('within one process', () => {
 })
 
 describe('between processes', () => {
-  test('wakes the other one, and many signals travel together', async () => {
+  test('wakes the other one, and sends many signals together', async () => {
     const [one, other] = [sharedWake(db), sharedWake(db)]
     let outbox = 0
     let accounts = 0
@@ -66,7 +66,7 @@ describe('between processes', () => {
     await other.close()
   })
 
-  test('comes back after its connection was cut', async () => {
+  test('reconnects after its connection was cut', async () => {
     const [one, other] = [sharedWake(db), sharedWake(db)]
     let heard = 0
     other.on(onAccounts, () => heard++)
@@ -88,11 +88,11 @@ describe('between processes', () => {
     await other.close()
   })
 
-  test('sends what was signalled last before it closes, as a command does that made a change', async () => {
+  test('sends the last signals before it closes, as a command does that made a change', async () => {
     const listener = sharedWake(db)
     let heard = 0
     listener.on(onAccounts, () => heard++)
-    // Connections of other tests that are about to end are listed as listening, too: it listens once it hears.
+    // Connections of other tests that are about to end are also listed as listening: it listens once it receives.
     const other = sharedWake(db)
     let probed = 0
     listener.on({ topic: 'probe' }, () => probed++)

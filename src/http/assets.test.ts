@@ -1,4 +1,4 @@
-/** What is the same for everybody is made once, however many ask for it and however soon. */
+/** An asset that is the same for every caller is made once, however many request it and however early. */
 import { afterEach, expect, test } from 'vitest'
 import { makeLogger } from '../cli/log.ts'
 import { mountAsset } from './assets.ts'
@@ -19,7 +19,7 @@ async function ask(url: string): Promise<[number, string]> {
   return [response.status, await response.text()]
 }
 
-test('it is made when somebody wants it first, and never again', async () => {
+test('makes it on the first request, and never again', async () => {
   let made = 0
   const url = await serve(() => `number ${++made}`)
   expect(made).toBe(0)
@@ -29,7 +29,7 @@ test('it is made when somebody wants it first, and never again', async () => {
   expect(made).toBe(1)
 })
 
-test('what could not be made is tried again', async () => {
+test('tries again after a failure', async () => {
   let asked = 0
   const url = await serve(() => {
     if (++asked === 1) throw new Error('not this time')

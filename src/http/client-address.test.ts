@@ -1,4 +1,4 @@
-/** Where a request comes from, as its numbers of X-RateLimit-* tell. */
+/** A request's source, as its X-RateLimit-* headers show it. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openService, type Service } from '../../test/harness/service.ts'
 
@@ -13,7 +13,7 @@ beforeAll(async () => {
 })
 afterAll(() => Promise.all([behind, alone, elsewhere].map((service) => service.close())))
 
-/** How many requests its source has made so far, this one included. */
+/** The requests that its source has made so far, including this one. */
 async function count(service: Service, forwarded?: string): Promise<number> {
   const headers = forwarded === undefined ? {} : { 'x-forwarded-for': forwarded }
   const answer = await service.get('/me', { key: 'none', headers })
@@ -33,7 +33,7 @@ describe('through a trusted proxy', () => {
     expect(await count(behind, other)).toBe(2)
   })
 
-  test('counts as the proxy where nobody else is named, or what stands there is no address', async () => {
+  test('counts as the proxy when the header names no client, or something that is not an address', async () => {
     const before = await count(behind)
     for (const [more, forwarded] of [
       '',
@@ -48,9 +48,9 @@ describe('through a trusted proxy', () => {
   })
 })
 
-describe.each(['nobody', 'somebody else'])('where %s is trusted', (whom) => {
+describe.each(['no proxy', 'another proxy'])('where %s is trusted', (whom) => {
   test('X-Forwarded-For changes nothing', async () => {
-    const service = whom === 'nobody' ? alone : elsewhere
+    const service = whom === 'no proxy' ? alone : elsewhere
     const before = await count(service)
     expect(await count(service, '198.51.100.1')).toBe(before + 1)
     expect(await count(service, '10.0.0.3, 198.51.100.2')).toBe(before + 2)

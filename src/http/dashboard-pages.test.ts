@@ -1,4 +1,4 @@
-/** The dashboard's pages: handed out from the list that the build made, and from nowhere else. */
+/** The dashboard's pages: served from the list that the build made, and from nowhere else. */
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { request } from 'node:http'
 import { tmpdir } from 'node:os'
@@ -45,7 +45,7 @@ interface Got {
   readonly body: Buffer
 }
 
-/** The path goes out as it is written: `fetch` would tidy it up. */
+/** The path goes out as written: `fetch` would normalise it. */
 function get(path: string, headers: Readonly<Record<string, string>> = {}, method = 'GET'): Promise<Got> {
   const { promise, resolve, reject } = Promise.withResolvers<Got>()
   const { hostname, port } = new URL(service.url)
@@ -75,13 +75,13 @@ describe('GET /dashboard and below', () => {
     },
   )
 
-  test('200 with a hashed file, which never has to be asked for again', async () => {
+  test('200 with a hashed file, which a browser may keep for ever', async () => {
     const { status, headers, body } = await get('/dashboard/assets/index-abc.js')
     expect([status, body.toString()]).toEqual([200, script])
     expect(headers['cache-control']).toBe('public, max-age=31536000, immutable')
   })
 
-  test('200 compressed as the build did it, and 304 for whoever has it', async () => {
+  test('200 compressed by the build, and 304 for a browser that has it', async () => {
     const brotli = await get('/dashboard/', { 'accept-encoding': 'gzip, br' })
     expect(brotliDecompressSync(brotli.body).toString()).toBe(page)
     const gzip = await get('/dashboard/', { 'accept-encoding': 'gzip, br;q=0' })
@@ -109,12 +109,12 @@ describe('GET /dashboard and below', () => {
     expect(JSON.parse(body.toString())).toMatchObject({ code: 'not_found' })
   })
 
-  test('401 as JSON for an address of the API that is not there', async () => {
+  test('401 as JSON for an unknown address of the API', async () => {
     const { status, body } = await get('/dashboard/api/nothing')
     expect([status, JSON.parse(body.toString()).code]).toEqual([401, 'not_signed_in'])
   })
 
-  test('403 under a name that is not ours', async () => {
+  test('403 under a foreign host name', async () => {
     const { status, body } = await get('/dashboard/', { host: 'evil.example' })
     expect([status, JSON.parse(body.toString()).code]).toEqual([403, 'origin_refused'])
   })
@@ -138,7 +138,7 @@ describe('GET /docs/', () => {
 })
 
 describe('GET /', () => {
-  test('302 to the dashboard, and to the reference where it is not built', async () => {
+  test('302 to the dashboard, and to the reference when it is not built', async () => {
     expect((await get('/')).headers.location).toBe('/dashboard/')
     const bare = await openService({ pages: join(directory, 'not-built') })
     try {

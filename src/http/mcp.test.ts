@@ -1,4 +1,4 @@
-/** The entrance of `/api/mcp`: what is checked before a message is looked at, in its order, and what is written down. */
+/** The entrance of `/api/mcp`: what it checks before it reads a message, in which order, and what it logs. */
 import { request as httpRequest } from 'node:http'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { askMcp, callTool, eras, type McpAsk, sendMessage } from '../../test/harness/mcp.ts'
@@ -19,12 +19,12 @@ afterEach(() => service.open('rest'))
 const listTools = { jsonrpc: '2.0', id: 1, method: 'tools/list' }
 const foreign = { origin: 'https://evil.example' }
 
-/** A request that is good but for what is given. */
+/** A valid request, apart from the given changes. */
 function ask(given: Partial<McpAsk> = {}) {
   return askMcp({ url: service.url, key: own.key, body: listTools, ...given })
 }
 
-function told(given: Partial<McpAsk>): Promise<readonly [number, string | undefined]> {
+function statusAndCode(given: Partial<McpAsk>): Promise<readonly [number, string | undefined]> {
   return ask(given).then(({ status, body }) => [status, body.code])
 }
 
@@ -33,14 +33,14 @@ describe('the order of checks', () => {
 
   test('503 before everything else while the gate rest is closed', async () => {
     await service.shut('rest')
-    expect(await told(wrong)).toEqual([503, 'rest_disabled'])
+    expect(await statusAndCode(wrong)).toEqual([503, 'rest_disabled'])
   })
 
-  test('401 before the rest without a good key', async () => {
-    expect(await told(wrong)).toEqual([401, 'invalid_key'])
+  test('401 without a valid key, before the rest', async () => {
+    expect(await statusAndCode(wrong)).toEqual([401, 'invalid_key'])
   })
 
-  test('429 before the origin is looked at', async () => {
+  test('429 before the origin is checked', async () => {
     const small = await openService({ env: { PARLEY_RATE_LIMIT: '2' } })
     try {
       const { key } = await small.tenant()
@@ -56,8 +56,8 @@ describe('the order of checks', () => {
     }
   })
 
-  test('403 for a foreign page before its method is looked at', async () => {
-    expect(await told({ ...wrong, key: own.key })).toEqual([403, 'origin_refused'])
+  test('403 for a foreign page before its method is checked', async () => {
+    expect(await statusAndCode({ ...wrong, key: own.key })).toEqual([403, 'origin_refused'])
   })
 
   test('405 with Allow before the body is read', async () => {
@@ -66,9 +66,12 @@ describe('the order of checks', () => {
     expect(answer.headers.get('allow')).toBe('POST')
   })
 
-  test('400 for a body that is no JSON, and 415 for another type', async () => {
-    expect(await told({ body: '[' })).toEqual([400, 'invalid_request'])
-    expect(await told({ headers: { 'content-type': 'text/plain' } })).toEqual([415, 'unsupported_media_type'])
+  test('400 for a body that is not JSON, and 415 for another type', async () => {
+    expect(await statusAndCode({ body: '[' })).toEqual([400, 'invalid_request'])
+    expect(await statusAndCode({ headers: { 'content-type': 'text/plain' } })).toEqual([
+      415,
+      'unsupported_media_type',
+    ])
   })
 })
 
@@ -77,7 +80,7 @@ test.each(['GET', 'HEAD', 'DELETE', 'OPTIONS', 'PATCH', 'QUERY'])('405 for %s', 
   expect([status, headers.get('allow')]).toEqual([405, 'POST'])
 })
 
-test('every answer has rates, a request id and forbids to be stored', async () => {
+test('every answer has rate limits, a request id and no-store', async () => {
   const answers = [
     ask(),
     ask({ key: 'svc_live_wrong' }),
@@ -105,38 +108,37 @@ describe('the key', () => {
     expect((await ask({ key: undefined, query: `?a=1&key=${own.key}&b=%ff` })).status).toBe(200)
   })
 
-  test('the header counts where both come', async () => {
+  test('uses the header when both are given', async () => {
     const other = makeKey().key
     expect((await ask({ query: `?key=${other}` })).status).toBe(200)
-    expect(await told({ key: other, query: `?key=${own.key}` })).toEqual([401, 'invalid_key'])
-    expect(await told({ key: undefined, headers: { authorization: '' }, query: `?key=${own.key}` })).toEqual([
-      401,
-      'invalid_key',
-    ])
+    expect(await statusAndCode({ key: other, query: `?key=${own.key}` })).toEqual([401, 'invalid_key'])
+    expect(
+      await statusAndCode({ key: undefined, headers: { authorization: '' }, query: `?key=${own.key}` }),
+    ).toEqual([401, 'invalid_key'])
   })
 
-  test('401 for a key that comes twice, is empty, or in another place', async () => {
+  test('401 for a key that is repeated, empty, or in another place', async () => {
     const twice = `?key=${own.key}&key=${own.key}`
     for (const query of [twice, '?key=', '?key', '?Key=x', `?api_key=${own.key}`, `?key=${own.key}%00`]) {
-      expect(await told({ key: undefined, query })).toEqual([401, 'invalid_key'])
+      expect(await statusAndCode({ key: undefined, query })).toEqual([401, 'invalid_key'])
     }
-    expect(await told({ key: undefined, headers: { cookie: `key=${own.key}` } })).toEqual([
+    expect(await statusAndCode({ key: undefined, headers: { cookie: `key=${own.key}` } })).toEqual([
       401,
       'invalid_key',
     ])
   })
 
-  test('the address of the API takes no key in it', async () => {
+  test("the API's addresses accept no key in the address", async () => {
     const response = await fetch(`${service.url}/api/v1/me?key=${own.key}`)
     expect(response.status).toBe(401)
-    // An address that only looks like this one is none, and its query is not read either.
+    // Only this exact address does: the query of one that looks like it is not read either.
     for (const path of [`${mcpPath}/x`, `${mcpPath}x`, '/api/%6Dcp']) {
       const { status } = await fetch(`${service.url}${path}?key=${own.key}`, { method: 'POST' })
       expect([401, 404]).toContain(status)
     }
   })
 
-  test('a key for MCP only works here and nowhere else', async () => {
+  test('an MCP-only key works here and nowhere else', async () => {
     const { key } = await service.key({ ...own, mcp_only: true })
     expect((await callTool({ url: service.url, key }, 'service_whoami')).isError).toBeUndefined()
     expect((await service.get('/me', { key })).body.code).toBe('missing_scope')
@@ -147,10 +149,10 @@ describe('the key', () => {
     expect((await ask({ key })).status).toBe(200)
     await revokeKey(service.app, 'system', id)
     await service.settle()
-    expect(await told({ key })).toEqual([401, 'invalid_key'])
+    expect(await statusAndCode({ key })).toEqual([401, 'invalid_key'])
   })
 
-  test('each request counts against its rate', async () => {
+  test('every request counts against its rate', async () => {
     const [first, second] = [await ask(), await ask()]
     const left = ({ headers }: typeof first) => Number(headers.get('x-ratelimit-remaining'))
     expect(left(first) - left(second)).toBe(1)
@@ -160,7 +162,7 @@ describe('the key', () => {
 describe('the origin', () => {
   const host = () => new URL(service.url).host
 
-  test('200 for programs, which have none, and for pages of ours', async () => {
+  test('200 for programs, which send none, and for our own pages', async () => {
     expect((await ask()).status).toBe(200)
     expect((await ask({ headers: { origin: service.url } })).status).toBe(200)
   })
@@ -177,14 +179,14 @@ describe('the origin', () => {
     expect(await raw({ host: host(), origin })).toBe(403)
   })
 
-  test('403 for a name that was made to lead here, and for two origins', async () => {
+  test('403 for a host name that an attacker points here, and for two origins', async () => {
     expect(await raw({ host: 'evil.example', origin: 'http://evil.example' })).toBe(403)
     expect(await raw({ host: 'localhost.evil.example', origin: 'http://localhost.evil.example' })).toBe(403)
     expect(await raw({ host: host(), origin: [service.url, service.url] })).toBe(403)
     expect(await raw({ host: host(), origin: service.url })).toBe(200)
   })
 
-  test('200 for pages at PARLEY_BASE_URL, asked by that name', async () => {
+  test('200 for pages at PARLEY_BASE_URL, requested by that name', async () => {
     const public_ = await openService({ env: { PARLEY_BASE_URL: 'https://parley.example/' } })
     try {
       const { key } = await public_.tenant()
@@ -221,31 +223,31 @@ describe('the origin', () => {
 })
 
 describe('the body', () => {
-  test('400 for a list of 1,000 calls, of which none is run', async () => {
+  test('400 for a list of 1,000 calls, and runs none of them', async () => {
     const call = { jsonrpc: '2.0', method: 'tools/call', params: { name: 'service_whoami', arguments: {} } }
     const body = Array.from({ length: 1_000 }, (_, id) => ({ ...call, id }))
     const before = Number((await ask()).headers.get('x-ratelimit-remaining'))
     const refused = await ask({ body })
     expect([refused.status, refused.body.code]).toEqual([400, 'invalid_request'])
     expect(before - Number(refused.headers.get('x-ratelimit-remaining'))).toBe(1)
-    expect(await told({ body: [] })).toEqual([400, 'invalid_request'])
-    expect(await told({ body: [listTools] })).toEqual([400, 'invalid_request'])
+    expect(await statusAndCode({ body: [] })).toEqual([400, 'invalid_request'])
+    expect(await statusAndCode({ body: [listTools] })).toEqual([400, 'invalid_request'])
   })
 
   test('413 beyond 1 MiB', async () => {
     const text = 'x'.repeat(1024 * 1024)
     const body = { ...listTools, params: { text } }
-    expect(await told({ body })).toEqual([413, 'payload_too_large'])
+    expect(await statusAndCode({ body })).toEqual([413, 'payload_too_large'])
   })
 
-  test('400 for what is nested too deep, has a key twice, NUL, a lone surrogate or __proto__', async () => {
+  test('400 for too deep nesting, a repeated key, NUL, a lone surrogate or __proto__', async () => {
     const deep = `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":${'['.repeat(100_000)}`
-    expect(await told({ body: deep })).toEqual([400, 'invalid_request'])
+    expect(await statusAndCode({ body: deep })).toEqual([400, 'invalid_request'])
     const message = (params: string) => `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":${params}}`
-    expect(await told({ body: message('{"a":1,"a":2}') })).toEqual([400, 'invalid_request'])
-    expect(await told({ body: message('{"__proto__":{"x":1}}') })).toEqual([400, 'invalid_request'])
-    expect(await told({ body: message('{"a":"\\u0000"}') })).toEqual([400, 'invalid_text'])
-    expect(await told({ body: message('{"a":"\\ud800"}') })).toEqual([400, 'invalid_text'])
+    expect(await statusAndCode({ body: message('{"a":1,"a":2}') })).toEqual([400, 'invalid_request'])
+    expect(await statusAndCode({ body: message('{"__proto__":{"x":1}}') })).toEqual([400, 'invalid_request'])
+    expect(await statusAndCode({ body: message('{"a":"\\u0000"}') })).toEqual([400, 'invalid_text'])
+    expect(await statusAndCode({ body: message('{"a":"\\ud800"}') })).toEqual([400, 'invalid_text'])
     expect(({} as { x?: number }).x).toBeUndefined()
   })
 
@@ -262,13 +264,13 @@ describe('the body', () => {
     '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":7}}',
     '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"service_whoami","arguments":[]}}',
     '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"service_whoami","arguments":"x"}}',
-  ])('%s is refused in the words of the protocol', async (body) => {
+  ])("%s is refused in the protocol's words", async (body) => {
     const { status, text } = await ask({ body })
     expect(status).toBeLessThan(500)
     expect(text).not.toContain('"structuredContent"')
   })
 
-  test('a client that leaves in the middle of a call does no harm', async () => {
+  test('survives a client that leaves in the middle of a call', async () => {
     const gone = new AbortController()
     const asked = fetch(`${service.url}${mcpPath}`, {
       method: 'POST',
@@ -282,7 +284,7 @@ describe('the body', () => {
   })
 })
 
-test('no subscription is opened', async () => {
+test('opens no subscription', async () => {
   const { text } = await sendMessage({ url: service.url, key: own.key }, 'subscriptions/listen', {
     notifications: { toolsListChanged: true },
   })
@@ -290,7 +292,7 @@ test('no subscription is opened', async () => {
 })
 
 describe('the log', () => {
-  test('names the tool, the key by its prefix and the refusal, and never the key, wherever it came', async () => {
+  test('names the tool, the key by its prefix and the refusal, and never the key, wherever it was given', async () => {
     const { key, prefix } = await service.key({ ...own, scopes: ['write'] })
     await callTool({ url: service.url, key }, 'service_list_chats', { account_id: key })
     await ask({ key: undefined, query: `?key=${key}` })

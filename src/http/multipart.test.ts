@@ -1,4 +1,4 @@
-/** Forms over real sockets: what is read, what is refused, and what is left behind. */
+/** Forms over real sockets: what is read, what is refused, and what is left over. */
 import { createHash, randomBytes } from 'node:crypto'
 import { createServer, type IncomingMessage, type Server } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
@@ -11,14 +11,14 @@ import { ApiError } from '../lib/errors.ts'
 import { drain } from './body.ts'
 import { type Form, type FormOptions, fileBytesMax, isForm, readForm } from './multipart.ts'
 
-interface Seen {
+interface FormResult {
   readonly form?: Form
   readonly error?: unknown
   readonly file: Buffer
   readonly chunks: { file_id: string; n: number; length: number }[]
-  /** The files of which nothing is to stay stored. */
+  /** Files of which nothing must stay stored. */
   readonly dropped: string[]
-  /** Whatever still listens to the request when it has been read or refused. */
+  /** Everything that still listens to the request after it has been read or refused. */
   readonly listeners: number
   readonly flowing: boolean
 }
@@ -28,7 +28,7 @@ const unhandled: unknown[] = []
 let server: Server
 let port: number
 let options: Partial<FormOptions> = {}
-let seen: (seen: Seen) => void = () => {}
+let seen: (seen: FormResult) => void = () => {}
 
 beforeAll(async () => {
   process.on('unhandledRejection', note)
@@ -36,7 +36,7 @@ beforeAll(async () => {
     const result = await read(raw)
     seen(result)
     if (!(result.error instanceof ApiError)) return response.end('ok')
-    // As errors.ts answers who is still sending.
+    // As errors.ts answers a client that is still sending.
     const text = result.error.code
     response.writeHead(result.error.status, { Connection: 'close', 'Content-Length': text.length })
     response.write(text)
@@ -60,9 +60,9 @@ function note(reason: unknown): void {
   unhandled.push(reason)
 }
 
-async function read(raw: IncomingMessage): Promise<Seen> {
+async function read(raw: IncomingMessage): Promise<FormResult> {
   const bytes: Buffer[] = []
-  const chunks: Seen['chunks'] = []
+  const chunks: FormResult['chunks'] = []
   const dropped: string[] = []
   const before = countListeners(raw)
   const store: FormOptions['store'] = async (chunk) => {
@@ -104,12 +104,15 @@ function headOf({ length, type }: { length?: number | undefined; type?: string |
   return `POST / HTTP/1.1\r\nHost: x\r\nContent-Type: ${kind}\r\n${size}\r\n\r\n`
 }
 
-/** Sends the body in those pieces, each in a segment of its own, and returns what the reader made of it. */
-async function send(pieces: readonly (Buffer | string)[], { type }: { type?: string } = {}): Promise<Seen> {
+/** Sends the body in those pieces, each in its own segment, and returns what the reader made of it. */
+async function send(
+  pieces: readonly (Buffer | string)[],
+  { type }: { type?: string } = {},
+): Promise<FormResult> {
   const bytes = pieces.map((piece) => Buffer.from(piece as string, 'latin1'))
   const length = bytes.reduce((sum, piece) => sum + piece.length, 0)
   const socket = open()
-  const result = new Promise<Seen>((resolve) => {
+  const result = new Promise<FormResult>((resolve) => {
     seen = resolve
   })
   socket.write(headOf({ length, type }))
@@ -151,7 +154,7 @@ function formOf(...parts: readonly Part[]): string {
   return parts.map(partOf).join('') + last
 }
 
-function refused(result: Seen, code: string, sentence: RegExp | string = ''): void {
+function refused(result: FormResult, code: string, sentence: RegExp | string = ''): void {
   expect(result.error).toBeInstanceOf(ApiError)
   const { code: actual, message } = result.error as ApiError
   expect([actual, message]).toEqual([code, expect.stringMatching(sentence)])
@@ -168,7 +171,7 @@ async function sent(...parts: readonly Part[]): Promise<Form> {
 }
 
 describe('a form', () => {
-  test('its fields, and its file with name, type, size and hash', async () => {
+  test('returns its fields, and its file with name, type, size and hash', async () => {
     const text = { name: 'text', content: utf8('naïve 🙂\r\nline') }
     const { form, file: bytes, chunks } = await send([formOf(account, chat, text, file)])
     expect(form).toEqual({
@@ -185,17 +188,17 @@ describe('a form', () => {
     expect(chunks).toEqual([{ file_id: form?.attachment.file_id, n: 0, length: 5 }])
   })
 
-  test('the file may come first, and text may be empty or missing', async () => {
+  test('may start with the file, and text may be empty or missing', async () => {
     expect((await sent(file, account, { name: 'text' })).fields).toEqual({ account_id: 'acc_1', text: '' })
     expect((await sent(file)).fields).toEqual({})
   })
 
-  test('as fetch sends it', async () => {
+  test('is read as fetch sends it', async () => {
     const body = new FormData()
     body.set('account_id', 'acc_1')
     body.set('text', 'ein Gruß')
     body.set('attachments', new Blob([Buffer.alloc(300_000, 'x')], { type: 'image/png' }), 'größe/../x.png')
-    const result = new Promise<Seen>((resolve) => {
+    const result = new Promise<FormResult>((resolve) => {
       seen = resolve
     })
     const { status } = await fetch(`http://127.0.0.1:${port}/`, { method: 'POST', body })
@@ -213,7 +216,7 @@ describe('a form', () => {
     ])
   })
 
-  test('what stands before the first boundary and after the last means nothing', async () => {
+  test('ignores what is before the first boundary and after the last', async () => {
     const body = formOf(account, file)
     for (const odd of [`\r\n${body}`, `hello\r\n${body}`, `${body}bye`, body.slice(0, -2)]) {
       expect((await send([odd])).form?.fields).toEqual({ account_id: 'acc_1' })
@@ -221,7 +224,7 @@ describe('a form', () => {
     expect((await send([body.replaceAll(`${boundary}\r\n`, `${boundary} \t\r\n`)])).form).toBeDefined()
   })
 
-  test('a boundary in quotes, with any character it may have', async () => {
+  test('accepts a boundary in quotes, with any allowed character', async () => {
     const odd = "a'()+_,-./:=? b"
     const body = formOf(file).replaceAll(boundary, odd)
     expect(
@@ -229,7 +232,7 @@ describe('a form', () => {
     ).toBeDefined()
   })
 
-  test('fields may name their type and charset', async () => {
+  test('accepts fields with type and charset', async () => {
     const typed = {
       ...account,
       type: 'text/plain; charset=UTF-8',
@@ -266,11 +269,11 @@ describe('a file name', () => {
     ['\u0007\t\u007f'],
     ['\ufeffx'],
     ['🙂'.repeat(255)],
-  ])('is kept as it came: %j', async (name) => {
+  ])('is kept unchanged: %j', async (name) => {
     expect((await sent({ ...file, file: utf8(name) })).attachment.file_name).toBe(name)
   })
 
-  test('quotes and backslashes may be escaped', async () => {
+  test('may escape quotes and backslashes', async () => {
     expect((await sent({ ...file, file: 'a\\"b\\\\c\\d' })).attachment.file_name).toBe('a"b\\c\\d')
   })
 
@@ -279,7 +282,7 @@ describe('a file name', () => {
     expect((await sent({ ...file, disposition })).attachment.file_name).toBe('größe.txt')
   })
 
-  test('filename* is read, and comes first', async () => {
+  test('may be given as filename*, which wins', async () => {
     for (const plain of ['', '; filename="x.txt"']) {
       const disposition = `form-data; name="attachments"${plain}; filename*=utf-8'de'gr%C3%B6%c3%9Fe%0A.txt`
       expect((await sent({ ...file, disposition })).attachment.file_name).toBe('größe\n.txt')
@@ -297,7 +300,7 @@ describe('a file name', () => {
     refused(await send([formOf({ ...file, disposition })]), code, /file name in attachments/)
   })
 
-  test('is "file" where it is empty, or where only the type tells a file', async () => {
+  test('is "file" if it is empty, or if only the type shows that it is a file', async () => {
     expect((await sent({ ...file, file: '' })).attachment.file_name).toBe('file')
     const { file: _, ...nameless } = file
     expect((await sent({ ...nameless, type: 'image/png' })).attachment.file_name).toBe('file')
@@ -340,13 +343,13 @@ describe('a media type', () => {
     ['image/\xff'],
     ['multipart/mixed'],
     ['Message/RFC822; x=y'],
-  ])('400 for %s, and nothing is stored', async (type) => {
+  ])('400 for %s, and stores nothing', async (type) => {
     const result = await send([formOf({ ...file, type })])
     refused(result, 'unsupported_attachment', /media type .*attachments/)
     expect(result.chunks).toEqual([])
   })
 
-  test('an operator may refuse others', async () => {
+  test('an operator may refuse more types', async () => {
     options = { denied: ['application/x-msdownload', 'video/*'] }
     for (const type of ['application/x-msdownload', 'video/mp4']) {
       refused(await send([formOf({ ...file, type })]), 'unsupported_attachment', type)
@@ -472,12 +475,12 @@ describe('what is refused', () => {
     refused(await send([body.slice(0, cut), body.slice(cut)]), code, sentence)
   })
 
-  test('4,096 characters of four bytes are a text', async () => {
+  test('accepts 4,096 characters of four bytes as text', async () => {
     const text = '🙂'.repeat(4_096)
     expect((await sent({ name: 'text', content: utf8(text) }, file)).fields).toEqual({ text })
   })
 
-  test('415 for what is no form, or compressed', async () => {
+  test('415 for a body that is not a form, or is compressed', async () => {
     refused(await send(['{}'], { type: 'application/json' }), 'unsupported_media_type')
     const type = `multipart/form-data; boundary=${boundary}\r\nContent-Encoding: gzip`
     refused(await send([formOf(file)], { type }), 'unsupported_media_type')
@@ -502,7 +505,7 @@ describe('sizes', () => {
   const mebibyte = randomBytes(1024 * 1024)
   const whole = Array<Buffer>(25).fill(mebibyte)
 
-  test('26,214,400 bytes pass', async () => {
+  test('accepts 26,214,400 bytes', async () => {
     const { form, file: bytes, chunks } = await send([before, ...whole, after])
     expect(form?.attachment.size).toBe(fileBytesMax)
     expect(form?.attachment.sha256).toBe(createHash('sha256').update(bytes).digest('hex'))
@@ -512,22 +515,22 @@ describe('sizes', () => {
     )
   })
 
-  test('413 for one more, and what is too much is not stored', async () => {
+  test('413 for one more, and does not store the excess', async () => {
     const result = await send([before, ...whole, 'x', after])
     refused(result, 'attachment_too_large')
     expect(result.file.length).toBeLessThanOrEqual(fileBytesMax)
   })
 
-  test('413 before anything is stored where the length says so', async () => {
+  test('413 before anything is stored when the length shows it', async () => {
     const result = await send([before, ...whole, mebibyte, after])
     refused(result, 'attachment_too_large')
     expect(result.chunks).toEqual([])
   })
 
-  test('413 at once for a file without end, and the client sees it', async () => {
+  test('413 immediately for an endless file, and the client gets it', async () => {
     const socket = open()
     const heard = new Promise<string>((resolve) => socket.once('data', (data) => resolve(String(data))))
-    const result = new Promise<Seen>((resolve) => {
+    const result = new Promise<FormResult>((resolve) => {
       seen = resolve
     })
     socket.write(headOf({}))
@@ -540,7 +543,7 @@ describe('sizes', () => {
     socket.destroy()
   })
 
-  test('20 uploads of 25 MiB at once take less than 64 MB, and wait for the store', async () => {
+  test('take less than 64 MB for 20 uploads of 25 MiB at once, and wait for the store', async () => {
     let storing = 0
     let most = 0
     options = {
@@ -582,7 +585,7 @@ describe('a client', () => {
   test('408 when it is too slow', async () => {
     options = { timeoutMs: 100 }
     const socket = open()
-    const result = new Promise<Seen>((resolve) => {
+    const result = new Promise<FormResult>((resolve) => {
       seen = resolve
     })
     socket.write(headOf({ length: 100_000 }) + start)
@@ -593,12 +596,12 @@ describe('a client', () => {
   })
 
   test.each(['destroy', 'resetAndDestroy', 'end'] as const)(
-    '400 at once when it goes away: %s',
+    '400 immediately when it goes away: %s',
     timed,
     async (leave) => {
       for (const sentSoFar of ['', start.slice(0, 30), start, start + 'x'.repeat(600_000)]) {
         const socket = open()
-        const result = new Promise<Seen>((resolve) => {
+        const result = new Promise<FormResult>((resolve) => {
           seen = resolve
         })
         await new Promise((resolve) => socket.write(headOf({ length: 10_000_000 }) + sentSoFar, resolve))
@@ -617,7 +620,7 @@ describe('a client', () => {
     },
   )
 
-  test('it may leave while its chunk is being stored', async () => {
+  test('may leave while its chunk is being stored', async () => {
     const stored = Promise.withResolvers<void>()
     const storing = Promise.withResolvers<void>()
     options = {
@@ -627,7 +630,7 @@ describe('a client', () => {
       },
     }
     const socket = open()
-    const result = new Promise<Seen>((resolve) => {
+    const result = new Promise<FormResult>((resolve) => {
       seen = resolve
     })
     socket.write(headOf({ length: 10_000_000 }) + start + 'x'.repeat(600_000))
@@ -639,12 +642,12 @@ describe('a client', () => {
     expect((await result).error).toBeInstanceOf(ApiError)
   })
 
-  test('what the store says is what the caller hears', async () => {
+  test('gets the error of the store', async () => {
     options = { store: () => Promise.reject(new ApiError('store_unavailable')) }
     refused(await send([formOf(account, file)]), 'store_unavailable')
   })
 
-  test('who left before anybody read is not waited for', async () => {
+  test('that left before its body was read is not waited for', async () => {
     const late = createServer()
     await new Promise<void>((resolve) => late.listen(0, '127.0.0.1', resolve))
     const socket = connect((late.address() as AddressInfo).port, '127.0.0.1')
@@ -660,7 +663,7 @@ describe('a client', () => {
 describe('any form', () => {
   const text = fc.string({ unit: 'binary', maxLength: 30 }).filter((value) => !value.includes('\0'))
   const name = text.filter((value) => !/[\r\n]/.test(value))
-  // Bytes that look like the form's own marks, whole and in part.
+  // Bytes that look like the form's own delimiters, whole and in part.
   const marks = [
     '\r',
     '\n',
@@ -704,7 +707,7 @@ describe('any form', () => {
           expect(result.form?.fields).toEqual(values)
           expect(result.form?.attachment.file_name).toBe(file_name || 'file')
           expect(result.file.equals(bytes)).toBe(true)
-          // A second opinion, from Node's own parser. It stumbles over the boundary also in the middle of a line.
+          // A second opinion, from Node's own parser, which also mistakes a boundary in the middle of a line.
           if (bytes.includes(`--${boundary}`)) return
           const plain = formOf(
             ...parts.map((part) => (part.file === undefined ? part : { ...part, file: 'x' })),
@@ -720,7 +723,7 @@ describe('any form', () => {
     )
   }, 60_000)
 
-  test('with broken bytes is read or refused, and never anything else', async () => {
+  test('with broken bytes is read or refused, with no other result', async () => {
     const sound = Buffer.from(formOf(account, { name: 'text', content: 'hello' }, file))
     const damage = fc.record({
       changes: fc.array(fc.tuple(fc.nat(sound.length - 1), fc.nat(255)), { maxLength: 6 }),

@@ -1,4 +1,4 @@
-/** What a person at the dashboard is told about an unknown outcome: nothing about keys of programs, and no command. */
+/** What a dashboard user reads about an unknown outcome: nothing about API keys, and no command. */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { askDashboard, signIn } from '../../test/harness/person.ts'
@@ -37,7 +37,7 @@ const inApi = (key: string) =>
     headers: { 'idempotency-key': key },
   })
 
-/** Words of programs and operators. */
+/** Words for programs and operators. */
 const foreignWords = /Idempotency-Key|same key|GET \/|X-Operation-Id|parley /
 
 function sentenceOf({ body }: Answer): string {
@@ -45,7 +45,7 @@ function sentenceOf({ body }: Answer): string {
 }
 
 test('503 outcome_ambiguous, and 409 for a repeat', async () => {
-  // Connected again, the account would hear of the message, and its outcome would be known.
+  // A reconnected account would receive the message, and its outcome would be known.
   const { account_id } = message
   workplace.fault({ on: 'connect', fault: 'unavailable', times: 0, account_id })
   workplace.fault({ on: 'send', fault: 'drop_after', times: 1, account_id })
@@ -72,7 +72,7 @@ test('503 outcome_ambiguous, and 409 for a repeat', async () => {
 function expire(key: string, asking: () => Promise<Answer>): Promise<Answer> {
   const { db } = workplace
   return db.transaction(async (tx) => {
-    // Nothing crosses the boundary meanwhile.
+    // Nothing crosses the boundary in the meantime.
     await tx.run(sql`select 1 from settings where name = 'dispatch' for update`)
     const answer = asking()
     await until('it is queued', 30_000, async () => {
@@ -85,7 +85,7 @@ function expire(key: string, asking: () => Promise<Answer>): Promise<Answer> {
   })
 }
 
-test('503 where provably nothing was sent', async () => {
+test('503 when provably nothing was sent', async () => {
   await until('the account is connected again', 60_000, async () => {
     return (await inApi(randomUUID())).status === 200
   })

@@ -1,4 +1,4 @@
-/** One attempt from the boundary to what was learnt, with everything real but the one thing that goes wrong. */
+/** One attempt from the boundary to its outcome, with everything real but the one thing that fails. */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -50,7 +50,7 @@ interface Stage {
   readonly journal_id: string
 }
 
-/** An account with a session, and one message that waits for it. */
+/** An account with a session, and one message queued for it. */
 async function stage(app: App = rows.app): Promise<Stage> {
   const held = await rows.account()
   const listener = { updates: async () => {}, closed: () => {} }
@@ -77,12 +77,12 @@ async function run(app: App, { id, ways, account }: Stage): Promise<void> {
   await attempt(app, ways, await rows.queued(id), account)
 }
 
-/** What the platform accepted of the account. */
+/** What the platform accepted from the account. */
 function accepted({ held }: Stage): number {
   return place.sandbox.world.state.journal.filter(({ account_id }) => account_id === held.account_id).length
 }
 
-/** The database, with one of its ways changed. */
+/** The database, with one of its methods replaced. */
 function changed(change: Partial<Database>): App {
   const { app } = rows
   const db = new Proxy(app.db, {
@@ -95,14 +95,14 @@ function changed(change: Partial<Database>): App {
   return { ...app, db }
 }
 
-test('what is queued is sent once and completed', async () => {
+test('sends a queued message once and completes it', async () => {
   const one = await stage()
   await run(rows.app, one)
   expect(await rows.row(one.id)).toMatchObject({ state: 'completed', attempt_no: 1 })
   expect(accepted(one)).toBe(1)
 })
 
-test('a journal that cannot be written: nothing is sent', async () => {
+test('sends nothing when the journal cannot be written', async () => {
   const one = await stage()
   await one.ways.journal.close()
   await run(rows.app, one)
@@ -114,7 +114,7 @@ test('a journal that cannot be written: nothing is sent', async () => {
   expect(accepted(one)).toBe(0)
 })
 
-test('the journal knows of it before the platform does', async () => {
+test('writes the journal before it calls the platform', async () => {
   const one = await stage()
   const send = one.session.send.bind(one.session)
   let written = ''
@@ -129,7 +129,7 @@ test('the journal knows of it before the platform does', async () => {
   expect(accepted(one)).toBe(1)
 })
 
-/** A process that is held up for long at the moment when the boundary is asked. */
+/** A process that freezes for a long time when it asks the boundary. */
 function heldUp(): App {
   const { sources } = rows.app
   let late = 0
@@ -144,7 +144,7 @@ function heldUp(): App {
   return { ...rows.app, sources: slow }
 }
 
-test('a process that was held up since before the boundary sends nothing, and says so', async () => {
+test('sends nothing after a freeze that began before the boundary, and reports that', async () => {
   const app = heldUp()
   const one = await stage(app)
   await run(app, one)
@@ -156,7 +156,7 @@ test('a process that was held up since before the boundary sends nothing, and sa
   expect(accepted(one)).toBe(0)
 })
 
-test('a stored message carries the random id: it is not sent again, and completed', async () => {
+test('does not send again when a stored message carries the random id, and completes it', async () => {
   const one = await stage()
   await rows.message(one.held, one.id, '900')
   await run(rows.app, one)
@@ -165,8 +165,8 @@ test('a stored message carries the random id: it is not sent again, and complete
   expect(accepted(one)).toBe(0)
 })
 
-describe('the answer to the crossing is lost', () => {
-  /** The statement is done, and its connection breaks. */
+describe('when the answer to the crossing is lost', () => {
+  /** The statement runs, and its connection breaks. */
   function losing(more: Partial<Database> = {}): App {
     const { db } = rows.app
     return changed({
@@ -179,7 +179,7 @@ describe('the answer to the crossing is lost', () => {
     })
   }
 
-  test('nothing is sent, and the row is released', async () => {
+  test('sends nothing, and releases the row', async () => {
     const app = losing()
     const one = await stage(app)
     await run(app, one)
@@ -187,7 +187,7 @@ describe('the answer to the crossing is lost', () => {
     expect(await rows.row(one.id)).toMatchObject({ state: 'released', reason: 'never_written' })
   })
 
-  test('and the release fails at first: it is said again until it is heard', async () => {
+  test('retries a release that fails at first until it succeeds', async () => {
     let failures = 2
     const app = losing({ transaction: (work) => (failures-- > 0 ? away() : rows.db.transaction(work)) })
     const one = await stage(app)
@@ -196,7 +196,7 @@ describe('the answer to the crossing is lost', () => {
   })
 })
 
-describe('the answer to the crossing is lost, and the worker ends before the database is back', () => {
+describe('when the answer to the crossing is lost, and the worker ends before the database is back', () => {
   test('its journal says that nothing was sent', async () => {
     const { db } = rows.app
     const app = changed({
@@ -222,8 +222,8 @@ describe('the answer to the crossing is lost, and the worker ends before the dat
   })
 })
 
-describe('no answer comes', () => {
-  test('and the platform has shown the random id before: it is known to be sent, and nobody is told otherwise', async () => {
+describe('when no answer comes', () => {
+  test('it completes if the platform has already shown the random id, and no caller hears otherwise', async () => {
     const held = await rows.account()
     const token = newId()
     const id = await rows.operation(held, { state: 'submitting', token, chat_id: String(person) })
@@ -237,10 +237,10 @@ describe('no answer comes', () => {
   })
 })
 
-test('a late answer is recorded: what was unknown is known', async () => {
+test('it records a late answer, so that the unknown outcome becomes known', async () => {
   const { sources } = rows.app
   let asked = false
-  // Once the platform is asked, the time for its answer is up.
+  // Once the platform is called, the time for its answer is up.
   const timer: typeof sources.timer = (ms, end) => sources.timer(asked ? 0 : ms, end)
   const app = { ...rows.app, sources: { ...sources, timer } }
   const one = await stage(app)
@@ -267,7 +267,7 @@ function away(): Promise<never> {
   return Promise.reject(new ApiError('store_unavailable'))
 }
 
-test('an outcome that the database does not take is told again until it does', async () => {
+test('retries an outcome until the database accepts it', async () => {
   let failures = 2
   const app = changed({ transaction: (work) => (failures-- > 0 ? away() : rows.db.transaction(work)) })
   const one = await stage(app)
@@ -276,7 +276,7 @@ test('an outcome that the database does not take is told again until it does', a
   expect(accepted(one)).toBe(1)
 })
 
-test('a worker that stops waits for what it has submitted', async () => {
+test('a stopping worker waits for what it has submitted', async () => {
   const one = await stage()
   const send = one.session.send.bind(one.session)
   const asked = Promise.withResolvers<void>()
@@ -313,7 +313,7 @@ test('outcomes of several kinds at once lock their rows in the order of the ids'
   const accepted = { kind: 'accepted', value: { message_id: '31', at: new Date().toISOString() } } as const
   const [first, second] = [await rows.queued(low), await rows.queued(high)]
   let recorded: Promise<unknown> | undefined
-  // As an update that proves both does: the lower first, and then the other.
+  // An update that proves both does the same: the lower first, and then the other.
   await rows.db.transaction(async (tx) => {
     await tx.run(sql`select 1 from operations where id = ${low} for update`)
     recorded = Promise.all([
@@ -324,14 +324,14 @@ test('outcomes of several kinds at once lock their rows in the order of the ids'
       rows.db.maybe(sql`
         select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`),
     )
-    // Nobody waits in a circle: what the recorder has not come to is free.
+    // No deadlock: the recorder has not locked the other row yet.
     await tx.run(sql`select 1 from operations where id = ${high} for update nowait`)
   })
   await recorded
   expect([(await rows.row(low)).state, (await rows.row(high)).state]).toEqual(['ambiguous', 'completed'])
 })
 
-test('messages of two kinds of an account are recorded one kind after the other: an update about both waits in no circle', async () => {
+test('records messages of two kinds of one account one kind after the other, without a deadlock with an update about both', async () => {
   const held = await rows.account()
   const { account_id, workspace_id } = held
   await rows.db.run(sql`
@@ -348,7 +348,7 @@ test('messages of two kinds of an account are recorded one kind after the other:
   const recorder = new Recorder(rows.app, { count: () => {}, noteTrouble })
   const operations = [await rows.queued(single), await rows.queued(message)] as const
   let recorded: Promise<unknown> | undefined
-  // As an update about both does: in the order of the chats.
+  // An update about both does the same: in the order of the chats.
   await rows.db.transaction(async (tx) => {
     await tx.run(sql`select 1 from chats where account_id = ${account_id} and chat_id = 9001 for update`)
     recorded = Promise.all([
@@ -367,7 +367,7 @@ test('messages of two kinds of an account are recorded one kind after the other:
   expect(ended.map(({ state }) => state)).toEqual(['completed', 'completed'])
 })
 
-describe('before its preparation asks the platform', () => {
+describe('before its preparation calls the platform', () => {
   test.each<[string, (held: Held) => Promise<unknown>, string]>([
     ['sending is off', () => setDispatch(rows.app, 'system', false), 'dispatch_off'],
     [
@@ -375,7 +375,7 @@ describe('before its preparation asks the platform', () => {
       (held) => rows.host(held, sql`lookup_flood_until = domain_now() + interval '1 hour'`),
       'flood_wait',
     ],
-  ])('%s: nobody is looked up, and the row is released', async (_, hold, reason) => {
+  ])('%s: no look-up is made, and the row is released', async (_, hold, reason) => {
     const one = await stage()
     const payload = { identifier: { kind: 'username', value: 'mara' } }
     const id = await rows.operation(one.held, { kind: 'start_chat', chat_id: null, payload })
@@ -390,7 +390,7 @@ describe('before its preparation asks the platform', () => {
 })
 
 test.each(['needs_login', 'restricted'] as const)(
-  'an account that is %s releases the message, so that its key may run again, and the account says so',
+  'an account that is %s releases the message, so that its key may run again, and reports it',
   async (reason) => {
     const one = await stage()
     Object.assign(one.session, { send: async () => ({ kind: 'refused', reason }) })
@@ -401,7 +401,7 @@ test.each(['needs_login', 'restricted'] as const)(
   },
 )
 
-test('a message of another person proves nothing, whatever random id it shows', () => {
+test("another person's message proves nothing, whatever random id it shows", () => {
   const message = { id: '5', random_id: '77', timestamp: new Date().toISOString() } as Message
   expect(proofsIn([{ ...message, is_sender: false }])).toEqual([])
   expect(proofsIn([{ ...message, is_sender: true }])).toMatchObject([{ random_id: '77', message_id: '5' }])
@@ -415,7 +415,7 @@ describe('a flood wait', () => {
     return flooded
   }
 
-  test('whose COMMIT is lost counts once against the account', async () => {
+  test('counts once against the account when its COMMIT is lost', async () => {
     let losing = true
     const app = changed({
       async transaction(work) {
@@ -440,7 +440,7 @@ describe('a flood wait', () => {
     ['sends', 1],
     ['lookups', 1],
     ['reading', 0],
-  ] as const)('for %s is a strike: %s', async (stops, strikes) => {
+  ] as const)('for %s counts as %s strikes', async (stops, strikes) => {
     const held = await rows.account()
     const token = newId()
     const id = await rows.operation(held, { state: 'submitting', token })
@@ -454,7 +454,7 @@ describe('a flood wait', () => {
   })
 
   test.each([
-    ['that a journal tells of counts from its own time', 100, false],
+    ['from a journal counts from its own time', 100, false],
     ['of this moment lasts', 0, true],
   ])('%s', async (_, age, flooded) => {
     const held = await rows.account()
@@ -468,7 +468,7 @@ describe('a flood wait', () => {
     expect(await floodOf(held)).toBe(flooded)
   })
 
-  test('that a journal tells of from a clock that was ahead is no longer than the platform said', async () => {
+  test('from a journal whose clock was ahead lasts no longer than the platform said', async () => {
     const held = await rows.account()
     const token = newId()
     const id = await rows.operation(held, { state: 'submitting', token })

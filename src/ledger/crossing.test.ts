@@ -1,4 +1,4 @@
-/** The truth table of the boundary: what crosses, and one thing wrong at a time, each of which must not cross. */
+/** The truth table of the boundary: what crosses, and each single fault that must prevent it. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type LedgerRows, openLedgerRows } from '../../test/harness/ledger-rows.ts'
 import { type Sql, sql } from '../db/sql.ts'
@@ -38,7 +38,7 @@ interface Wrong {
   /** What the account's row is changed to. */
   readonly set?: Sql
   readonly instance?: Partial<Instance>
-  /** What the crossing says instead. */
+  /** The result of the crossing instead. */
   readonly crossing?: Partial<Crossing>
   readonly held?: Partial<Held>
   readonly status?: CrossingStatus
@@ -46,11 +46,11 @@ interface Wrong {
 
 const wrongs: readonly Wrong[] = [
   { what: 'another worker holds the lease', set: sql`lease_owner = ${newId()}` },
-  { what: 'nobody holds the lease', set: sql`lease_owner = null, lease_until = null` },
+  { what: 'no worker holds the lease', set: sql`lease_owner = null, lease_until = null` },
   { what: 'the lease has a later epoch', set: sql`lease_epoch = lease_epoch + 1` },
   { what: 'the lease has run out', set: sql`lease_until = real_now() - interval '1 ms'` },
   { what: 'a flood wait lasts', set: sql`flood_until = domain_now() + interval '1 minute'` },
-  { what: 'the session was last heard of long ago', set: sql`observed_at = real_now() - interval '1 hour'` },
+  { what: 'the session was last observed long ago', set: sql`observed_at = real_now() - interval '1 hour'` },
   { what: 'the session is not caught up', set: sql`observed_at = null` },
   { what: 'the database knows fewer writes', held: { writes: { seen: '1' } }, status: 'behind' },
   { what: 'the restore counter is lower', instance: { restore_counter: '1000000' } },
@@ -87,7 +87,7 @@ describe('does not cross', () => {
     expect(await rows.row(crossing.id)).toMatchObject(untouched)
   })
 
-  test('a worker owes', async () => {
+  test('a worker still has to put its journals back', async () => {
     const crossing = await rows.crossing(await rows.account())
     const id = newId()
     await rows.db.run(sql`insert into workers (id, owes) values (${id}, true)`)
@@ -115,7 +115,7 @@ describe('does not cross', () => {
     })
   })
 
-  test('another transaction holds the account: busy, and it crosses afterwards', async () => {
+  test('another transaction has locked the account: busy, and it crosses afterwards', async () => {
     const held = await rows.account()
     const crossing = await rows.crossing(held)
     await rows.db.transaction(async (tx) => {
@@ -136,7 +136,7 @@ test('an attempt under an earlier lease does not cross in one batch with one und
   expect(await rows.row(early.id)).toMatchObject(untouched)
 })
 
-test('a stored message that carries the random id proves it: nobody may submit it', async () => {
+test('a stored message with the random id is proof: no worker may submit it', async () => {
   const held = await rows.account()
   const crossing = await rows.crossing(held)
   await rows.message(held, crossing.id, '77')
@@ -145,14 +145,14 @@ test('a stored message that carries the random id proves it: nobody may submit i
   expect(await rows.row(crossing.id)).toMatchObject({ state: 'submitting', attempt_token: crossing.token })
 })
 
-test('a message of another account with the same random id proves nothing', async () => {
+test("another account's message with the same random id proves nothing", async () => {
   const crossing = await rows.crossing(await rows.account())
   await rows.message(await rows.account(), crossing.id, '77')
   expect(await crossOne(crossing)).toBe('crossed')
 })
 
-describe('many at once', () => {
-  test('of 50 rows of 20 accounts exactly the right ones cross', async () => {
+describe('many rows at once', () => {
+  test('exactly the right ones of 50 rows of 20 accounts cross', async () => {
     const accounts = await Promise.all(Array.from({ length: 20 }, () => rows.account()))
     const at = (n: number) => accounts[n % 20] as Held
     const expected: CrossingStatus[] = []
@@ -160,7 +160,7 @@ describe('many at once', () => {
     for (let n = 0; n < 50; n++) {
       const held = at(n)
       const account = n % 20
-      // Every account from 16 on has something wrong; of the others some single rows.
+      // Every account from 16 on has a fault; of the others some single rows.
       const row = n % 7 === 3 ? { expires: -1 } : {}
       const crossing = await rows.crossing(held, row)
       const stale = n % 11 === 5 ? { seen_token: newId() } : {}
@@ -180,12 +180,12 @@ describe('many at once', () => {
     expect(states).toEqual(
       expected.map((status) => (status === 'crossed' || status === 'proven' ? 'submitting' : 'queued')),
     )
-    // Once for each account, however many of its rows crossed.
+    // Once per account, however many of its rows crossed.
     expect(await rows.writes(at(0))).toBe('1')
     expect(await rows.writes(at(16))).toBe('0')
   })
 
-  test('two batches over the same rows: each row crosses once', async () => {
+  test('each row crosses once in two batches over the same rows', async () => {
     const accounts = await Promise.all(Array.from({ length: 5 }, () => rows.account()))
     for (let round = 0; round < 5; round++) {
       const one = await Promise.all(
@@ -202,21 +202,21 @@ describe('many at once', () => {
 })
 
 describe('a crossing whose answer was lost', () => {
-  test('it crossed with our token: released', async () => {
+  test('is released when it crossed with our token', async () => {
     const crossing = await rows.crossing(await rows.account())
     await crossOne(crossing)
     await releaseNeverSent(rows.app, crossing)
     expect(await rows.row(crossing.id)).toMatchObject({ state: 'released', reason: 'never_written' })
   })
 
-  test('it was given up as unknown meanwhile: released all the same', async () => {
+  test('is also released when the sweep gave it up as unknown in the meantime', async () => {
     const token = newId()
     const id = await rows.operation(await rows.account(), { state: 'ambiguous', token })
     await releaseNeverSent(rows.app, { id, token })
     expect(await rows.row(id)).toMatchObject({ state: 'released', reason: 'never_written' })
   })
 
-  test('it is still queued: the crossing that comes late does nothing, and whoever reads it anew crosses', async () => {
+  test('does nothing when it arrives late on a row that is still queued, and the next attempt crosses', async () => {
     const crossing = await rows.crossing(await rows.account())
     await releaseNeverSent(rows.app, crossing)
     expect(await crossOne(crossing)).toBe('no')
@@ -225,7 +225,7 @@ describe('a crossing whose answer was lost', () => {
     expect(await crossOne({ ...crossing, token: newId(), seen_token })).toBe('crossed')
   })
 
-  test('it was withdrawn and is queued again: the crossing that comes late does nothing', async () => {
+  test('does nothing when it arrives late on a row that was withdrawn and queued again', async () => {
     const crossing = await rows.crossing(await rows.account())
     await withdraw(rows.app, { id: crossing.id, queued_no: 1 })
     await releaseNeverSent(rows.app, crossing)
@@ -236,14 +236,14 @@ describe('a crossing whose answer was lost', () => {
     expect(await rows.row(crossing.id)).toMatchObject({ state: 'queued', attempt_no: 0 })
   })
 
-  test('the token is of another attempt: nothing changes', async () => {
+  test('changes nothing when the token belongs to another attempt', async () => {
     const crossing = await rows.crossing(await rows.account())
     await crossOne(crossing)
     await releaseNeverSent(rows.app, { id: crossing.id, token: newId() })
     expect(await rows.row(crossing.id)).toMatchObject({ state: 'submitting', attempt_token: crossing.token })
   })
 
-  test('its commit is still under way: the release waits for it and hits', async () => {
+  test('is released after its pending commit, which the release waits for', async () => {
     const crossing = await rows.crossing(await rows.account())
     let released: Promise<void> | undefined
     await rows.db.transaction(async (tx) => {
@@ -257,7 +257,7 @@ describe('a crossing whose answer was lost', () => {
   })
 })
 
-/** Until somebody waits for a lock of this database. */
+/** Until a statement waits for a lock of this database. */
 async function waitForLock(): Promise<void> {
   for (;;) {
     const { waiting } = await rows.db.one<{ waiting: boolean }>(sql`

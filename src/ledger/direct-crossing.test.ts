@@ -1,6 +1,6 @@
-/** What a message of a campaign counts when it crosses, and what it leaves to other transactions. */
+/** What a campaign message counts when it crosses, and which rows it leaves to other transactions. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { openPickedRows, type Picked, type PickedRows } from '../../test/harness/picked.ts'
+import { openPickedRows, type PickedRecipient, type PickedRows } from '../../test/harness/picked.ts'
 import { until } from '../../test/harness/process.ts'
 import { lockFound } from '../capabilities/campaigns/running/locked-recipients.ts'
 import { chooseDue, listHeads } from '../capabilities/campaigns/running/pick.ts'
@@ -21,8 +21,8 @@ afterAll(() => place.close())
 const readDay = ({ account_id }: Held) =>
   place.rows.db.one(sql`select used, used_cold from account_days where account_id = ${account_id}`)
 
-/** Ends the message that is in flight, so that the account may send its next one at once. */
-async function complete(one: Picked, message_id: string): Promise<void> {
+/** Ends the message in flight, so that the account may send its next one immediately. */
+async function complete(one: PickedRecipient, message_id: string): Promise<void> {
   const { id, attempt_token: token } = await place.operation(one)
   const reply = { message_id, timestamp: new Date().toISOString() }
   await place.rows.db.transaction((tx) =>
@@ -32,7 +32,7 @@ async function complete(one: Picked, message_id: string): Promise<void> {
 }
 
 describe('a message that crosses', () => {
-  test('raises used_cold, the second of a day as well', async () => {
+  test('increments used_cold, also for the second one of a day', async () => {
     const first = await place.picked()
     expect(await first.cross()).toBe('crossed')
     expect(await readDay(first.held)).toEqual({ used: 1, used_cold: 1 })
@@ -42,7 +42,7 @@ describe('a message that crosses', () => {
     expect(await readDay(first.held)).toEqual({ used: 2, used_cold: 2 })
   })
 
-  test('raises the writes of its account, and its worker remembers them', async () => {
+  test("increments its account's writes, and its worker remembers them", async () => {
     const one = await place.picked()
     const before = await place.rows.writes(one.held)
     expect(await one.cross()).toBe('crossed')
@@ -51,7 +51,7 @@ describe('a message that crosses', () => {
     expect(one.held.writes.seen).toBe(after)
   })
 
-  test('is not taken up again by another attempt while it is in flight', async () => {
+  test('does not cross again in another attempt while it is in flight', async () => {
     const one = await place.picked()
     expect(await one.cross()).toBe('crossed')
     const { id, attempt_token } = await place.operation(one)
@@ -80,7 +80,7 @@ describe('a message that crosses', () => {
     expect(await place.operation(one)).toMatchObject({ id, attempt_token })
   })
 
-  test('without its operation does not: the whole batch is undone', async () => {
+  test('without its operation does not cross: the whole batch is rolled back', async () => {
     const one = await place.picked({ message_text: 'lost on the way' })
     await place.rows.db.run(sql`
       create function lose_operation() returns trigger language plpgsql as $$
@@ -121,8 +121,8 @@ describe('a message that crosses', () => {
   )
 })
 
-describe('what another transaction holds is left alone', () => {
-  /** The answer of the crossing, or that it waits for a lock, which would hold up every message of its batch. */
+describe('skips what another transaction has locked', () => {
+  /** The result of the crossing, or that it waits for a lock, which would delay every message of its batch. */
   async function answerOrWait(crossing: Promise<string>): Promise<string> {
     let answer: string | undefined
     void crossing.then((status) => {
@@ -135,7 +135,7 @@ describe('what another transaction holds is left alone', () => {
     })
   }
 
-  test('the day of the account', async () => {
+  test("the account's day", async () => {
     const one = await place.picked()
     const { account_id, workspace_id } = one.held
     await place.rows.db.run(sql`
@@ -148,7 +148,7 @@ describe('what another transaction holds is left alone', () => {
     expect(await one.cross()).toBe('crossed')
   })
 
-  test('the person whom a contact turned out to be', async () => {
+  test('the person that a contact resolved to', async () => {
     const held = await place.rows.account()
     const contacts = [{ contact: `username:${newId()}` }]
     await place.picked({ kind: 'contacts', pool: [held.account_id], chats: [], contacts }, held)

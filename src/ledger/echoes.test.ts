@@ -1,4 +1,4 @@
-/** Batches that only repeat what this process has recorded: the position moves, and what was seen stays seen. */
+/** Batches that only repeat what this process has recorded: the position moves, and no known count goes back. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type LedgerRows, openLedgerRows } from '../../test/harness/ledger-rows.ts'
 import type { Update } from '../platform/port.ts'
@@ -12,9 +12,9 @@ afterAll(() => rows.close())
 
 const sent: Update = { kind: 'sent', random_id: '5', message_id: '9', at: new Date().toISOString() } as Update
 
-test('an answer that comes late does not lower the count of writes that was seen', async () => {
+test('a late answer does not lower the known count of writes', async () => {
   const held = await rows.account()
-  // While this answer was on its way, a crossing was answered with a higher count.
+  // While this answer was in transit, a crossing returned a higher count.
   const db = new Proxy(rows.db, {
     get(target, name) {
       if (name !== 'rows') return target[name as keyof typeof target]
@@ -34,9 +34,9 @@ test('an answer that comes late does not lower the count of writes that was seen
   expect(held.writes.seen).toBe('7')
 })
 
-test('an echo waits for the recording of an answer, and not for an answer that does not come', async () => {
+test('an echo waits for an answer to be recorded, but not for an answer that never comes', async () => {
   const held = await rows.account()
-  // Every limit shorter than a second is over at once, a longer one never.
+  // Every limit shorter than a second expires immediately, a longer one never.
   const timer = (ms: number, done: () => void) => {
     if (ms < 1_000) setImmediate(done)
     return () => {}

@@ -1,4 +1,4 @@
-/** The key of an operation belongs to its workspace, whoever of it asks. */
+/** An operation's key belongs to its workspace, whichever caller uses it. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type LedgerRows, openLedgerRows } from '../../test/harness/ledger-rows.ts'
 import { sendMessage } from '../capabilities/messages/send.ts'
@@ -24,7 +24,7 @@ const asked = (key: string) => ({
   fingerprint: Buffer.alloc(32),
 })
 
-/** Somebody of the workspace with an API key of their own. */
+/** A user of the workspace with their own API key. */
 async function caller(): Promise<Caller> {
   const { workspace_id, user_id } = rows.tenant
   const { id } = await rows.service.key({ workspace_id, user_id })
@@ -40,7 +40,7 @@ function queue(by: Caller, key: string, tx?: Tx) {
   return enqueue(rows.app, by, { ...asked(key), wanted, ...(tx && { tx }) })
 }
 
-test('a second API key of the workspace meets the same operation', async () => {
+test('a second API key of the workspace finds the same operation', async () => {
   const key = newId()
   const first = await queue(await caller(), key)
   expect(first).toMatchObject({ queued_no: 1 })
@@ -53,7 +53,7 @@ test('a second API key of the workspace meets the same operation', async () => {
   expect(stored).toBe(key)
 })
 
-test('what runs again has nothing of the attempt before it but its proof and its token', async () => {
+test('a new run keeps nothing of the attempt before it but its proof and its token', async () => {
   const key = newId()
   const token = newId()
   const id = await rows.operation(held, { state: 'released', token, key })
@@ -75,7 +75,7 @@ test('what runs again has nothing of the attempt before it but its proof and its
   expect(row).toEqual({ ...none, proof_message_id: 4, attempt_token: token })
 })
 
-test('there is no connection for the row: nothing was asked, and the caller is not told that nobody knows', async () => {
+test('without a connection for the row nothing was started, and the caller does not get outcome_ambiguous', async () => {
   const by = await caller()
   const full = openDatabase({ connectionString: rows.service.database.url }, { pool_size: 1 })
   const taken = await full.pool.connect()
@@ -90,7 +90,7 @@ test('there is no connection for the row: nothing was asked, and the caller is n
   await full.close()
 })
 
-test('the same key has the same random id, also where its row was forgotten', async () => {
+test('the same key has the same random id, also when its row was deleted', async () => {
   const by = await caller()
   const key = newId()
   const random: string[] = []
@@ -110,7 +110,7 @@ test('the same key has the same random id, also where its row was forgotten', as
   expect(random[0]).toBe(random[1])
 })
 
-test('in a transaction of its caller it commits with that, or not at all', async () => {
+test("in its caller's transaction it commits with that, or not at all", async () => {
   const key = newId()
   const by = await caller()
   await rows.db.transaction(async (tx) => void (await queue(by, key, tx)))
@@ -128,7 +128,7 @@ test.each([
     const by = await caller()
     const key = newId()
     let id = ''
-    // The key is free when it is looked up, and another caller uses it before this one queues its own.
+    // The key is free at the look-up, and another caller uses it before this one enqueues.
     const want = async () => {
       id = await rows.operation(held, { state: 'released', key, fingerprint: Buffer.alloc(32, 1) })
       return { account_id: held.account_id, chat_id: '42' as const, payload: { text: 'Hello', file: null } }

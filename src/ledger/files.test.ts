@@ -1,4 +1,4 @@
-/** Chunks on a real database: stored, read back in order, and forgotten when nobody needs them. */
+/** Chunks on a real database: stored, read back in order, and deleted when no operation needs them. */
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { copyDatabase, type TestDatabase } from '../../test/harness/database.ts'
@@ -54,7 +54,7 @@ async function stored(): Promise<string[]> {
 }
 
 describe('storeChunk and readChunks', () => {
-  test('the bytes come back in order, chunk by chunk', async () => {
+  test('returns the bytes in order, chunk by chunk', async () => {
     const file_id = newId()
     const other = await storeFile({ chunks: 2 })
     const chunks = [randomBytes(chunkBytes), randomBytes(chunkBytes), Buffer.from([0, 255, 0])]
@@ -63,7 +63,7 @@ describe('storeChunk and readChunks', () => {
     expect((await readAll(other)).map(String)).toEqual(['chunk 0', 'chunk 1'])
   })
 
-  test('a chunk is emptied when the next one is asked for, so that nobody reads the wrong bytes', async () => {
+  test('empties a chunk when the next one is read, so that no caller reads the wrong bytes', async () => {
     const file_id = newId()
     const bytes = randomBytes(chunkBytes)
     await storeChunk(db, { file_id, workspace_id, n: 0, bytes })
@@ -75,7 +75,7 @@ describe('storeChunk and readChunks', () => {
     expect(kept.map(({ length }) => length)).toEqual([0])
   })
 
-  test('many at once, in and out, each get their own bytes', async () => {
+  test('returns each its own bytes when many are stored and read at once', async () => {
     const files = Array.from({ length: 12 }, () => ({ file_id: newId(), bytes: randomBytes(chunkBytes) }))
     await Promise.all(files.map((file) => storeChunk(db, { ...file, workspace_id, n: 0 })))
     const read = await Promise.all(files.map(({ file_id }) => readAll(file_id)))
@@ -84,11 +84,11 @@ describe('storeChunk and readChunks', () => {
     )
   })
 
-  test('a file that is not there has no bytes', async () => {
+  test('an unknown file has no bytes', async () => {
     expect(await readAll(newId())).toEqual([])
   })
 
-  test('only the commit of a chunk is not flushed to disk', async () => {
+  test('flushes everything to disk but the commit of a chunk', async () => {
     const setting = sql`select current_setting('synchronous_commit') as value`
     await db.run(sql`create table commits (value text)`)
     await db.run(sql`
@@ -107,7 +107,7 @@ describe('storeChunk and readChunks', () => {
     expect(after).toEqual(Array(4).fill({ value: 'on' }))
   })
 
-  test('a connection that ends in the middle stores nothing, and the next one does', async () => {
+  test('a connection that breaks in the middle stores nothing, and the next one works', async () => {
     await db.run(sql`
       create function end_here() returns trigger language plpgsql as $$
       begin
@@ -125,7 +125,7 @@ describe('storeChunk and readChunks', () => {
     expect(await readAll(chunk.file_id)).toEqual([chunk.bytes])
   })
 
-  test('what the database refuses to read is refused, and the connection is whole', async () => {
+  test('refuses what the database refuses to read, and keeps the connection usable', async () => {
     const one = openDatabase({ connectionString: copy.url }, { pool_size: 1 })
     const file_id = await storeFile()
     await db.transaction(async (tx) => {
@@ -137,18 +137,18 @@ describe('storeChunk and readChunks', () => {
     await one.close()
   })
 
-  test('the same chunk twice is a bug, not a second chunk', async () => {
+  test('storing the same chunk twice is a bug, not a second chunk', async () => {
     const chunk = { file_id: newId(), workspace_id, n: 0, bytes: Buffer.from('x') }
     await storeChunk(db, chunk)
     await expect(storeChunk(db, chunk)).rejects.toMatchObject({ code: '23505' })
-    // The connection is whole.
+    // The connection is usable.
     for (let n = 1; n < 9; n++) await storeChunk(db, { ...chunk, n })
     expect(await readAll(chunk.file_id)).toHaveLength(9)
   })
 })
 
 describe('forgetFiles', () => {
-  test('a file nobody linked goes after an hour, with all its chunks', async () => {
+  test('deletes an unlinked file after an hour, with all its chunks', async () => {
     const young = await storeFile({ chunks: 3, minutes: 59 })
     await storeFile({ chunks: 3, minutes: 61 })
     expect(await forgetFiles(db)).toBe(1)
@@ -161,7 +161,7 @@ describe('forgetFiles', () => {
     ['submitting', null],
     ['released', 59],
     ['ambiguous', 59],
-  ])('it stays with an operation that is %s', async (state, minutes) => {
+  ])('keeps the file of an operation that is %s', async (state, minutes) => {
     const file_id = await storeFile({ minutes: 600 })
     await link(file_id, state, minutes)
     expect(await forgetFiles(db)).toBe(0)
@@ -173,20 +173,20 @@ describe('forgetFiles', () => {
     ['refused', 0],
     ['released', 61],
     ['ambiguous', 61],
-  ])('it goes with one that has been %s for %i minutes', async (state, minutes) => {
+  ])('deletes the file of one that has been %s for %i minutes', async (state, minutes) => {
     await link(await storeFile({ chunks: 2 }), state, minutes)
     expect(await forgetFiles(db)).toBe(1)
     expect(await stored()).toEqual([])
   })
 
-  test('it stays while any of its operations needs it', async () => {
+  test('keeps it while any of its operations needs it', async () => {
     const file_id = await storeFile({ minutes: 600 })
     await link(file_id, 'completed', 600)
     await link(file_id, 'queued')
     expect(await forgetFiles(db)).toBe(0)
   })
 
-  test('one call does a bounded part of the work, and two at once do not wait for each other', async () => {
+  test('does a bounded part of the work per call, and two at once do not wait for each other', async () => {
     for (let at = 0; at < 25; at++) await storeFile({ minutes: 61 + at })
     const both = await Promise.all([forgetFiles(db), forgetFiles(db)])
     for (const files of both) expect(files).toBeLessThanOrEqual(10)
@@ -195,7 +195,7 @@ describe('forgetFiles', () => {
     expect(await stored()).toEqual([])
   })
 
-  test('the loop goes on while there is something to forget', async () => {
+  test('the loop continues while there is something to delete', async () => {
     for (let at = 0; at < 31; at++) await storeFile({ minutes: 61 + at })
     const loop = loops().find(({ name }) => name === 'forget-files')
     const step = () => loop?.step({ db } as App, AbortSignal.timeout(60_000))
@@ -208,7 +208,7 @@ describe('what a workspace has stored', () => {
   const count = () =>
     db.maybe(sql`select bytes::int from stored_bytes where workspace_id = ${workspace_id} and bytes > 0`)
 
-  test('is counted in and out, also where files of several workspaces go together', async () => {
+  test('is counted up and down, also when files of several workspaces are deleted together', async () => {
     const other = newId()
     const bytes = randomBytes(1_000)
     for (const n of [0, 1]) await storeChunk(db, { file_id: newId(), workspace_id, n, bytes })
@@ -220,7 +220,7 @@ describe('what a workspace has stored', () => {
     expect(await db.rows(sql`select sum(bytes)::int as bytes from stored_bytes`)).toEqual([{ bytes: 0 }])
   })
 
-  test('a chunk that was not stored is not counted', async () => {
+  test('does not include a chunk that was not stored', async () => {
     const chunk = { file_id: newId(), workspace_id, n: 0, bytes: Buffer.from('12345') }
     await storeChunk(db, chunk)
     await expect(storeChunk(db, chunk)).rejects.toMatchObject({ code: '23505' })

@@ -1,4 +1,4 @@
-/** Flood waits of an account: of two, the later end holds. */
+/** Of two flood waits of an account, the later end applies. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type LedgerRows, openLedgerRows } from '../../test/harness/ledger-rows.ts'
 import { floodScopes } from '../platform/port.ts'
@@ -13,7 +13,7 @@ afterAll(() => rows.close())
 test.each([
   [600, 5],
   [5, 600],
-])('of %s s and then %s s the longer one holds', async (first, second) => {
+])('of %s s and then %s s the longer one applies', async (first, second) => {
   const { account_id } = await rows.account()
   for (const stops of floodScopes) {
     await noteFlood(rows.db, account_id, { stops, retry_after_seconds: first })

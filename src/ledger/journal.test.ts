@@ -1,4 +1,4 @@
-/** The journal on its own: what was flushed can be read, whatever went wrong before it. */
+/** The journal alone: flushed lines can be read, whatever failed before them. */
 import {
   appendFile,
   type FileHandle,
@@ -35,7 +35,7 @@ const intent = (id: string): JournaledOperation => ({
   fingerprint: '00',
 })
 
-test('a line that a full disk cut off does not swallow the next one', async () => {
+test('a line cut off by a full disk does not corrupt the next one', async () => {
   const worker_id = newId()
   const journal = await openJournal(directory, worker_id)
   await journal.intend(intent('first'))
@@ -53,7 +53,7 @@ test('a line that a full disk cut off does not swallow the next one', async () =
   ])
 })
 
-test('an intent resolves only when the disk has it', async () => {
+test('an intent resolves only when it is on disk', async () => {
   const worker_id = newId()
   const journal = await openJournal(directory, worker_id)
   const probe = await open(join(directory, 'probe'), 'a')
@@ -81,7 +81,7 @@ test('an intent resolves only when the disk has it', async () => {
   }
 })
 
-test('a line whose bytes have changed is skipped and counted, the others are read', async () => {
+test('skips and counts a line whose bytes have changed, and reads the others', async () => {
   const worker_id = newId()
   const journal = await openJournal(directory, worker_id)
   for (const id of ['before', 'flipped', 'after']) await journal.intend(intent(id))
@@ -108,13 +108,13 @@ test('a journal that was set aside and has grown since is not done', async () =>
   await journal.close()
 })
 
-test('a journal that is set aside while the disk is listed is listed under its new name', async () => {
+test('a journal that is set aside during a listing appears under its new name', async () => {
   const crowded = await mkdtemp(join(directory, 'crowded-'))
   const workers = Array.from({ length: 300 }, () => newId()).sort()
   await Promise.all(workers.map((id) => writeFile(join(crowded, `${id}.0.jsonl`), '')))
   const last = { worker_id: workers.at(-1) ?? '', name: `${workers.at(-1)}.0.jsonl`, size: 0, done: false }
   const listing = listJournals(crowded)
-  // Files are looked at one after the other: by now it has begun, and the last one's turn has not come.
+  // The listing reads one file after the other: it has started by now, and has not reached the last one.
   for (let turn = 0; turn < 10; turn++) await new Promise((resolve) => setImmediate(resolve))
   await markReplayed(crowded, last)
   const listed = await listing
@@ -122,7 +122,7 @@ test('a journal that is set aside while the disk is listed is listed under its n
   expect(listed.at(-1)).toMatchObject({ done: true })
 })
 
-test('a journal that could not be written says so until it can be', async () => {
+test('a journal that could not be written reports that until it can be', async () => {
   const worker_id = newId()
   // A device that is always full, and the file in its place afterwards.
   await symlink('/dev/full', join(directory, `${worker_id}.0.jsonl`))
@@ -133,7 +133,7 @@ test('a journal that could not be written says so until it can be', async () => 
   await journal.close()
 })
 
-test('a journal past keeping is removed once it was replayed, and not before', async () => {
+test('removes a journal past its retention once it was replayed, and not before', async () => {
   const old = await mkdtemp(join(directory, 'old-'))
   const [replayed, open] = [newId(), newId()]
   const month = new Date(Date.now() - 31 * 86_400_000)

@@ -1,4 +1,4 @@
-/** What may run now is fair for each account and each chat. */
+/** Which operations may run now, fairly for each account and each chat. */
 import { expect, test } from 'vitest'
 import type { ChatNumber } from '../lib/shapes.ts'
 import { Lanes } from './lanes.ts'
@@ -20,7 +20,7 @@ function operation(account_id: string, chat_id: ChatNumber | null, file = false)
   return { ...row, ...rest, ...place, account_id, chat_id, file_id: file ? `file of ${id}` : null }
 }
 
-test('one at a time in each chat, four at a time of each account', () => {
+test('runs one at a time in each chat, and four at a time of each account', () => {
   const lanes = new Lanes()
   const first = lanes.take(operation('a', '1'))
   expect(first).toBeDefined()
@@ -33,7 +33,7 @@ test('one at a time in each chat, four at a time of each account', () => {
   expect(lanes.take(operation('a', '5'))).toBeDefined()
 })
 
-test('the same operation does not run twice, also where it has no chat', () => {
+test('does not run the same operation twice, also if it has no chat', () => {
   const lanes = new Lanes()
   const one = operation('a', null)
   const release = lanes.take(one)
@@ -43,7 +43,7 @@ test('the same operation does not run twice, also where it has no chat', () => {
   expect(lanes.take(one)).toBeDefined()
 })
 
-test('files of one account that hang leave room for those of another, and for its own texts', () => {
+test("one account's hanging files leave room for another account's, and for its own texts", () => {
   const lanes = new Lanes()
   const hanging = lanes.take(operation('a', '1', true))
   expect(hanging).toBeDefined()

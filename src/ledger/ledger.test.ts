@@ -1,4 +1,4 @@
-/** What the log says of operations while the database is away: whose, why, and nothing worse than it is. */
+/** What the log says about operations while the database is unreachable: which, why, and at the right level. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { LedgerRows } from '../../test/harness/ledger-rows.ts'
 import { openWorkplace, type Workplace } from '../../test/harness/worker.ts'
@@ -32,7 +32,7 @@ afterAll(async () => {
 
 type Line = Record<'level' | 'msg' | 'code' | 'operation_id', string>
 
-/** One round of the ledger on a database that does other things than the real one, and what the log says of it. */
+/** One round of the ledger on a database that fails in a given way, and what the log says about it. */
 async function run(change: (db: Database) => Partial<Database>, kind: string) {
   const { app } = rows
   const lines: Line[] = []
@@ -61,7 +61,7 @@ async function run(change: (db: Database) => Partial<Database>, kind: string) {
   }
 }
 
-test('an operation that was not sent, whose COMMIT is lost: a warning, and the row is as it is', async () => {
+test('warns about an unsent operation whose COMMIT is lost, and leaves its row unchanged', async () => {
   let losing = true
   const { id, lines } = await run((db) => {
     return {
@@ -78,7 +78,7 @@ test('an operation that was not sent, whose COMMIT is lost: a warning, and the r
   expect(await rows.row(id)).toMatchObject({ state: 'released', reason: 'unknown_kind' })
 })
 
-test('a boundary whose answer is lost, and a release whose COMMIT is lost, too: warnings that name the operation', async () => {
+test("warns with the operation's name when the answers of the boundary and of the release's COMMIT are lost", async () => {
   let losses = 1
   const { id, lines } = await run((db) => {
     return {

@@ -44,8 +44,8 @@ export async function requireReachable(
 }
 
 /**
- * Whether any platform can be reached at all: sending is on, no worker owes a restored database anything, and some
- * worker can write its journal. An instance whose workers are still starting counts as one that can.
+ * Whether this instance can send at all: sending is on, no worker still has to put its journals back, and some worker
+ * can write its journal. An instance whose workers are still starting can send.
  */
 export async function canSend({ db, settings }: App): Promise<boolean> {
   const { dispatch } = await settings.current()

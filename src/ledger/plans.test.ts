@@ -1,6 +1,6 @@
 /**
- * The plans of the two statements that everything passes through: rows are looked up by their keys, however many there are
- * besides. A plan that scans instead made a batch twenty times as slow.
+ * The plans of the two statements that every operation passes: they look rows up by their keys, however many other
+ * rows there are. A plan that scans instead made a batch twenty times as slow.
  */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type LedgerRows, openLedgerRows } from '../../test/harness/ledger-rows.ts'
@@ -38,7 +38,7 @@ interface Node {
   readonly Plans?: readonly Node[]
 }
 
-/** The large tables that the statement scans whole. */
+/** The large tables that the statement scans in full. */
 async function listScanned({ text, values }: Sql): Promise<string[]> {
   const { rows: found } = await rows.db.pool.query(`explain (format json) ${text}`, values as unknown[])
   const flatten = (node: Node): Node[] => [node, ...(node.Plans ?? []).flatMap(flatten)]

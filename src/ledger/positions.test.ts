@@ -1,4 +1,7 @@
-/** The fence of updates, and of whoever takes an account: one worker at a time stores, and none is live too early. */
+/**
+ * The fence of updates, and of workers that claim an account: one worker at a time stores, and none is live too
+ * early.
+ */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type LedgerRows, openLedgerRows } from '../../test/harness/ledger-rows.ts'
 import { type Sql, sql } from '../db/sql.ts'
@@ -54,7 +57,7 @@ describe('advancePositions', () => {
     expect(await host(held)).toMatchObject({ position: null })
   })
 
-  test('is live from the first batch on that was read to the end, and not before', async () => {
+  test('makes the session live with the first batch that was read to the end, and not before', async () => {
     const held = await rows.account()
     await rows.host(held, sql`observed_at = null`)
     await advance(held, false)
@@ -88,7 +91,7 @@ describe('claimAccounts', () => {
     return new Map(claimed.map((lease) => [lease.account_id, lease]))
   }
 
-  test('leaves an account whose owner lives, and takes one whose lease has run out', async () => {
+  test('skips an account whose owner is alive, and claims one whose lease has expired', async () => {
     const [kept, over] = [await rows.account(), await rows.account()]
     await rows.host(kept, sql`lease_until = real_now() + make_interval(secs => ${leaseSeconds - 1})`)
     await rows.host(over, sql`lease_until = real_now() - interval '1 ms'`)
@@ -97,20 +100,23 @@ describe('claimAccounts', () => {
     expect(claimed.get(over.account_id)?.epoch).toBe('4')
   })
 
-  test('takes one whose lease is further ahead than any can be: the clock was set back', async () => {
+  test('claims one whose lease is further ahead than possible: the clock was set back', async () => {
     const held = await rows.account()
     await rows.host(held, sql`lease_until = real_now() + interval '1 hour'`)
     expect((await claim()).has(held.account_id)).toBe(true)
   })
 
-  test.each(['DISABLED', 'NEEDS_LOGIN'])('leaves one that is %s, whoever drove it before', async (status) => {
-    const held = await rows.account()
-    await rows.host(held, sql`lease_until = null`)
-    await rows.db.run(sql`update accounts set status = ${status} where id = ${held.account_id}`)
-    expect((await claim()).has(held.account_id)).toBe(false)
-  })
+  test.each(['DISABLED', 'NEEDS_LOGIN'])(
+    'skips one that is %s, whichever worker drove it before',
+    async (status) => {
+      const held = await rows.account()
+      await rows.host(held, sql`lease_until = null`)
+      await rows.db.run(sql`update accounts set status = ${status} where id = ${held.account_id}`)
+      expect((await claim()).has(held.account_id)).toBe(false)
+    },
+  )
 
-  test('takes one at once whose owner has stopped', async () => {
+  test('claims one immediately whose owner has stopped', async () => {
     const held = await rows.account()
     const owner = newId()
     await rows.db.run(sql`insert into workers (id, stopped_at) values (${owner}, real_now())`)
@@ -118,10 +124,10 @@ describe('claimAccounts', () => {
     expect((await claim()).has(held.account_id)).toBe(true)
   })
 
-  describe('where a platform wants 75 seconds before another worker takes over', () => {
+  describe('when a platform requires 75 seconds before another worker takes over', () => {
     const takeover = { takeover_seconds: 75 }
 
-    test('leaves an account whose lease ran out 74 seconds ago, and takes one of 76', async () => {
+    test('skips an account whose lease expired 74 seconds ago, and claims one after 76', async () => {
       const [early, late] = [await rows.account(), await rows.account()]
       await rows.host(early, sql`lease_until = real_now() - interval '74 s'`)
       await rows.host(late, sql`lease_until = real_now() - interval '76 s'`)
@@ -129,7 +135,7 @@ describe('claimAccounts', () => {
       expect([claimed.has(early.account_id), claimed.has(late.account_id)]).toEqual([false, true])
     })
 
-    test('takes one at once that was given back, whose owner signed off, or died on this disk', async () => {
+    test('claims one immediately that was released, or whose owner signed off or died on this disk', async () => {
       const [given, stopped, beside] = [await rows.account(), await rows.account(), await rows.account()]
       const [owner, neighbour] = [newId(), newId()]
       await rows.db.run(sql`insert into workers (id, stopped_at) values (${owner}, real_now())`)
@@ -149,7 +155,7 @@ describe('claimAccounts', () => {
     })
   })
 
-  test('makes it not live, and renewing the lease does not make it so', async () => {
+  test('makes it not live, and renewing the lease does not change that', async () => {
     const held = await rows.account()
     await rows.host(held, sql`lease_until = real_now() - interval '1 ms'`)
     const worker_id = newId()
@@ -160,7 +166,7 @@ describe('claimAccounts', () => {
     expect(await host(held)).toMatchObject({ live: false })
   })
 
-  test('two at once: nobody gets the same account', async () => {
+  test('gives two callers at once different accounts', async () => {
     const accounts = await Promise.all(Array.from({ length: 10 }, () => rows.account()))
     for (const held of accounts) await rows.host(held, sql`lease_until = null`)
     const [one, other] = await Promise.all([claim(), claim()])
@@ -170,7 +176,7 @@ describe('claimAccounts', () => {
 })
 
 describe('readShares', () => {
-  test('counts for each platform the workers that have it', async () => {
+  test('counts the workers of each platform', async () => {
     const count = async () =>
       Object.fromEntries(
         (await readShares(rows.db, ['sandbox', 'elsewhere'])).map(({ platform, workers }) => [
@@ -185,7 +191,7 @@ describe('readShares', () => {
   })
 })
 
-describe('a lease without asking the database', () => {
+describe('a lease checked without the database', () => {
   const ms = leaseSeconds * 1_000
   const since = { monotonic: 1_000, wall: 50_000 }
 
@@ -201,7 +207,7 @@ describe('a lease without asking the database', () => {
     expect(isHeldSince(since, now)).toBe(held)
   })
 
-  test('is renewed only where it is still ours', async () => {
+  test('is renewed only while it is still ours', async () => {
     const [ours, lost] = [await rows.account(), await rows.account()]
     await rows.host(lost, sql`lease_epoch = lease_epoch + 1`)
     const renewals = [ours, lost].map(({ account_id, epoch }) => ({ account_id, epoch, silent_ms: 5 }))
@@ -210,7 +216,7 @@ describe('a lease without asking the database', () => {
 })
 
 describe('releaseLease', () => {
-  test('ends the lease of this epoch only: its worker may have taken the account again', async () => {
+  test('ends the lease of this epoch only: its worker may have claimed the account again', async () => {
     const held = await rows.account()
     await rows.host(held, sql`lease_epoch = lease_epoch + 1`)
     await releaseLease(rows.db, held.worker_id, held)
@@ -234,7 +240,7 @@ describe('holdsLease', () => {
 })
 
 describe('a clock that was set back', () => {
-  test('a worker whose heartbeat is in the future is not counted on for a share of the accounts', async () => {
+  test('a worker whose heartbeat is in the future does not count for shares of the accounts', async () => {
     const workers = async () => (await readShares(rows.db, ['sandbox']))[0]?.workers
     const before = (await workers()) ?? 0
     const id = newId()
@@ -246,7 +252,7 @@ describe('a clock that was set back', () => {
     expect(await workers()).toBe(before)
   })
 
-  test('renewing a lease forgets that its session was heard of in the future', async () => {
+  test('renewing a lease resets a session time that is in the future', async () => {
     const held = await rows.account()
     await rows.host(held, sql`observed_at = real_now() + interval '1 hour'`)
     const { account_id, epoch, worker_id } = held

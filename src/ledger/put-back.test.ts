@@ -1,4 +1,4 @@
-/** What a journal tells a database that may have forgotten it: for each state that the row can be in. */
+/** What a journal restores to a database that may have lost it: for each state that the row can have. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { insertCampaign } from '../../test/harness/campaigns.ts'
 import { type LedgerRows, openLedgerRows } from '../../test/harness/ledger-rows.ts'
@@ -34,13 +34,13 @@ function remembered(more: Partial<JournaledOperation> = {}): JournaledOperation 
   }
 }
 
-const tell = (entry: JournaledOperation) =>
+const putBackOne = (entry: JournaledOperation) =>
   rows.db.transaction((tx) => putBack(tx, rows.app.operations, entry))
 
 describe('listUnknown', () => {
   const isUnknown = async (entry: JournaledOperation) => (await listUnknown(rows.app, [entry])).length === 1
 
-  test('an attempt that the database knows by its token, or whose end it knows, is left out', async () => {
+  test('omits an attempt whose token or whose end the database knows', async () => {
     const token = newId()
     const known = await rows.operation(held, { state: 'submitting', token })
     expect(await isUnknown(remembered({ id: known, token }))).toBe(false)
@@ -50,7 +50,7 @@ describe('listUnknown', () => {
     expect(await isUnknown(remembered())).toBe(true)
   })
 
-  test('an operation that the release before may have removed is not forgotten', async () => {
+  test('does not report an operation as lost that the release before may have deleted', async () => {
     const madeDaysAgo = (days: number) => {
       const time = (Date.now() - days * 86_400_000).toString(16).padStart(12, '0')
       return `${time.slice(0, 8)}-${time.slice(8)}${newId().slice(13)}`
@@ -60,7 +60,7 @@ describe('listUnknown', () => {
     expect(await isUnknown(remembered({ id: madeDaysAgo(30) }))).toBe(true)
   })
 
-  test('an operation that was removed after its 30 days is not forgotten; one that was made later is', async () => {
+  test('does not report an operation as lost that was deleted after its 30 days, but reports a later one', async () => {
     const id = await rows.operation(held, { state: 'completed', token: newId(), kind: 'start_chat' })
     await rows.db.transaction(async (tx) => {
       await tx.run(sql`alter table operations disable trigger operations_guard`)
@@ -77,15 +77,15 @@ describe('listUnknown', () => {
 })
 
 describe('putBack', () => {
-  test('a forgotten row is there again as unknown, with its key and its token', async () => {
+  test('restores a lost row as unknown, with its key and its token', async () => {
     const entry = remembered()
-    expect(await tell(entry)).toBe(true)
+    expect(await putBackOne(entry)).toBe(true)
     expect(await rows.row(entry.id)).toMatchObject({
       state: 'ambiguous',
       reason: 'restored',
       attempt_token: entry.token,
     })
-    expect(await tell(entry)).toBe(false)
+    expect(await putBackOne(entry)).toBe(false)
   })
 
   test.each<[State, boolean, State]>([
@@ -99,51 +99,51 @@ describe('putBack', () => {
     const earlier = newId()
     const id = await rows.operation(held, { state, token: earlier })
     const token = newId()
-    expect(await tell(remembered({ id, token }))).toBe(changed)
+    expect(await putBackOne(remembered({ id, token }))).toBe(changed)
     const row = await rows.row(id)
     expect([row.state, row.attempt_token]).toEqual([after, changed ? token : earlier])
   })
 
-  // Released or queued again with this token: that very attempt provably came to nothing.
+  // Released or queued again with this token: this very attempt provably sent nothing.
   const knowing = ['submitting', 'ambiguous', 'released', 'queued'] as const
-  test.each(knowing)('%s, and the very attempt is known', async (state) => {
+  test.each(knowing)('%s, and this very attempt is known', async (state) => {
     const token = newId()
     const id = await rows.operation(held, { state, token })
-    expect(await tell(remembered({ id, token }))).toBe(false)
+    expect(await putBackOne(remembered({ id, token }))).toBe(false)
     expect((await rows.row(id)).state).toBe(state)
   })
 
-  test('a repeat has made another row for the key: it must not run, and keeps its public name', async () => {
+  test('blocks the row that a repeat has made for the key, and keeps its public name', async () => {
     const key = newId()
     const id = await rows.operation(held, { key })
     const entry = remembered({ key })
-    expect(await tell(entry)).toBe(true)
+    expect(await putBackOne(entry)).toBe(true)
     expect((await rows.row(id)).state).toBe('ambiguous')
     const found = await rows.db.one(sql`select public_id from operations where id = ${id}`)
     expect(found).toEqual({ public_id: entry.id })
   })
 
-  test('a repeat that is being queued at this moment is put back, too', async () => {
+  test('also blocks a repeat that is being queued at this moment', async () => {
     const key = newId()
-    let told: Promise<boolean> | undefined
+    let restored: Promise<boolean> | undefined
     await rows.db.transaction(async (tx) => {
       const inside = Object.create(rows, { db: { value: tx } }) as LedgerRows
       await inside.operation(held, { key })
-      told = tell(remembered({ key }))
+      restored = putBackOne(remembered({ key }))
       await untilLocked()
     })
-    expect(await told).toBe(true)
+    expect(await restored).toBe(true)
     const row = await rows.db.one(sql`select state, reason from operations where idempotency_key = ${key}`)
     expect(row).toEqual({ state: 'ambiguous', reason: 'restored' })
   })
 
-  test('an account that is not of this database leaves nothing', async () => {
+  test('restores nothing for an account that this database does not have', async () => {
     const entry = remembered({ account_id: 'acc_unknown' })
-    expect(await tell(entry)).toBe(false)
+    expect(await putBackOne(entry)).toBe(false)
   })
 })
 
-describe('a message of a campaign that another account of its pool sent, as the journal knows', () => {
+describe('a campaign message that another account of its pool sent, according to the journal', () => {
   const [before, after] = ['2026-03-01', '2026-03-02']
 
   async function useOf({ account_id }: Held): Promise<unknown> {
@@ -152,7 +152,7 @@ describe('a message of a campaign that another account of its pool sent, as the 
   }
 
   test.each(['submitting', 'ambiguous', 'released'] as const)(
-    'known as %s: account, chat and day are put back, and each day has what was used of it',
+    'known as %s: account, chat and day are restored, and each day has its use',
     async (state) => {
       const [known, sender] = [await rows.account(), await rows.account()]
       const { tenant } = rows
@@ -165,15 +165,15 @@ describe('a message of a campaign that another account of its pool sent, as the 
       const place = { campaign_id, recipient_id, step_no: 0, cold: true }
       const row = { state, token: newId(), key: null, kind: 'campaign_message' }
       const id = await rows.operation(known, { ...row, place: { ...place, quota_day: before } })
-      // What provably came to nothing was given back when it did.
+      // The quota of an attempt that provably sent nothing was refunded then.
       const counted = state === 'released' ? 0 : 1
       await rows.db.run(sql`
         insert into account_days (account_id, workspace_id, day, used, used_cold)
         values (${known.account_id}, ${known.workspace_id}, ${before}, ${counted}, ${counted})`)
       const sent = { account_id: sender.account_id, chat_id: '77', quota_day: after } as const
-      expect(await tell(remembered({ id, kind: 'campaign_message', key: null, ...place, ...sent }))).toBe(
-        true,
-      )
+      expect(
+        await putBackOne(remembered({ id, kind: 'campaign_message', key: null, ...place, ...sent })),
+      ).toBe(true)
       const put = await rows.db.one(sql`
         select account_id, chat_id::text, quota_day::text, cold from operations where id = ${id}`)
       expect(put).toEqual({ ...sent, cold: true })
@@ -183,9 +183,9 @@ describe('a message of a campaign that another account of its pool sent, as the 
   )
 })
 
-/** Until somebody waits for a lock of this database. */
+/** Until a statement waits for a lock of this database. */
 async function untilLocked(): Promise<void> {
-  await until('somebody waits', 30_000, () =>
+  await until('a statement waits', 30_000, () =>
     rows.db.maybe(sql`
       select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`),
   )

@@ -1,4 +1,4 @@
-/** The re-check that a kind brings to the boundary, shown by the one that asks the suppression list. */
+/** The re-check that a kind adds to the boundary, shown with the one that reads the suppression list. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type LedgerRows, openLedgerRows } from '../../test/harness/ledger-rows.ts'
 import { addSuppression, noteOptOuts } from '../capabilities/suppressions/suppressions.ts'
@@ -8,7 +8,7 @@ import type { Held } from './leases.ts'
 
 let rows: LedgerRows
 let held: Held
-/** Somebody nobody else of this file writes to. */
+/** A person to whom no other test of this file writes. */
 let person = 5_000
 beforeAll(async () => {
   rows = await openLedgerRows()
@@ -37,7 +37,7 @@ function suppress(kind: string, value: string, workspace_id = held.workspace_id)
 
 const no = { status: 'forbidden', forbidden: 'identity_suppressed', writes: null }
 
-describe('somebody on the list is not written to first', () => {
+describe('a suppressed person gets no first message', () => {
   test.each([
     ['their id', 'platform_id', () => String(person)],
     ['their username', 'username', () => `person_${person}`],
@@ -50,7 +50,7 @@ describe('somebody on the list is not written to first', () => {
     expect(await rows.row(other.id)).toMatchObject({ state: 'queued', attempt_no: 0, attempt_token: null })
   })
 
-  test('but others are, and an answer in a chat is no first message', async () => {
+  test('but others do, and an answer in a chat is not a first message', async () => {
     const { workspace_id } = await rows.service.tenant()
     await suppress('platform_id', String(person), workspace_id)
     await suppress('platform_id', '4999')
@@ -61,7 +61,7 @@ describe('somebody on the list is not written to first', () => {
     })
   })
 
-  test('what the platform has shown was sent before they were: it is proven', async () => {
+  test('a message that the platform has shown was sent before the entry: it is proven', async () => {
     const crossing = await first()
     await rows.message(held, crossing.id, String(person))
     await suppress('platform_id', String(person))
@@ -69,7 +69,7 @@ describe('somebody on the list is not written to first', () => {
   })
 })
 
-/** The ways onto the list. */
+/** Everything that adds to the list. */
 const ways: [string, (tx: Tx) => Promise<unknown> | undefined][] = [
   ['an operator', () => addSuppression(rows.app, 'system', { ...held, platform_id: String(person) })],
   ['a message that asks to stop', (tx) => void noteOptOuts(rows.app, tx, held, [heard()])],
@@ -81,8 +81,8 @@ function heard(): Parameters<typeof noteOptOuts>[3][number] {
   return { chat_id: `${person}`, message, announce: true }
 }
 
-describe('in one order with whoever adds to the list', () => {
-  test.each(ways)('%s waits for a crossing under way', async (_, add) => {
+describe('entries and crossings have one order:', () => {
+  test.each(ways)('%s waits for a crossing in progress', async (_, add) => {
     const crossing = await first()
     let added: Promise<unknown> | undefined
     await rows.db.transaction(async (tx) => {
@@ -96,7 +96,7 @@ describe('in one order with whoever adds to the list', () => {
     expect(await crossOne(await first())).toMatchObject(no)
   })
 
-  test('a crossing that comes while an entry commits asks again, and then finds it', async () => {
+  test('a crossing checks again while an entry commits, and then finds it', async () => {
     const crossing = await first()
     await rows.db.transaction(async (tx) => {
       await tx.run(insertOf(person))
@@ -119,7 +119,7 @@ async function listed(): Promise<boolean> {
   return row !== undefined
 }
 
-/** Until somebody waits for the lock of the list, or nobody does any more. */
+/** Until a transaction waits for the list's lock, or none does any more. */
 async function untilWaiting(adding: Promise<unknown>): Promise<void> {
   let over = false
   void adding.finally(() => {

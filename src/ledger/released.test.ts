@@ -1,4 +1,4 @@
-/** What a caller is told of what provably did not happen: for each cause a sentence that is true of it. */
+/** What a caller hears about an operation that provably did not happen: for each cause a true sentence. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type LedgerRows, openLedgerRows } from '../../test/harness/ledger-rows.ts'
 import { sql } from '../db/sql.ts'
@@ -15,7 +15,7 @@ beforeAll(async () => {
 })
 afterAll(() => rows.close())
 
-async function toldOf(ending: Ending): Promise<string> {
+async function answerFor(ending: Ending): Promise<string> {
   const id = await rows.operation(held)
   await rows.db.transaction((tx) =>
     settle(tx, rows.app.operations, [{ id, token: null, queued_no: 1, ending }]),
@@ -87,17 +87,17 @@ describe('a released operation says why', () => {
       "403 account_unavailable: The platform no longer accepts this account's login. Connect the account again.",
     ],
   ])('%o', async (ending, sentence) => {
-    expect(await toldOf(ending)).toBe(sentence)
+    expect(await answerFor(ending)).toBe(sentence)
   })
 
-  test('of a flood wait that lasts, with what the route calls it', async () => {
+  test("with the route's code for a flood wait that is still running", async () => {
     await rows.host(held, sql`flood_until = domain_now() + interval '1 minute'`)
-    expect(await toldOf(released('platform_refused', 'flood_wait'))).toMatch(/^503 flood_wait: /)
+    expect(await answerFor(released('platform_refused', 'flood_wait'))).toMatch(/^503 flood_wait: /)
     await rows.host(held, sql`flood_until = null`)
   })
 
-  test('of a refusal that came after it had been given up: what the platform said', async () => {
-    expect(await toldOf(released('platform_refused', 'blocked_by_person'))).toMatch(
+  test("with the platform's answer for a refusal that arrived after the operation was given up", async () => {
+    expect(await answerFor(released('platform_refused', 'blocked_by_person'))).toMatch(
       /^403 blocked_by_person: /,
     )
   })

@@ -1,4 +1,4 @@
-/** A database that went back in time, and what the journals of this disk still know. */
+/** A restored database, and what the journals of this disk still know. */
 import { appendFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -49,7 +49,7 @@ const open = (
     { worker_id, directory, replay, compare, stopSending, exclusive: false },
   )
 
-/** As if a process of this disk had seen the database further than it is, or with another past. */
+/** As if a process of this disk had seen a later state of the database, or another history. */
 async function remember(change: { ahead?: number; generation?: string } = {}): Promise<void> {
   const { id, restore_counter, generation, server_run } = await readInstance(rows.db)
   const counter = String(BigInt(restore_counter) + BigInt(change.ahead ?? 0))
@@ -61,7 +61,7 @@ async function dispatch(): Promise<boolean> {
   return (await rows.app.settings.refresh()).dispatch
 }
 
-/** A journal of an earlier process: an intent, and how it ended. */
+/** A journal of an earlier process: an intent, and its outcome. */
 async function intended(outcome?: Outcome<unknown>): Promise<string> {
   const { account_id, workspace_id } = await rows.account()
   const [id, token] = [newId(), newId()]
@@ -83,7 +83,7 @@ async function intended(outcome?: Outcome<unknown>): Promise<string> {
 
 type Run = () => Promise<unknown>
 
-/** The database, whose statements of one kind a test holds up, refuses or watches. */
+/** The database, with statements of one kind that a test delays, refuses or watches. */
 function through(kind: 'one' | 'run', around: (statement: Sql, run: Run) => Promise<unknown>) {
   const db = new Proxy(rows.db, {
     get(target, name) {
@@ -96,14 +96,14 @@ function through(kind: 'one' | 'run', around: (statement: Sql, run: Run) => Prom
 }
 
 const away = () => Promise.reject(new ApiError('store_unavailable'))
-/** Another past begins. */
+/** Another history begins. */
 const renews = ({ text }: Sql) => text.includes('gen_random_uuid')
 
 const state = (id: string) =>
   rows.db.maybe<{ state: string }>(sql`select state from operations where id = ${id}`)
 
 describe('at the start', () => {
-  test('the database is the one this disk knows: it may cross', async () => {
+  test('operations cross when the database is the one this disk knows', async () => {
     await remember()
     const guard = await open()
     expect(guard.instance()).toBeDefined()
@@ -121,7 +121,7 @@ describe('at the start', () => {
     expect(await dispatch()).toBe(on)
   })
 
-  describe('and drives accounts that two addresses must not use at once', () => {
+  describe('with accounts that two addresses must not use at once', () => {
     const claims = async (takeover_seconds: number) => {
       const { account_id } = await rows.account()
       await rows.db.run(sql`
@@ -130,7 +130,7 @@ describe('at the start', () => {
       const leases = await claimAccounts(rows.db, { ...claim, takeover_seconds })
       return leases.some((lease) => lease.account_id === account_id)
     }
-    /** Opens a guard that waits for another heartbeat; `beats` is what happens meanwhile. */
+    /** Opens a guard that waits for another heartbeat; `beats` runs in the meantime. */
     const openExclusive = (beats: () => Promise<unknown>, instance_id?: string) =>
       RestoreGuard.open(
         {
@@ -150,22 +150,22 @@ describe('at the start', () => {
     const silence = async () => {}
     beforeEach(() => raiseRestoreCounter(rows.db))
 
-    test('a copy made a moment ago, where no other worker lives: they are not connected until sending is switched on', async () => {
+    test('does not connect them in a fresh copy without another living worker, until sending is switched on', async () => {
       await openExclusive(silence)
       expect([await claims(75), await claims(0)]).toEqual([false, true])
-      // A restart finds a database that its disk knows by now.
+      // After a restart the disk knows the database.
       await openExclusive(silence)
       expect(await claims(75)).toBe(false)
       await setDispatch(rows.app, 'system', true)
       expect(await claims(75)).toBe(true)
     })
 
-    test('a worker joins others that are alive: it connects them as usual', async () => {
+    test('connects them when other workers are alive', async () => {
       await openExclusive(() => raiseRestoreCounter(rows.db))
       expect(await claims(75)).toBe(true)
     })
 
-    test('an operator names the instance: it connects them', async () => {
+    test('connects them when an operator names the instance', async () => {
       await openExclusive(silence)
       expect(await claims(75)).toBe(false)
       const { id } = await readInstance(rows.db)
@@ -173,14 +173,14 @@ describe('at the start', () => {
       expect(await claims(75)).toBe(true)
     })
 
-    test('a copy that nobody worked on for an hour: they are not connected either', async () => {
+    test('does not connect them in a copy that no worker has used for an hour', async () => {
       await rows.db.run(sql`update instance set restore_counter_at = real_now() - interval '1 hour'`)
       await open()
       expect(await claims(75)).toBe(false)
     })
   })
 
-  test('it is an older copy: the journals are put back, and a person switches on', async () => {
+  test('puts the journals back into an older copy, and an operator switches sending on', async () => {
     const id = await intended()
     await remember({ ahead: 5 })
     await open()
@@ -188,7 +188,7 @@ describe('at the start', () => {
     expect(await dispatch()).toBe(false)
   })
 
-  test('it has another generation: the journals are put back first', async () => {
+  test('puts the journals back first when the generation is another', async () => {
     const id = await intended()
     await remember({ generation: newId() })
     await open()
@@ -199,7 +199,7 @@ describe('at the start', () => {
     { kind: 'refused', reason: 'chat_unavailable' },
     { kind: 'flood_wait', retry_after_seconds: 5, stops: 'sends' },
     { kind: 'not_written', reason: 'deadline' },
-  ])('what provably came to nothing is not put back: $kind', async (outcome) => {
+  ])('does not restore what provably did nothing: $kind', async (outcome) => {
     const id = await intended(outcome)
     await remember({ ahead: 5 })
     await open()
@@ -212,7 +212,7 @@ describe('a put-back that fails', () => {
     throw new Error('not now')
   }
 
-  test('nothing crosses, here or elsewhere, until it is complete', async () => {
+  test('blocks every crossing, here and in other processes, until it is complete', async () => {
     let replay: () => Promise<void> = failing
     await remember({ ahead: 5 })
     const worker_id = newId()
@@ -225,7 +225,7 @@ describe('a put-back that fails', () => {
     expect(await listOwing(rows.db)).toEqual([])
   })
 
-  test('is remembered on the disk: the next process of it goes on', async () => {
+  test('is recorded on the disk: the next process on it continues', async () => {
     await remember({ ahead: 5 })
     const worker_id = newId()
     await open(failing, worker_id)
@@ -238,32 +238,35 @@ describe('a put-back that fails', () => {
   })
 })
 
-describe('commits are lost, and the database is away when that is noticed', () => {
-  test.each(['a crossing', 'a heartbeat'])('by %s: it is remembered until it is put back', async (by) => {
-    await remember()
-    let gone = false
-    const app = through('one', (statement, run) => (gone && renews(statement) ? away() : run()))
-    const guard = await open(undefined, undefined, app)
-    const id = await intended()
-    const { generation } = await readInstance(rows.db)
-    gone = true
-    if (by === 'a heartbeat') {
-      await rows.db.run(sql`update instance set restore_counter = restore_counter - 1`)
-      await guard.raise().catch(() => {})
-    } else {
-      await guard.goneBack().catch(() => {})
-    }
-    expect(guard.instance()).toBeUndefined()
-    gone = false
-    // As many heartbeats as make up for what was lost.
-    for (let n = 0; n < 3; n++) await guard.raise()
-    expect(await state(id)).toEqual({ state: 'ambiguous' })
-    expect((await readInstance(rows.db)).generation).not.toBe(generation)
-    expect(guard.instance()).toMatchObject({ generation: (await readInstance(rows.db)).generation })
-  })
+describe('when commits are lost, and the database is unreachable at that moment', () => {
+  test.each(['a crossing', 'a heartbeat'])(
+    '%s notices, and it is remembered until the journals are put back',
+    async (by) => {
+      await remember()
+      let gone = false
+      const app = through('one', (statement, run) => (gone && renews(statement) ? away() : run()))
+      const guard = await open(undefined, undefined, app)
+      const id = await intended()
+      const { generation } = await readInstance(rows.db)
+      gone = true
+      if (by === 'a heartbeat') {
+        await rows.db.run(sql`update instance set restore_counter = restore_counter - 1`)
+        await guard.raise().catch(() => {})
+      } else {
+        await guard.goneBack().catch(() => {})
+      }
+      expect(guard.instance()).toBeUndefined()
+      gone = false
+      // As many heartbeats as make up for the lost commits.
+      for (let n = 0; n < 3; n++) await guard.raise()
+      expect(await state(id)).toEqual({ state: 'ambiguous' })
+      expect((await readInstance(rows.db)).generation).not.toBe(generation)
+      expect(guard.instance()).toMatchObject({ generation: (await readInstance(rows.db)).generation })
+    },
+  )
 })
 
-/** The database, of which one statement is answered by the test. */
+/** The database, with one statement that the test answers. */
 function answering(name: 'one' | 'run', text: string, answer: (asked: () => Promise<unknown>) => unknown) {
   const db = new Proxy(rows.db, {
     get(target, property) {
@@ -276,7 +279,7 @@ function answering(name: 'one' | 'run', text: string, answer: (asked: () => Prom
   return { db }
 }
 
-test('an older copy that could not be told stays one, also where another generation is noticed since', async () => {
+test('an older copy that could not be reported stays one, also when another generation is noticed later', async () => {
   await remember()
   let away = false
   const debt = answering('run', 'insert into workers (id, owes)', (asked) =>
@@ -295,7 +298,7 @@ test('an older copy that could not be told stays one, also where another generat
   expect(await dispatch()).toBe(false)
 })
 
-test('a heartbeat that was answered before lost commits were noticed does not bring the generation before back', async () => {
+test('a heartbeat answered before lost commits were noticed does not bring the earlier generation back', async () => {
   await remember()
   const [asked, answered] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
   let slow = false
@@ -316,7 +319,7 @@ test('a heartbeat that was answered before lost commits were noticed does not br
   expect(guard.instance()).toMatchObject({ generation: (await readInstance(rows.db)).generation })
 })
 
-test('what was forgotten and put back by a try that failed still switches sending off', async () => {
+test('an operation that a failed attempt restored still switches sending off', async () => {
   const id = await intended()
   await remember({ generation: newId() })
   let fails = true
@@ -330,7 +333,7 @@ test('what was forgotten and put back by a try that failed still switches sendin
   expect(await dispatch()).toBe(false)
 })
 
-test('a damaged line keeps sending off, also where nothing was forgotten', async () => {
+test('a damaged line keeps sending off, also when nothing was lost', async () => {
   const worker_id = newId()
   const journal = await openJournal(directory, worker_id)
   await journal.close()
@@ -338,12 +341,12 @@ test('a damaged line keeps sending off, also where nothing was forgotten', async
   await remember({ generation: newId() })
   const guard = await open()
   expect(await dispatch()).toBe(false)
-  // The journals are put back; what the line said is for an operator to find out.
+  // The journals are put back; an operator has to find out what the line said.
   expect(guard.instance()).toBeDefined()
   expect(await listOwing(rows.db)).toEqual([])
 })
 
-test('what is noticed while the journals are put back is not forgotten: they are put back again', async () => {
+test('what is noticed while the journals are put back is kept: they are put back again', async () => {
   await remember()
   let during = async () => {}
   const guard = await open(() => during())
@@ -351,7 +354,7 @@ test('what is noticed while the journals are put back is not forgotten: they are
   let late = ''
   during = async () => {
     during = async () => {}
-    // By now the journals were read.
+    // By now the journals have been read.
     late = await intended()
     await guard.goneBack()
   }
@@ -366,7 +369,7 @@ test('what is noticed while the journals are put back is not forgotten: they are
   expect(await listOwing(rows.db)).toEqual([])
 })
 
-test('a generation that is renewed under a running process: its journals are put back', async () => {
+test('puts the journals back when the generation changes under a running process', async () => {
   await remember()
   const guard = await open()
   const id = await intended()
@@ -375,14 +378,14 @@ test('a generation that is renewed under a running process: its journals are put
   expect(await state(id)).toEqual({ state: 'ambiguous' })
 })
 
-test('an older copy at the start: the debt is noted before the others are told, so that none of them is done before it', async () => {
+test('an older copy at the start records that journals are missing before other workers notice, so that none finishes first', async () => {
   const worker_id = newId()
   await remember({ ahead: 5 })
   const before = await readFile(join(directory, 'instance.json'), 'utf8')
   const app = through('one', (statement, run) => (renews(statement) ? away() : run()))
   await expect(open(undefined, worker_id, app)).rejects.toThrow()
   expect((await listOwing(rows.db)).map(({ id }) => id)).toEqual([worker_id])
-  // The process that failed here is followed by one that finds the same.
+  // The next process after the one that failed here finds the same.
   const { restore_counter } = JSON.parse(before)
   expect(JSON.parse(await readFile(join(directory, 'instance.json'), 'utf8'))).toMatchObject({
     restore_counter,
@@ -390,12 +393,12 @@ test('an older copy at the start: the debt is noted before the others are told, 
   expect((await listDebts(directory)).map((debt) => debt.worker_id)).toEqual([worker_id])
 })
 
-describe('a disk whose memory of the database is gone', () => {
+describe('a disk whose record of the database is gone', () => {
   test.each([
     ['lost', undefined],
     ['cut off', '{"id":"0199'],
     ['of another database', JSON.stringify({ id: newId(), restore_counter: '7', generation: newId() })],
-  ])('%s: its journals are put back all the same', async (_, text) => {
+  ])('%s: its journals are still put back', async (_, text) => {
     const id = await intended()
     if (text !== undefined) await writeFile(join(directory, 'instance.json'), text)
     const guard = await open()
@@ -403,19 +406,19 @@ describe('a disk whose memory of the database is gone', () => {
     expect(guard.instance()).toBeDefined()
   })
 
-  test('and there are no journals: nothing is owed', async () => {
+  test('has nothing to put back without journals', async () => {
     const guard = await open()
     expect(guard.instance()).toBeDefined()
     expect([await dispatch(), await listOwing(rows.db)]).toEqual([true, []])
   })
 })
 
-describe('a worker that dies owing, beside one of its disk that owes nothing', () => {
+describe('a worker that dies before it put its journals back, next to one on its disk that is done', () => {
   const failing = async () => {
     throw new Error('not now')
   }
 
-  /** Both run; one finds commits lost, cannot put its journals back, and dies. The other has put back what there is. */
+  /** Both run; one finds commits lost, cannot put its journals back, and dies. The other has put back what it could. */
   async function leaveDebt() {
     await remember()
     const [dead, living] = [newId(), newId()]
@@ -431,7 +434,7 @@ describe('a worker that dies owing, beside one of its disk that owes nothing', (
   const die = (id: string) =>
     rows.db.run(sql`update workers set beat_at = real_now() - interval '1 hour' where id = ${id}`)
 
-  test('the other takes over what it owed once it has ended', async () => {
+  test('the other one takes over its journals once it has ended', async () => {
     const { dead, beside } = await leaveDebt()
     await beside.raise()
     expect((await listOwing(rows.db)).map(({ id }) => id)).toEqual([dead])
@@ -440,14 +443,14 @@ describe('a worker that dies owing, beside one of its disk that owes nothing', (
     expect([await listOwing(rows.db), beside.instance() !== undefined]).toEqual([[], true])
   })
 
-  test('the next worker of the disk takes it over at once', async () => {
+  test('the next worker on the disk takes them over immediately', async () => {
     const { beside } = await leaveDebt()
     await beside.raise()
     const next = await open()
     expect([await listOwing(rows.db), next.instance() !== undefined]).toEqual([[], true])
   })
 
-  test('what it noticed while the database was away is put back, too', async () => {
+  test('also puts back what it noticed while the database was unreachable', async () => {
     await remember()
     const dead = newId()
     const beside = await open()
@@ -464,7 +467,7 @@ describe('a worker that dies owing, beside one of its disk that owes nothing', (
   })
 })
 
-test('a worker of an earlier version owed: the next worker of the disk takes it over', async () => {
+test('takes over the journals of a worker of an earlier version on the same disk', async () => {
   await remember()
   const dead = newId()
   const path = join(directory, 'instance.json')
@@ -499,7 +502,7 @@ test('the counter on the disk does not go back when the slower of two processes 
   expect(seen.restore_counter).toBe(restore_counter)
 })
 
-test('commits are found lost at the moment at which a put-back is done: it begins again', async () => {
+test('starts again when commits are found lost at the moment at which a put-back finishes', async () => {
   await remember()
   let lost = 0
   const app = through('run', async ({ text, values }, run) => {
@@ -520,8 +523,8 @@ test('commits are found lost at the moment at which a put-back is done: it begin
   expect(guard.instance()).toBeDefined()
 })
 
-describe('the database server was started again', () => {
-  test('at the start of a worker: its journals are put back before it crosses', async () => {
+describe('after a restart of the database server', () => {
+  test('a starting worker puts its journals back before anything crosses', async () => {
     const id = await intended()
     await remember()
     await restartServer(rows.db)
@@ -530,7 +533,7 @@ describe('the database server was started again', () => {
     expect(guard.instance()).toMatchObject({ server_run: (await readInstance(rows.db)).server_run })
   })
 
-  test('under a running worker: its journals are put back with the next heartbeat', async () => {
+  test('a running worker puts its journals back with the next heartbeat', async () => {
     await remember()
     const guard = await open()
     const id = await intended()
@@ -542,7 +545,7 @@ describe('the database server was started again', () => {
     expect([await dispatch(), await listOwing(rows.db)]).toEqual([false, []])
   })
 
-  test('and nothing is missing: sending stays on, also where a journal has a damaged line', async () => {
+  test('sending stays on when nothing is missing, also with a damaged line in a journal', async () => {
     const journal = await openJournal(directory, newId())
     await journal.close()
     const [file] = await listJournals(directory)
@@ -556,7 +559,7 @@ describe('the database server was started again', () => {
     expect(await dispatch()).toBe(true)
   })
 
-  test('and what this process saw committed is missing: every worker learns of it', async () => {
+  test('every worker learns that commits which this process saw are missing', async () => {
     await remember()
     let behind = false
     const guard = await open(undefined, undefined, undefined, async () => behind)
@@ -568,7 +571,7 @@ describe('the database server was started again', () => {
   })
 })
 
-test('two processes of one disk remember side by side', async () => {
+test('two processes on one disk keep their records independently', async () => {
   await remember()
   const guards = [await open(), await open()]
   for (let beat = 0; beat < 50; beat++) await Promise.all(guards.map((guard) => guard.raise()))
@@ -588,15 +591,15 @@ describe('journals of others', () => {
     return (await listJournals(directory)).some((file) => file.worker_id === worker_id && file.done)
   }
 
-  test('that of a process that lives is not set aside', async () => {
+  test('are not set aside while their process is alive', async () => {
     expect(await replayed(true)).toBe(false)
   })
 
-  test('that of a process that has ended is', async () => {
+  test('are set aside once their process has ended', async () => {
     expect(await replayed(false)).toBe(true)
   })
 
-  test('that could not be replayed is not set aside, and the put-back is not complete', async () => {
+  test('that could not be replayed are not set aside, and the put-back is not complete', async () => {
     const held = await rows.account()
     const worker_id = newId()
     const token = newId()

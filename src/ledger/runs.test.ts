@@ -1,4 +1,4 @@
-/** Which accounts are confirmed in the server's present run, and which hold the contacts of their pools. */
+/** Which accounts are confirmed in the server's present run, and which block the contacts of their pools. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type LedgerRows, openLedgerRows } from '../../test/harness/ledger-rows.ts'
 import { restartServer } from '../../test/harness/picture.ts'
@@ -15,7 +15,7 @@ beforeAll(async () => {
   rows = await openLedgerRows()
 })
 afterAll(() => rows.close())
-/** A new run of the server, at whose beginning the account was READY. */
+/** A new run of the server, at whose start the account was READY. */
 beforeEach(async () => {
   held = await rows.account()
   await restartServer(rows.db)
@@ -45,13 +45,13 @@ describe('confirmAccounts', () => {
     { what: 'the database has forgotten writes of it', account: { writes: { seen: '1' } } },
     { what: 'this worker compared in an earlier run', more: { server_run: 'an earlier one' } },
     { what: 'this worker compared in another generation', more: { generation: newId() } },
-  ])('leaves it where $what', async ({ set, account, more }) => {
+  ])('skips it where $what', async ({ set, account, more }) => {
     if (set) await rows.host(held, set)
     expect(await confirm({ ...held, ...account }, more)).toEqual([])
     expect(await state(held)).toEqual({ holds: true, confirmed: false })
   })
 
-  test.each(['run', 'generation'])('holds for one %s', async (what) => {
+  test.each(['run', 'generation'])('is valid for one %s', async (what) => {
     await confirm()
     if (what === 'run') await restartServer(rows.db)
     else await renewGeneration(rows.db)
@@ -62,21 +62,21 @@ describe('confirmAccounts', () => {
 
 describe('an account that is not confirmed', () => {
   test.each(['NEEDS_LOGIN', 'RESTRICTED'])(
-    'holds its pools also when it becomes %s in this run',
+    'blocks its pools also when it becomes %s in this run',
     async (status) => {
       await setStatus(status)
       expect(await state(held)).toEqual({ holds: true, confirmed: false })
     },
   )
 
-  test('holds them also where it stopped being READY before any worker noticed the new run', async () => {
+  test('blocks them also when it stopped being READY before any worker noticed the new run', async () => {
     await restartServer(rows.db)
     await setStatus('RESTRICTED')
     await beginRun(rows.db)
     expect(await state(held)).toEqual({ holds: true, confirmed: false })
   })
 
-  test('holds nothing where it was not READY when the run began', async () => {
+  test('blocks nothing if it was not READY when the run began', async () => {
     await setStatus('RESTRICTED')
     await restartServer(rows.db)
     await beginRun(rows.db)
@@ -84,7 +84,7 @@ describe('an account that is not confirmed', () => {
   })
 
   test.each(['READY', 'NEEDS_LOGIN', 'DISABLED'])(
-    'holds nothing once an operator disables it: %s before',
+    'blocks nothing once an operator disables it: %s before',
     async (status) => {
       await setStatus(status)
       await setAccountEnabled(rows.app, 'system', { id: held.account_id, enabled: false })
@@ -93,7 +93,7 @@ describe('an account that is not confirmed', () => {
   )
 })
 
-test('a dump that is loaded into the running server begins a new run', async () => {
+test('a dump loaded into the running server starts a new run', async () => {
   const own = await openLedgerRows()
   try {
     await beginRun(own.db)
@@ -107,7 +107,7 @@ test('a dump that is loaded into the running server begins a new run', async () 
   }
 })
 
-test('listBehind names accounts of which the database knows fewer writes, or nothing at all', async () => {
+test('listBehind names accounts of which the database has fewer writes, or none at all', async () => {
   const other = await rows.account()
   await rows.host(held, sql`writes = 4`)
   await rows.host(other, sql`writes = 4`)

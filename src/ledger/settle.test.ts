@@ -1,4 +1,4 @@
-/** The fences of the one way to end: for each state, who may still say what an operation came to. */
+/** The fences of the one way to end: for each state, which attempt may still settle an operation. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { type LedgerRows, openLedgerRows } from '../../test/harness/ledger-rows.ts'
@@ -36,17 +36,17 @@ function settleOne(settlement: Settlement, kinds: OperationKinds = rows.app.oper
   return rows.db.transaction((tx) => settle(tx, kinds, [settlement]))
 }
 
-/** Where the attempt that speaks is the row's own; undefined: it changes nothing. */
+/** When the settling attempt is the row's own; undefined: it changes nothing. */
 const withToken: Record<State, Partial<Record<To, State>>> = {
   queued: {},
   submitting: { completed: 'completed', refused: 'refused', released: 'released', ambiguous: 'ambiguous' },
-  // The platform will say the same to the next attempt, so a refusal that comes late lets the key run again.
+  // The platform will refuse the next attempt the same way, so a late refusal lets the key run again.
   ambiguous: { completed: 'completed', refused: 'released', released: 'released' },
   completed: {},
   refused: {},
   released: {},
 }
-/** Where it is said of what waits in the queue. */
+/** When the row is still queued. */
 const withoutToken: Record<State, Partial<Record<To, State>>> = {
   queued: { refused: 'refused', released: 'released' },
   submitting: {},
@@ -57,7 +57,7 @@ const withoutToken: Record<State, Partial<Record<To, State>>> = {
 }
 const states = Object.keys(withToken) as State[]
 
-describe('the attempt of the row speaks', () => {
+describe("the row's own attempt settles", () => {
   test.each(states.flatMap((state) => tos.map((to) => [state, to] as const)))('%s: %s', async (state, to) => {
     const token = newId()
     const id = await rows.operation(held, { state, token })
@@ -70,7 +70,7 @@ describe('the attempt of the row speaks', () => {
   })
 })
 
-describe('another attempt speaks', () => {
+describe('another attempt settles', () => {
   test.each(states)('%s: nothing changes', async (state) => {
     const id = await rows.operation(held, { state, token: newId() })
     for (const to of tos) {
@@ -80,8 +80,8 @@ describe('another attempt speaks', () => {
   })
 })
 
-describe('no attempt speaks', () => {
-  test.each(states)('%s: only what is queued ends', async (state) => {
+describe('no attempt settles', () => {
+  test.each(states)('%s: only a queued row ends', async (state) => {
     for (const to of ['refused', 'released'] as const) {
       const id = await rows.operation(held, { state, token: newId() })
       const expected = withoutToken[state][to]
@@ -90,7 +90,7 @@ describe('no attempt speaks', () => {
     }
   })
 
-  test('who queued it for another time ends nothing', async () => {
+  test('a caller who queued it for another time ends nothing', async () => {
     const id = await rows.operation(held, { queued_no: 2 })
     const ending = endings.released
     expect(await settleOne({ id, token: null, queued_no: 1, ending })).toEqual([])
@@ -99,7 +99,7 @@ describe('no attempt speaks', () => {
   })
 })
 
-test('many rows: those whose fence holds end, the others are left alone', async () => {
+test('many rows: those whose fence holds end, the others stay unchanged', async () => {
   const tokens = Array.from({ length: 30 }, () => newId())
   const ids = await Promise.all(tokens.map((token) => rows.operation(held, { state: 'submitting', token })))
   const settlements = ids.map((id, n): Settlement => {
@@ -110,7 +110,7 @@ test('many rows: those whose fence holds end, the others are left alone', async 
   expect(changed.map(({ id }) => id).toSorted()).toEqual(expected.toSorted())
 })
 
-/** A kind that keeps what it was told in a table of the test's own, or throws. */
+/** A kind that stores its outcomes in a table of the test's own, or throws. */
 function kindThat(settled: (told: readonly SettledOperation[]) => void): OperationKinds {
   return byKind([
     operationKind({
@@ -141,8 +141,8 @@ async function hint(id: string): Promise<number | null> {
   return row.hint
 }
 
-describe('the kind is told in the same transaction', () => {
-  test('what it writes commits with the row', async () => {
+describe("the kind's own changes in the same transaction", () => {
+  test('commit with the row', async () => {
     const token = newId()
     const id = await rows.operation(held, { kind: 'told', state: 'submitting', token })
     const told: unknown[] = []
@@ -156,7 +156,7 @@ describe('the kind is told in the same transaction', () => {
     expect([(await rows.row(id)).state, await hint(id)]).toEqual(['refused', 7])
   })
 
-  test('throwing there undoes the row', async () => {
+  test('undo the row when they throw', async () => {
     const token = newId()
     const id = await rows.operation(held, { kind: 'told', state: 'submitting', token })
     const kinds = kindThat(() => {
@@ -166,7 +166,7 @@ describe('the kind is told in the same transaction', () => {
     expect([(await rows.row(id)).state, await hint(id)]).toEqual(['submitting', null])
   })
 
-  test('of a person who closes it, too', async () => {
+  test('also run when an operator closes the row', async () => {
     const id = await rows.operation(held, { kind: 'told', state: 'ambiguous', token: newId() })
     const told: unknown[] = []
     const kinds = kindThat((own) => void told.push(...own))
@@ -175,7 +175,7 @@ describe('the kind is told in the same transaction', () => {
     expect(told).toMatchObject([{ id, from_state: 'ambiguous', state: 'ambiguous', closed_as: 'sent' }])
   })
 
-  test('a row that is not ambiguous is not closed', async () => {
+  test('do not run for a row that is not ambiguous, which is not closed', async () => {
     const id = await rows.operation(held, { kind: 'told', state: 'submitting', token: newId() })
     const kinds = kindThat(() => {})
     expect(
@@ -184,7 +184,7 @@ describe('the kind is told in the same transaction', () => {
   })
 })
 
-/** A message that the platform has taken, and that is not recorded yet. */
+/** A message that the platform has accepted, and that is not recorded yet. */
 async function acceptedMessage() {
   const account = await rows.account()
   const token = newId()
@@ -195,7 +195,7 @@ async function acceptedMessage() {
 }
 const sends = byKind([sendMessage])
 
-test('a completion that is told twice is counted once', async () => {
+test('a completion that is reported twice counts once', async () => {
   const { account_id, accepted } = await acceptedMessage()
   const once = await rows.db.transaction((tx) => complete(tx, sends, accepted))
   const again = await rows.db.transaction((tx) => complete(tx, sends, accepted))
@@ -204,7 +204,7 @@ test('a completion that is told twice is counted once', async () => {
   expect(days).toEqual([{ sent: 1 }])
 })
 
-test('a message is counted on the day it ended, also where the clock passes midnight before COMMIT', async () => {
+test('a message counts on the day it ended, also when the clock passes midnight before COMMIT', async () => {
   const { account_id, accepted } = await acceptedMessage()
   await rows.db.run(sql`insert into manual_clock (at) values ('2030-01-01T23:59:59Z')`)
   await rows.db.transaction(async (tx) => {

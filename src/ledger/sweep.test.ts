@@ -1,4 +1,4 @@
-/** What nobody speaks for any more ends as unknown, and what somebody speaks for is left to them. */
+/** Attempts that no worker holds any more end as unknown; the others stay with their worker. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type LedgerRows, type NewRow, openLedgerRows } from '../../test/harness/ledger-rows.ts'
 import { type Sql, sql } from '../db/sql.ts'
@@ -27,38 +27,38 @@ async function worker(stopped: boolean): Promise<string> {
 }
 
 describe('sweep', () => {
-  test('an attempt whose lease lasts stays as it is', async () => {
+  test('keeps an attempt whose lease is valid', async () => {
     const id = await submitting({ lease: 60, owner: await worker(false) })
     await sweep(rows.app)
     expect(await rows.row(id)).toMatchObject({ state: 'submitting' })
   })
 
-  test('an attempt whose lease has run out is unknown, never queued', async () => {
+  test('makes an attempt whose lease has expired unknown, never queued', async () => {
     const id = await submitting({ lease: -1 })
     await sweep(rows.app)
     expect(await rows.row(id)).toMatchObject({ state: 'ambiguous', reason: 'lease' })
   })
 
-  test('a lease further ahead than any can be counts as over', async () => {
+  test('treats a lease further ahead than possible as expired', async () => {
     const id = await submitting({ lease: 3_600 })
     await sweep(rows.app)
     expect(await rows.row(id)).toMatchObject({ state: 'ambiguous', reason: 'lease' })
   })
 
-  test('an attempt whose owner has stopped is unknown at once', async () => {
+  test('makes an attempt whose owner has stopped unknown immediately', async () => {
     const id = await submitting({ lease: 60, owner: await worker(true) })
     await sweep(rows.app)
     expect(await rows.row(id)).toMatchObject({ state: 'ambiguous', reason: 'lease' })
   })
 
-  test('what nobody took in time is released', async () => {
+  test('releases what no worker took in time', async () => {
     const [late, waiting] = [await rows.operation(held, { expires: -1 }), await rows.operation(held)]
     await sweep(rows.app)
     expect(await rows.row(late)).toMatchObject({ state: 'released', reason: 'expired' })
     expect(await rows.row(waiting)).toMatchObject({ state: 'queued' })
   })
 
-  test('a row that somebody is at is left to them, and the others are not', async () => {
+  test('skips a row that another transaction has locked, and not the others', async () => {
     const [locked, free] = [await submitting({ lease: -1 }), await submitting({ lease: -1 })]
     await rows.db.transaction(async (tx) => {
       await tx.run(sql`select 1 from operations where id = ${locked} for update`)
@@ -70,7 +70,7 @@ describe('sweep', () => {
 })
 
 describe('listQueued', () => {
-  test('many that wait in one chat do not hide another chat', async () => {
+  test('many waiting in one chat do not hide another chat', async () => {
     const account = await rows.account()
     const crowd = []
     for (let n = 0; n < 44; n++) crowd.push(await rows.operation(account, { chat_id: '1' }))
@@ -102,7 +102,7 @@ describe('settleUncrossed', () => {
     expect(await rows.row(id)).toMatchObject({ state: 'queued' })
   })
 
-  test('releases it where the account is ours and not live', async () => {
+  test('releases it when the account is ours and not live', async () => {
     const account = await rows.account()
     const id = await rows.operation(account)
     await rows.host(account, sql`observed_at = null`)
@@ -112,7 +112,7 @@ describe('settleUncrossed', () => {
 })
 
 describe('forgetWorkers', () => {
-  test('keeps one that owes, however long ago it ended: its journals may know what the database has forgotten', async () => {
+  test('keeps one that has not put its journals back, however long ago it ended: they may know what the database has lost', async () => {
     const [owing, other] = [await worker(true), await worker(true)]
     await noteOwing(rows.db, owing, true)
     await rows.db.run(sql`

@@ -1,10 +1,10 @@
-/** Callers that wait for the same row: a key that ran again while its first caller had not heard yet. */
+/** Callers that wait for the same row: a key that ran again before its first caller got an answer. */
 import { expect, test } from 'vitest'
 import type { LedgerOperation, Wake } from '../app.ts'
 import type { Db } from '../db/sql.ts'
 import { watchOperations } from './waiting.ts'
 
-test('two callers of one row are both told at once', async () => {
+test('two callers of one row both get its outcome', async () => {
   const rows: Partial<LedgerOperation>[] = []
   let wake = () => {}
   const waiting = watchOperations(
@@ -26,7 +26,7 @@ test('two callers of one row are both told at once', async () => {
   waiting.close()
 }, 2_000)
 
-/** A database that answers these rows, and a wake-up that never comes unless the test gives it. */
+/** A database that answers with these rows, and a wake-up that comes only when the test sends it. */
 function watch(rows: Partial<LedgerOperation>[]) {
   let wake = () => {}
   const waiting = watchOperations(
@@ -41,7 +41,7 @@ function watch(rows: Partial<LedgerOperation>[]) {
   return { waiting, wake: () => wake() }
 }
 
-test('who has queued a key again is not told what the attempt before came to', async () => {
+test("a caller that has queued a key again does not get the earlier attempt's outcome", async () => {
   const rows: Partial<LedgerOperation>[] = [{ id: 'a', queued_no: 1, state: 'released' }]
   const { waiting, wake } = watch(rows)
   const told = waiting.settled({ id: 'a', queued_no: 2 }, 5_000)
@@ -53,7 +53,7 @@ test('who has queued a key again is not told what the attempt before came to', a
   waiting.close()
 }, 5_000)
 
-test('an outcome whose wake-up was lost is found by the poll', async () => {
+test('the poll finds an outcome whose wake-up was lost', async () => {
   const { waiting } = watch([{ id: 'a', queued_no: 1, state: 'completed' }])
   expect(await waiting.settled({ id: 'a', queued_no: 1 }, 10_000)).toMatchObject({ state: 'completed' })
   waiting.close()

@@ -31,7 +31,7 @@ export interface WorkerCounts {
   readonly driving: number
   /** Alive, and its journal cannot be written. */
   readonly without_journal: number
-  /** Owes a restored database what its journals know. Nothing is sent meanwhile. */
+  /** Still have to put their journals back into a restored database. Nothing is sent until they have. */
   readonly owing: number
 }
 
@@ -54,14 +54,14 @@ export async function noteDrives(db: Db, worker_id: string, drives: boolean): Pr
   return changed > 0
 }
 
-/** While a worker owes, nothing crosses: its journals may know what the database has forgotten. */
+/** Records whether the worker still has to put its journals back. Until then nothing crosses: they may have lost outcomes. */
 export async function noteOwing(db: Db, worker_id: string, owes: boolean): Promise<void> {
   await db.run(sql`
     insert into workers (id, owes) values (${worker_id}, ${owes})
     on conflict (id) do update set owes = excluded.owes`)
 }
 
-/** Another worker has taken over its debt, or an operator decided not to wait for it. False: it owes nothing. */
+/** Stops waiting for the worker's journals: another worker puts them back, or an operator decided so. False: none were due. */
 export async function forgiveWorker(db: Db, worker_id: string): Promise<boolean> {
   return (await db.run(sql`update workers set owes = false where id = ${worker_id} and owes`)) === 1
 }

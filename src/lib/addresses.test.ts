@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { isWithin, type Network, readAddress, readNetworks, sourceOf } from './addresses.ts'
 
-test('a source is an IPv4 address, or the first 64 bits of one of IPv6, however it is written', () => {
+test('a source is an IPv4 address, or the first 64 bits of an IPv6 address, in any spelling', () => {
   expect(sourceOf('203.0.113.7')).toBe('203.0.113.7')
   expect(sourceOf('::ffff:203.0.113.7')).toBe('203.0.113.7')
   const same = ['2001:db8:1:2::1', '2001:0DB8:1:2:ffff:ffff:ffff:ffff', '2001:db8:1:2:0:0:0:9']
@@ -11,7 +11,7 @@ test('a source is an IPv4 address, or the first 64 bits of one of IPv6, however 
   expect(sourceOf('unknown')).toBe('unknown')
 })
 
-test('an address is read in its one strict form', () => {
+test('an address has one strict form', () => {
   for (const text of [
     '',
     '127.1',
@@ -28,7 +28,7 @@ test('an address is read in its one strict form', () => {
   }
 })
 
-test('a network holds its own addresses, of its own version', () => {
+test('a network contains its own addresses, of its own version', () => {
   const networks = readNetworks('10.1.0.0/16,2001:db8::/32,192.0.2.1') as Network[]
   const holds = (text: string) => isWithin(networks, readAddress(text) as never)
   for (const text of ['10.1.255.255', '::ffff:10.1.0.1', '2001:db8:ffff::1', '192.0.2.1'])

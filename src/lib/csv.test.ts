@@ -10,7 +10,7 @@ async function parse(...pieces: readonly string[]): Promise<CsvRow[]> {
 }
 
 describe('a table as text', () => {
-  test('cells, quotes, ends of lines, blank lines, and where each row begins', async () => {
+  test('has cells, quotes, line ends, blank lines, and the line where each row begins', async () => {
     expect(await parse('\uFEFFa,b\r\n"x, ""y""\nz",2\n\n,\n3,\n')).toEqual([
       { line: 1, cells: ['a', 'b'] },
       { line: 2, cells: ['x, "y"\nz', '2'] },
@@ -27,14 +27,14 @@ describe('a table as text', () => {
     expect(await parse('5" pipe,"a"b')).toEqual([{ line: 1, cells: ['5" pipe', 'ab'] }])
   })
 
-  test('a quote that never ends is refused, and so is a row without end: nothing behind them would be seen', async () => {
+  test('refuses a quote that never ends and an endless row, which would hide everything behind them', async () => {
     await expect(parse('a\nb,"never ends,\n1\n2')).rejects.toThrow('begins on line 2 is never closed')
     await expect(parse(`a\n"${'x\n'.repeat(1_000_000)}"\nb`)).rejects.toThrow('begins on line 2 is longer')
     // A note may be long.
     expect(await parse(`a,"${'x'.repeat(900_000)}"\nb,`)).toHaveLength(2)
   })
 
-  test('what is written is read again, whatever it is and however it is cut', async () => {
+  test('reads what it wrote, whatever it is and however it is cut', async () => {
     const cell = fc.string({ unit: 'binary' }).filter((text) => !/^[=+\-@\t\r]/.test(text))
     const rows = fc.array(fc.array(cell, { minLength: 1 }).filter((row) => row.some(Boolean)))
     await fc.assert(
@@ -44,7 +44,7 @@ describe('a table as text', () => {
         const at = cut % (characters.length + 1)
         const pieces = [characters.slice(0, at).join(''), characters.slice(at).join('')]
         const read = (await parse(...pieces)).map(({ cells }) => cells)
-        // A byte order mark at the very beginning is none of the text.
+        // A byte order mark at the very beginning is not part of the text.
         const [first, ...rest] = given
         const [mark, ...more] = first ?? []
         const bare = mark?.startsWith('\uFEFF') ? [[mark.slice(1), ...more], ...rest] : given
@@ -53,11 +53,11 @@ describe('a table as text', () => {
     )
   })
 
-  test('what a spreadsheet would take for a formula is written as a text', () => {
+  test('writes as text what a spreadsheet would take for a formula', () => {
     expect(writeCsv([['=1+1', '@x', '-2', 'a']])).toBe("'=1+1,'@x,'-2,a\r\n")
   })
 
-  test('any text is read to its end or refused, in time that grows with its length', timed, async () => {
+  test('reads or refuses any text, in time proportional to its length', timed, async () => {
     const text = fc.string({ unit: 'binary' })
     await fc.assert(fc.asyncProperty(text, async (each) => void (await parse(each).catch(() => []))))
     const startedAt = performance.now()

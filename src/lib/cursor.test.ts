@@ -26,7 +26,7 @@ function refused(cursor: string, from: CursorScope = scope, by = secrets): void 
 }
 
 describe('a cursor', () => {
-  test('leads back to its position, wherever the filters were written down', () => {
+  test('decodes to its position, in whatever order the filters are given', () => {
     fc.assert(
       fc.property(position, (at) => {
         const cursor = makeCursor(secrets, scope, at)
@@ -49,7 +49,7 @@ describe('a cursor', () => {
     )
   })
 
-  test('is refused with any one character changed, added or taken away', () => {
+  test('is refused with any one character changed, added or removed', () => {
     const cursor = makeCursor(secrets, scope, ['2026-01-01T00:00:00Z', 7])
     for (let at = 0; at < cursor.length; at++) {
       for (const character of 'Aa0_-=+/ \n') {
@@ -63,7 +63,7 @@ describe('a cursor', () => {
     refused(cursor.repeat(2))
   })
 
-  test('is refused where other bytes decode to the same text', () => {
+  test('is refused when other bytes decode to the same text', () => {
     const bytes = Buffer.from(makeCursor(secrets, scope, ['\ufffd']), 'base64url')
     const at = bytes.indexOf('\ufffd')
     refused(
@@ -83,7 +83,7 @@ describe('a cursor', () => {
     refused(cursor, scope, new Secrets('another secret that is long enough as well'))
   })
 
-  test('is refused when it is nonsense of any kind', () => {
+  test('is refused when it is not a cursor at all', () => {
     fc.assert(fc.property(fc.string({ unit: 'binary', maxLength: 200 }), (cursor) => refused(cursor)))
     fc.assert(fc.property(fc.base64String({ maxLength: 300 }), (cursor) => refused(cursor)))
     refused('')

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { Heap } from './heap.ts'
 
-test('whatever is added and taken in between, the first by the order comes first', () => {
+test('returns the first by its order, whatever is added and taken in between', () => {
   const steps = fc.array(fc.oneof(fc.integer({ min: 0, max: 20 }), fc.constant('take')), { maxLength: 200 })
   fc.assert(
     fc.property(steps, (all) => {

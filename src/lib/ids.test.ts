@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { base62, isUuid, namedId, newAccountId, newId, randomText, urlNamespace } from './ids.ts'
 
 describe('an id', () => {
-  test('is a UUIDv7; a hundred thousand of them are sorted and no two the same', () => {
+  test('is a UUIDv7; a hundred thousand of them are sorted and distinct', () => {
     const ids = Array.from({ length: 100_000 }, newId)
     expect(new Set(ids).size).toBe(ids.length)
     expect(ids.every((id, at) => at === 0 || id > (ids[at - 1] ?? ''))).toBe(true)
@@ -12,15 +12,15 @@ describe('an id', () => {
     expect(isUuid(newId())).toBe(true)
   })
 
-  test('begins with the time it was made', () => {
+  test('starts with its creation time', () => {
     const before = Date.now()
     const at = Number.parseInt(newId().replaceAll('-', '').slice(0, 12), 16)
     expect(at).toBeGreaterThanOrEqual(before)
-    // Ids made faster than the clock runs ahead of it, by a little.
+    // Ids made faster than the clock are ahead of it, by a little.
     expect(at).toBeLessThan(before + 1_000)
   })
 
-  test('is told apart from what only looks like one', () => {
+  test('is distinguished from what only looks like one', () => {
     for (const wrong of [
       '',
       'x',
@@ -36,7 +36,7 @@ describe('an id', () => {
 })
 
 describe('a named id', () => {
-  test('is the UUIDv5 that other programs make, too', () => {
+  test('is the same UUIDv5 that other programs make', () => {
     // The example of RFC 9562, appendix A.4.
     const dns = '6ba7b810-9dad-11d1-80b4-00c04fd430c8'
     expect(namedId(dns, 'www.example.com')).toBe('2ed6657d-e927-568b-95e1-2665a8aea6a2')
@@ -45,17 +45,17 @@ describe('a named id', () => {
 })
 
 describe('random text', () => {
-  test('has the length that was asked for, and every character', () => {
+  test('has the requested length, and every character', () => {
     expect([0, 1, 32, 1000].map((length) => randomText(length).length)).toEqual([0, 1, 32, 1000])
     expect(new Set(randomText(20_000)).size).toBe(62)
     expect(randomText(100)).toMatch(/^[0-9A-Za-z]{100}$/)
   })
 
-  test('names accounts as the database wants them', () => {
+  test('names accounts in the format of the database', () => {
     expect(newAccountId()).toMatch(/^acc_[0-9A-Za-z]{20}$/)
   })
 
-  test('base62 keeps every number apart, in a fixed width', () => {
+  test('base62 encodes every number differently, in a fixed width', () => {
     expect([base62(0, 6), base62(61, 6), base62(62, 6), base62(2 ** 32 - 1, 6)]).toEqual([
       '000000',
       '00000z',

@@ -3,11 +3,11 @@ import { LaneQueue } from './lane-queue.ts'
 
 type Lane = 'one' | 'two'
 
-/** A queue, and work in it that lasts until the test ends it. */
+/** A queue, and work in it that runs until the test ends it. */
 function open(atOnceMax: number, waitingMax: number) {
   const refuse = () => new Error('too many')
   const queue = new LaneQueue<Lane>({ lanes: ['one', 'two'], atOnceMax, waitingMax, refuse })
-  /** Names of what runs, and what has ended or was refused, in its order. */
+  /** The names of running work, and of what has ended or was refused, in order. */
   const running: string[] = []
   const begun: string[] = []
   const refused: string[] = []
@@ -33,7 +33,7 @@ function open(atOnceMax: number, waitingMax: number) {
 }
 
 describe('a queue', () => {
-  test('runs two, lets three wait in turn and refuses the sixth', async () => {
+  test('runs two, queues three in turn and refuses the sixth', async () => {
     const { add, endAll, settle, running, begun, refused } = open(2, 3)
     for (const name of ['a', 'b', 'c', 'd', 'e', 'f']) void add(name, name)
     await settle()
@@ -47,7 +47,7 @@ describe('a queue', () => {
     await endAll()
   })
 
-  test('gives the place of work that fails to the next', async () => {
+  test('gives the place of failed work to the next', async () => {
     const { queue } = open(1, 0)
     const failing = () => Promise.reject(new Error('broken'))
     for (let at = 0; at < 2; at++) {
@@ -55,7 +55,7 @@ describe('a queue', () => {
     }
   })
 
-  test('hands a place over, so that nobody who comes in between gets it', async () => {
+  test('hands a place over, so that a caller who arrives in between does not get it', async () => {
     const { add, end, endAll, running } = open(1, 2)
     const first = add('first', 'a')
     void add('second', 'b')
@@ -68,7 +68,7 @@ describe('a queue', () => {
 })
 
 describe('a source', () => {
-  test('gives places back to others: the last to come of the one that has most is refused', async () => {
+  test('gives places to others: the latest of the source that has most is refused', async () => {
     const { add, endAll, settle, begun, refused } = open(1, 3)
     for (const name of ['m1', 'm2', 'm3', 'm4', 'm5']) void add(name, 'many')
     await settle()
@@ -82,7 +82,7 @@ describe('a source', () => {
     expect(begun).toEqual(['m1', 'a', 'b', 'c'])
   })
 
-  test('lets those go first that have nothing running', async () => {
+  test('prefers those that have nothing running', async () => {
     const { add, end, endAll, settle, running } = open(2, 9)
     for (const name of ['m1', 'm2', 'm3', 'm4']) void add(name, 'many')
     void add('a', 'a')
@@ -94,7 +94,7 @@ describe('a source', () => {
 })
 
 describe('a lane', () => {
-  test('has places of its own, and its turn', async () => {
+  test('has its own places, and its turn', async () => {
     const { queue, add, end, endAll, settle, running, refused } = open(1, 2)
     for (const name of ['a', 'b', 'c', 'd']) void add(name, name)
     await settle()

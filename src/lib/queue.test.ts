@@ -4,7 +4,7 @@ import { fairQueue } from './queue.ts'
 const refuse = () => new Error('too many')
 
 describe('turns of many keys', () => {
-  /** What began, in order, and how to end it. `expire` ends every wait. */
+  /** What has started, in order, and how to end it. `expire` ends every wait. */
   function makeTurns(bounds: { atOnceMax?: number; waitingMax?: number } = {}) {
     const waits = new Set<() => void>()
     const timer = (_ms: number, done: () => void) => {
@@ -30,19 +30,19 @@ describe('turns of many keys', () => {
     return { enter, begun, end, expire, waits }
   }
 
-  test('one at a time for a key, two in all, and the keys take turns', async () => {
+  test('runs one at a time per key, two in all, and the keys take turns', async () => {
     const { enter, begun, end, waits } = makeTurns()
     const all = ['a1', 'a2', 'a3', 'b1', 'b2', 'c1'].map((name) => enter(name))
     await end('')
     expect(begun).toEqual(['a1', 'b1'])
     for (const name of ['a1', 'b1', 'a2', 'b2', 'c1', 'a3']) await end(name)
-    // Two of a came before c, and yet c waited for one turn of a only.
+    // Two of a came before c, and c still waited for one turn of a only.
     expect(begun).toEqual(['a1', 'b1', 'a2', 'b2', 'c1', 'a3'])
     expect(await Promise.all(all)).toEqual(['a1', 'a2', 'a3', 'b1', 'b2', 'c1'])
     expect(waits.size).toBe(0)
   })
 
-  test('a key without anything under way does not wait for the place of another that has too much', async () => {
+  test('a key with nothing running does not wait behind another that has too much', async () => {
     const { enter, begun, end } = makeTurns()
     void enter('a1')
     const waiting = ['a2', 'a3', 'a4'].map((name) => enter(name))
@@ -54,7 +54,7 @@ describe('turns of many keys', () => {
     await Promise.all(waiting)
   })
 
-  test('a caller that waited too long is refused, and whatever runs goes on', async () => {
+  test('refuses a caller that waited too long, and running work continues', async () => {
     const { enter, begun, end, expire } = makeTurns()
     const first = enter('a1')
     const second = enter('a2')
@@ -65,7 +65,7 @@ describe('turns of many keys', () => {
     expect(begun).toEqual(['a1'])
   })
 
-  test('a caller that leaves waits no longer, and takes the place of no other', async () => {
+  test("a caller that leaves stops waiting, and takes no other caller's place", async () => {
     const { enter, begun, end, waits } = makeTurns()
     const first = enter('a1')
     const leaving = new AbortController()

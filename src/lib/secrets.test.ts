@@ -5,7 +5,7 @@ import { Secrets, sha256 } from './secrets.ts'
 
 const secrets = new Secrets('a secret for tests that is long enough')
 
-test('a signature is the HMAC-SHA256 that everybody else computes', () => {
+test('a signature is a standard HMAC-SHA256', () => {
   const root = createHash('sha256').update('root').digest()
   const key = Buffer.from(hkdfSync('sha256', root, 'parley', 'cursor', 32))
   fc.assert(
@@ -18,7 +18,7 @@ test('a signature is the HMAC-SHA256 that everybody else computes', () => {
   )
 })
 
-describe('what is sealed', () => {
+describe('a sealed value', () => {
   test('opens in its own place, for its own purpose, with its own secret, and nowhere else', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 200 }), (plain) => {
@@ -44,7 +44,7 @@ describe('what is sealed', () => {
     }
   })
 
-  test('never looks the same twice', () => {
+  test('is never sealed to the same bytes twice', () => {
     const all = Array.from({ length: 100 }, () =>
       secrets.seal('webhook', 'here', Buffer.alloc(0)).toString('hex'),
     )
@@ -74,14 +74,14 @@ describe('a signature', () => {
     )
   })
 
-  test('does not change between versions: what is stored depends on it', () => {
+  test('does not change between versions: stored values depend on it', () => {
     expect(new Secrets('fixed').sign('random_id', 'a', 'b').toString('hex')).toBe(
       '6af7a83f9af5393105b240d2a42de56f5bcd0563afbc32b31704fa2d40b82b3b',
     )
   })
 })
 
-test('SHA-256 is the one that everybody else has', () => {
+test('SHA-256 is the standard one', () => {
   expect(sha256('abc').toString('hex')).toBe(
     'ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad',
   )

@@ -10,7 +10,7 @@ function opens(text: string, timezone: string, at: string): string {
 }
 
 describe('a sending window', () => {
-  test('is days and times, written in one way', () => {
+  test('is days and times, in one format', () => {
     const written = {
       'mon-fri 09:00-18:00': 'mon-fri 09:00-18:00',
       ' MON - FRI  9:00 - 18:00 ': 'mon-fri 09:00-18:00',
@@ -51,17 +51,17 @@ describe('a sending window', () => {
     expect(opens('mon 09:00-10:00', 'UTC', '2026-06-01T10:00')).toBe('2026-06-08T09:00')
   })
 
-  test('goes by the clocks there, also on the day they change', () => {
+  test('follows the local clock, also on the day it changes', () => {
     const early = 'sun 02:15-04:00'
     // 02:15 is skipped on 2026-03-29: it opens when clocks jump to 03:00.
     expect(opens(early, 'Europe/Berlin', '2026-03-29T00:00')).toBe('2026-03-29T01:00')
-    // The hour is there twice, and both are inside.
+    // The hour occurs twice, and both are inside.
     expect(opens(early, 'Europe/Berlin', '2026-10-25T01:30')).toBe('2026-10-25T01:30')
-    // All of this one is skipped that Sunday.
+    // All of this window is skipped that Sunday.
     expect(opens('sun 02:00-03:00', 'Europe/Berlin', '2026-03-29T00:00')).toBe('2026-04-05T00:00')
   })
 
-  test('opens again where clocks pass it twice, or go back into it', () => {
+  test('opens again when clocks pass it twice, or go back into it', () => {
     // On 2026-10-25 clocks go from 03:00 back to 02:00, at 01:00 UTC.
     const short = 'sun 02:30-02:45'
     expect(opens(short, 'Europe/Berlin', '2026-10-25T00:00')).toBe('2026-10-25T00:30')

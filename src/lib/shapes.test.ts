@@ -39,13 +39,13 @@ describe('a chat id', () => {
     }
   })
 
-  test('gives its number as text, to the last digit', () => {
+  test('returns its number as text, to the last digit', () => {
     expect(chatNumber('platform:chat:9223372036854775807')).toBe('9223372036854775807')
   })
 })
 
 describe('limit', () => {
-  test('is a whole number in its range, written plainly, or the default', () => {
+  test('is a whole number in its range, in plain digits, or the default', () => {
     const schema = limit(100, 30)
     expect([schema.parse('1'), schema.parse('100'), schema.parse(undefined)]).toEqual([1, 100, 30])
     for (const wrong of [
@@ -150,12 +150,12 @@ describe('a time', () => {
     '0001-01-01T00:00:00+00:01',
     '9999-12-31T23:59:59-00:01',
     '1704103200',
-  ])('%j is none', (given) => {
+  ])('%j is invalid', (given) => {
     expect(parseTime(given)).toBeUndefined()
     expect(accepts(time, given)).toBe(false)
   })
 
-  test('is what it was, for any moment of four-digit years', () => {
+  test('is preserved for any moment of four-digit years', () => {
     const moments = fc.date({
       min: new Date('0001-01-01T00:00:00Z'),
       max: new Date('9999-12-31T23:59:59.999Z'),

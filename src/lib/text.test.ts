@@ -54,14 +54,14 @@ describe('isWellFormed', () => {
       expect(isWellFormed(good)).toBe(true)
   })
 
-  test('blank is white space of any alphabet', () => {
+  test('blank means white space of any alphabet', () => {
     for (const blank of ['', ' ', '\t\r\n', '\u00a0', '\u3000', '\ufeff']) expect(isBlank(blank)).toBe(true)
     for (const text of ['a', ' a ', '\u200b', '😀']) expect(isBlank(text)).toBe(false)
   })
 })
 
 describe('JSON', () => {
-  test('is what JSON.parse makes of it, whenever it is well-formed', () => {
+  test('is parsed like JSON.parse whenever it is well-formed', () => {
     const value = fc
       .jsonValue({ maxDepth: 6 })
       .filter((each) => codeOf(() => requireWellFormed(each)) === undefined)
@@ -75,7 +75,7 @@ describe('JSON', () => {
     )
   })
 
-  test('never throws anything but a refusal, whatever comes', () => {
+  test('never throws anything but a refusal, for any input', () => {
     const pieces = fc.constantFrom(
       '{',
       '}',
@@ -142,7 +142,7 @@ describe('JSON', () => {
     expect(Reflect.get({}, 'x')).toBeUndefined()
   })
 
-  test('has numbers that survive', () => {
+  test('keeps numbers exactly', () => {
     for (const text of ['1e400', '-1e400', '[1,{"a":1e999}]']) {
       expect(codeOf(() => parse(text))).toBe('invalid_request')
     }
@@ -163,7 +163,7 @@ describe('a quoted name', () => {
   })
 })
 
-test('a quoted name has nothing in it that lets somebody in, and an id stays', () => {
+test('contains no secret, and an id stays', () => {
   const random = 'aB3_-'.repeat(9)
   const secrets = [`svc_live_${random}`, `apr_${random}`, `whsec_${random}+/=`, random.slice(0, 43)]
   for (const secret of secrets) {
@@ -176,7 +176,7 @@ test('a quoted name has nothing in it that lets somebody in, and an id stays', (
 })
 
 describe('toWellFormed', () => {
-  test('takes out what PostgreSQL could not store, wherever it is, and leaves the rest', () => {
+  test('removes what PostgreSQL cannot store, wherever it is, and keeps the rest', () => {
     const whole = { text: 'a😀b', list: ['é'] }
     expect(toWellFormed(whole)).toBe(whole)
     const odd = { text: 'a\0b', deep: [{ name: '\ud800x' }], count: 3, none: null }
@@ -184,13 +184,13 @@ describe('toWellFormed', () => {
   })
 })
 
-describe('the size of a body, before anything looks at it', () => {
+describe('the size of a body, before it is parsed', () => {
   const read = (text: string) => parseJson(Buffer.from(text))
   const object = (count: number) =>
     `{${Array.from({ length: count }, (_, at) => `"p${at}":${at}`).join(', ')}}`
   const array = (count: number) => `[${Array.from({ length: count }, () => '{"a":[1,2]}').join(', ')}]`
 
-  test('takes as many properties and items as there may be, wherever they are', () => {
+  test('may have the maximum of properties and items, wherever they are', () => {
     expect(Object.keys(read(object(200)) as object)).toHaveLength(200)
     expect(read(array(10_000))).toHaveLength(10_000)
     expect(read(`{"contacts":[${Array(5_000).fill(object(20)).join(',')}]}`)).toMatchObject({

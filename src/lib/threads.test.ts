@@ -5,10 +5,10 @@ import { until } from '../../test/harness/process.ts'
 import { threadCalls } from './threads.ts'
 
 const file = new URL('../../test/harness/odd-thread.ts', import.meta.url)
-/** Answers the number of the thread that was asked. */
+/** Returns the number of the thread that was called. */
 const makeCalls = () => threadCalls<string, number>(file)
 
-test('a thread is kept for the next call, and two calls at once have one each', async () => {
+test('keeps a thread for the next call, and gives two calls at once one each', async () => {
   const call = makeCalls()
   const first = await call('answer')
   expect(await call('answer')).toBe(first)
@@ -18,7 +18,7 @@ test('a thread is kept for the next call, and two calls at once have one each', 
 })
 
 test.each(['throw', 'exit'])(
-  'a thread that dies (%s) fails its call, and the next call has another',
+  'a thread that dies (%s) fails its call, and the next call gets another',
   async (how) => {
     const call = makeCalls()
     const first = await call('answer')
@@ -31,9 +31,9 @@ test.each(['throw', 'exit'])(
   },
 )
 
-test('a thread that dies while nobody asks it is not asked again', async () => {
+test('a thread that dies while idle is not used again', async () => {
   const call = makeCalls()
-  // On a busy machine the news of its death may overtake the answer, which is another case.
+  // On a busy machine the exit event may overtake the answer, which is another case.
   const first = await until('a thread answers and dies later', 30_000, () =>
     call('answer and throw').catch(() => undefined),
   )

@@ -4,7 +4,7 @@ import { normalise, type Phrase, phraseOf, prefixPhrases, tokenise, tokensMax, t
 
 const words = (text: string) => tokenise(text).map(({ word }) => word)
 
-/** What `phrase` means: the phrase's words stand one after another. */
+/** The meaning of `phrase`: its words stand one after another. */
 function finds(text: string, phrase: Phrase): boolean {
   const tokens = words(text)
   return tokens.some((_, at) =>
@@ -30,7 +30,7 @@ describe('normalise', () => {
     expect(normalise(text)).toBe(normal)
   })
 
-  test('does not care how the accents were typed', () => {
+  test('ignores how the accents were typed', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'grapheme' }), (text) => {
         expect(normalise(text.normalize('NFD'))).toBe(normalise(text.normalize('NFC')))
@@ -54,7 +54,7 @@ describe('tokenise', () => {
     expect(words(text)).toEqual(expected)
   })
 
-  test('tells where each token stands in the text', () => {
+  test('returns where each token stands in the text', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'grapheme', maxLength: 60 }), (text) => {
         const whole = text.normalize('NFC')
@@ -74,10 +74,10 @@ describe('tokenise', () => {
     )
   })
 
-  test('has an end, whatever it is given', () => {
+  test('ends for any input', () => {
     expect(tokenise('a '.repeat(20_000))).toHaveLength(tokensMax)
     expect(words('x'.repeat(100_000))).toEqual(['x'.repeat(64)])
-    // Anything worse than linear would not get through these within the test's time.
+    // Anything worse than linear would exceed the test's time with these.
     for (const unit of ['"-', 'á', '̈', '漢', '- ', 'a"']) {
       const text = unit.repeat(500_000)
       expect(tokenise(text).length).toBeLessThanOrEqual(tokensMax)
@@ -113,7 +113,7 @@ describe('phraseOf', () => {
   })
 })
 
-test('prefixPhrases: every word is the beginning of one', () => {
+test('prefixPhrases treats every word as a prefix', () => {
   expect(prefixPhrases(' Anna  Lind ').map((phrase) => toTsquery(phrase))).toEqual(["'anna':*", "'lind':*"])
   expect(prefixPhrases('?!')).toEqual([])
 })

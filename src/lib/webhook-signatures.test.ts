@@ -13,7 +13,7 @@ const alphabets = [
   '"\\/\n\t',
 ]
 
-/** Different each time, of every alphabet, from a few bytes on. */
+/** Different each time, of every alphabet, a few bytes or more. */
 function bodyOf(n: number): string {
   const text = Array.from(
     { length: 1 + (n % 6) },
@@ -38,7 +38,7 @@ describe('signatures', () => {
       const headers = signatureHeaders({ id: `evt_${n}`, timestamp: now(), body }, keys)
       const mine = headers['X-Service-Signature'] === plain(secret, body)
       const before = headers['X-Service-Signature-Previous'] === (rotated ? plain(previous, body) : undefined)
-      // It throws where it does not verify. Which of the keys it is asked with takes turns.
+      // It throws when it does not verify. The keys it is given take turns.
       new Webhook(keys[n % keys.length] ?? secret).verify(body, headers)
       if (rotated && n % 20 === 0) new Webhook(previous).verify(body, headers)
       if (!mine || !before) wrong.push(n)
@@ -46,7 +46,7 @@ describe('signatures', () => {
     expect(wrong).toEqual([])
   })
 
-  test('a changed byte, an old timestamp, another id or a wrong secret do not verify', () => {
+  test('a changed byte, an old timestamp, another id and a wrong secret do not verify', () => {
     const secret = newSecret()
     for (let n = 0; n < 200; n++) {
       const body = bodyOf(n)

@@ -5,7 +5,7 @@ import { firstInstant, isSameDay, laterInstant, localDay, localTime, nextDay } f
 const utc = (text: string) => new Date(`${text}Z`)
 
 describe('local times', () => {
-  test('are what clocks there show', () => {
+  test('are what local clocks show', () => {
     const at = utc('2026-03-29T00:59:59.250')
     expect(localTime(at, 'Europe/Berlin')).toEqual(utc('2026-03-29T01:59:59.250'))
     expect(localTime(utc('2026-03-29T01:00:00'), 'Europe/Berlin')).toEqual(utc('2026-03-29T03:00:00'))
@@ -23,21 +23,21 @@ describe('local times', () => {
     expect(later('2026-10-25T02:30:00')).toEqual({ at: utc('2026-10-25T01:30:00'), changed: true })
   })
 
-  test('are first reached at an instant, also where they are skipped', () => {
+  test('have a first instant, also when they are skipped', () => {
     expect(firstInstant(utc('2026-03-29T02:30:00'), 'Europe/Berlin')).toEqual(utc('2026-03-29T01:00:00'))
     expect(firstInstant(utc('2026-10-25T02:30:00'), 'Europe/Berlin')).toEqual(utc('2026-10-25T00:30:00'))
   })
 
-  test('the next day begins at midnight there, or with the first moment there is', () => {
+  test('the next day begins at local midnight, or with its first moment', () => {
     expect(nextDay(utc('2026-03-28T23:30:00'), 'Europe/Berlin')).toEqual(utc('2026-03-29T22:00:00'))
     expect(nextDay(utc('2026-06-01T00:00:00'), 'UTC')).toEqual(utc('2026-06-02T00:00:00'))
     // Midnight was skipped in Cairo on 2023-04-28: the day began at 01:00.
     expect(nextDay(utc('2023-04-27T20:00:00'), 'Africa/Cairo')).toEqual(utc('2023-04-27T22:00:00'))
-    // A day that was never there: Samoa went from the 29th to the 31st.
+    // A day that never existed: Samoa went from the 29th to the 31st.
     expect(nextDay(utc('2011-12-30T05:00:00'), 'Pacific/Apia')).toEqual(utc('2011-12-30T10:00:00'))
   })
 
-  test('are what Intl says, in every zone, before and after a clock change', () => {
+  test('equal those of Intl, in every zone, before and after a clock change', () => {
     const zones = Intl.supportedValuesOf('timeZone')
     const moments = fc.record({
       timezone: fc.constantFrom(

@@ -1,4 +1,4 @@
-/** The tools as an agent meets them: what is listed, what reading answers, how refusals look, how long an answer gets. */
+/** The tools as an agent sees them: the list, the answers of reads, refusals, and the size of answers. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { callTool, eras, type McpCall, sendMessage } from '../../test/harness/mcp.ts'
 import { openService, type Service, type Tenant } from '../../test/harness/service.ts'
@@ -34,7 +34,7 @@ beforeAll(async () => {
 })
 afterAll(() => service.close())
 
-interface Listed {
+interface ListedTool {
   readonly name: string
   readonly description: string
   readonly inputSchema: { properties: Record<string, { type: string }>; required: string[] }
@@ -42,13 +42,13 @@ interface Listed {
   readonly annotations: Record<string, unknown>
 }
 
-async function list(ask = at): Promise<Listed[]> {
+async function list(ask = at): Promise<ListedTool[]> {
   const { body } = await sendMessage(ask, 'tools/list')
-  return body.result?.tools as Listed[]
+  return body.result?.tools as ListedTool[]
 }
 
 describe.each(eras)('tools/list, %s', (era) => {
-  test('always has the eight tools, whatever the key may do and whichever gate is closed', async () => {
+  test("always has the eight tools, whatever the key's scopes and the closed gates", async () => {
     const { key } = await service.key({ ...own, scopes: ['campaigns'] })
     const gates: Gate[] = ['crm', 'pipeline', 'mcp_send', 'mcp_pipeline', 'mcp_columns']
     await service.shut(...gates)
@@ -64,7 +64,7 @@ describe.each(eras)('tools/list, %s', (era) => {
   })
 })
 
-test('inputs are the parameters, the query and the body in one object, and numbers are numbers', async () => {
+test('has parameters, query and body in one object as input, and numbers as numbers', async () => {
   const inputs = Object.fromEntries(
     (await list()).map(({ name, inputSchema: { properties, required } }) => [
       name,
@@ -109,7 +109,7 @@ test('inputs are the parameters, the query and the body in one object, and numbe
   }
 })
 
-test('annotations say what reads, what cannot be undone, what can be repeated', async () => {
+test('annotates which tools read, which cannot be undone, which can be repeated', async () => {
   const hints = Object.fromEntries(
     (await list()).map(({ name, annotations: { title: _, ...hints } }) => [name, hints]),
   )
@@ -127,14 +127,14 @@ test('annotations say what reads, what cannot be undone, what can be repeated', 
   ])
 })
 
-test('a tool whose route is not there stops the endpoint instead of missing from the list', () => {
+test('a tool whose route is missing stops the endpoint instead of being left out of the list', () => {
   expect(() => makeTools(routes.filter(({ name }) => name !== 'get_me'))).toThrow('service_whoami')
 })
 
 describe.each(eras)('reading, %s', (era) => {
   const call = (name: string, given?: object) => callTool({ ...at, era }, name, given)
 
-  test('answers what the API answers, as structured content and as the same text', async () => {
+  test("returns the API's answer, as structured content and as the same text", async () => {
     const chat_id = 'platform:chat:42'
     const asked: [string, object, string, unknown?][] = [
       ['service_whoami', {}, '/me'],
@@ -158,7 +158,7 @@ describe.each(eras)('reading, %s', (era) => {
     }
   })
 
-  test('400 for arguments that do not fit, in the words of the route', async () => {
+  test('400 for invalid arguments, in the words of the route', async () => {
     const wrong: [string, object, string][] = [
       ['service_list_chats', { account_id, limit: '10' }, 'limit must be a whole number from 1 to 100.'],
       ['service_list_chats', { account_id, limit: 101 }, 'limit must be a whole number from 1 to 100.'],
@@ -210,13 +210,13 @@ describe.each(eras)('reading, %s', (era) => {
     '__proto__',
     '',
     'x'.repeat(3_000),
-  ])('%.30s is no tool', async (name) => {
+  ])('%.30s is not a tool', async (name) => {
     const { text, body } = await sendMessage({ ...at, era }, 'tools/call', { name, arguments: {} })
     expect(body.error).toBeDefined()
     expect(text.length).toBeLessThan(500)
   })
 
-  test('an attachment is no argument of a send', async () => {
+  test('a send accepts no attachment', async () => {
     const { structuredContent } = await call('service_send_message', {
       account_id,
       chat_id: 'platform:chat:42',
@@ -228,14 +228,14 @@ describe.each(eras)('reading, %s', (era) => {
   })
 })
 
-test('a tool says which gate of its arguments is closed', async () => {
+test("an error names the closed gate of the tool's arguments", async () => {
   await service.shut('pipeline')
   const { structuredContent } = await callTool(at, 'service_list_chats', { account_id, stage_key: 'new' })
   expect(structuredContent?.code).toBe('feature_disabled')
   await service.open('pipeline')
 })
 
-describe('how long an answer gets', () => {
+describe('the size of an answer', () => {
   const bytes = (result: object) => Buffer.byteLength(JSON.stringify(result))
   let large: string
   beforeAll(async () => {
@@ -247,7 +247,7 @@ describe('how long an answer gets', () => {
   })
   afterEach(() => service.open('rest'))
 
-  test('a page that does not fit is read again with half the limit, and its cursor leads on', async () => {
+  test('a page that does not fit is read again with half the limit, and its cursor continues it', async () => {
     const seen: string[] = []
     let cursor: string | undefined
     do {
@@ -264,13 +264,13 @@ describe('how long an answer gets', () => {
     expect(seen.length).toBe(60)
   })
 
-  test('without a limit the standard one is halved', async () => {
+  test('halves the default limit if none is given', async () => {
     const result = await callTool(at, 'service_list_chats', { account_id: large })
     expect(bytes(result)).toBeLessThan(100_000)
     expect(result.structuredContent?.has_more).toBe(true)
   })
 
-  test('a chat that is too long alone is cut and says so', async () => {
+  test('a single chat that is too long is cut and says so', async () => {
     const participants = Array.from({ length: 3_000 }, (_, id) => ({
       id: String(id),
       name: `Person ${id} ${'é'.repeat(20)}`,

@@ -1,4 +1,4 @@
-/** The tools that change something, over HTTP: refused, asked for, approved by a person, done once. */
+/** The tools that change something, over HTTP: refused, requested, approved by a person, run once. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { type AgentStage, openAgentStage } from '../../test/harness/agents.ts'
 import { callTool, type Era, eras, type McpCall, sendMessage } from '../../test/harness/mcp.ts'
@@ -16,7 +16,7 @@ beforeAll(async () => {
   at = { url: stage.workplace.service.url, key: stage.tenant.key }
 })
 afterAll(() => stage.workplace.close())
-/** Every request is over, so that the next test finds none that waits. */
+/** Ends every request, so that the next test finds none pending. */
 afterEach(() =>
   stage.db.run(
     sql`update approvals set expires_at = domain_now() - interval '1 hour' where state = 'waiting'`,
@@ -35,7 +35,7 @@ async function approvalsOf(): Promise<number> {
 }
 
 describe.each(eras)('%s', (era: Era) => {
-  test('a message is refused, approved and sent once; a second use tells of the first', async () => {
+  test('refuses, then sends an approved message once; a second use returns the first result', async () => {
     const given = stage.message()
     const asked = await write('service_send_message', given, { era })
     expect(asked).toEqual({
@@ -47,7 +47,7 @@ describe.each(eras)('%s', (era: Era) => {
       payload: given,
       expires_at: expect.any(String),
     })
-    // What others wrote, and what is to be sent, stands in fields and never in our sentences.
+    // What people wrote, and what is to be sent, stands in fields and never in our sentences.
     expect(asked.error).not.toContain(given.text)
     expect(stage.accepted(given)).toBe(0)
     const { token } = await approve(stage.app, stage.user, String(asked.request_id))
@@ -59,7 +59,7 @@ describe.each(eras)('%s', (era: Era) => {
     expect(stage.accepted(given)).toBe(1)
   })
 
-  test('a chat is moved and a column set with an approval, and not without', async () => {
+  test('moves a chat and sets a column with an approval, and not without', async () => {
     const moves = stage.move(era === 'modern' ? 'talks' : 'new')
     const value = stage.value(era)
     for (const [tool, given, done] of [
@@ -74,7 +74,7 @@ describe.each(eras)('%s', (era: Era) => {
   })
 })
 
-test('a token that is blank is none; one that is no text is for something else', async () => {
+test('treats a blank token as none, and any other wrong one as a mismatch', async () => {
   const given = stage.message()
   for (const approval_token of ['', null]) {
     expect((await write('service_send_message', { ...given, approval_token })).code).toBe('approval_required')
@@ -84,7 +84,7 @@ test('a token that is blank is none; one that is no text is for something else',
   }
 })
 
-test('the operation is named in the log, the token and the text are not', async () => {
+test('logs the operation, and neither the token nor the text', async () => {
   const given = stage.message('a text that nobody may find in a log')
   const { request_id } = await write('service_send_message', given)
   const { token } = await approve(stage.app, stage.user, String(request_id))
@@ -108,7 +108,7 @@ describe('the order of checks', () => {
   ]
 
   test.each(tools)(
-    '%s: gates, then the scope, then the input; nothing is asked for',
+    '%s: gates, then the scope, then the input; no request is made',
     async (tool, gates, scope) => {
       const { service } = stage.workplace
       const before = await approvalsOf()
@@ -142,7 +142,7 @@ describe('the order of checks', () => {
 describe('an address for the user', () => {
   const capabilities = { elicitation: { url: {} } }
 
-  test('is handed over by the client that can, and the token still runs the call', async () => {
+  test('is passed on by a client that can, and the token still runs the call', async () => {
     const given = stage.message()
     const call = { name: 'service_send_message', arguments: given }
     const { body } = await sendMessage({ ...at, capabilities }, 'tools/call', call)
@@ -167,7 +167,7 @@ describe('an address for the user', () => {
     expect(stage.accepted(given)).toBe(1)
   })
 
-  test('is told in the answer to all others', async () => {
+  test('is in the answer for all other clients', async () => {
     for (const others of [{}, { elicitation: {} }, { elicitation: { form: {} } }]) {
       const asked = await write('service_send_message', stage.message(), { capabilities: others })
       expect(asked.code).toBe('approval_required')
@@ -175,7 +175,7 @@ describe('an address for the user', () => {
   })
 })
 
-test('the client is named as it names itself, else by its headers', async () => {
+test('names the client as it names itself, else by its headers', async () => {
   const nameOf = async (id: unknown) =>
     (
       await stage.db.one<{ client_name: string | null }>(

@@ -1,9 +1,9 @@
-/** When a process gives up its accounts: others may do what it cannot, or may have them by now. */
+/** When a process gives up its accounts: another can do what it cannot, or may already have them. */
 import { Registry } from 'prom-client'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { until } from '../../test/harness/process.ts'
 import { openWorkplace, type Workplace } from '../../test/harness/worker.ts'
-import type { Sources } from '../app.ts'
+import type { App, Sources } from '../app.ts'
 import { sql } from '../db/sql.ts'
 import { Echoes } from '../ledger/echoes.ts'
 import { leaseSeconds, noteWrites } from '../ledger/leases.ts'
@@ -19,7 +19,39 @@ beforeAll(async () => {
 })
 afterAll(() => place.close())
 
-test('a database that is away for longer than a lease: the sessions end here', async () => {
+interface PoolGiven {
+  readonly app?: App
+  readonly platform?: Platform
+  readonly behind?: () => void
+  readonly mayDrive?: (worker_id: string) => Promise<boolean>
+}
+
+/** The pool of a new worker, whose loops a test runs step by step: the leases first, then history. */
+async function openPool({ app = newApp(), platform = place.sandbox.platform, ...given }: PoolGiven = {}) {
+  const { behind = () => {}, mayDrive = async () => true } = given
+  const worker_id = newId()
+  await noteHeartbeat(place.db, { worker_id, platforms: ['sandbox'] })
+  const pool = new AccountPool(app, {
+    worker_id,
+    platforms: new Map([['sandbox', platform]]),
+    echoes: new Echoes(app),
+    instance: () => undefined,
+    behind,
+    mayDrive: () => mayDrive(worker_id),
+    neighbours: async () => [],
+  })
+  const step = async (loop = 0) => pool.loops[loop]?.step(app, new AbortController().signal)
+  const stop = async () => {
+    await pool.stop()
+    await noteStopped(place.db, worker_id)
+  }
+  return { worker_id, pool, step, stop }
+}
+
+/** The service's App, with metrics of its own: every pool registers the same ones. */
+const newApp = (): App => ({ ...place.service.app, metrics: new Registry() })
+
+test('ends the sessions when the database is unreachable for longer than a lease', async () => {
   const { app } = place.service
   await place.account(await place.service.tenant())
   let away = false
@@ -32,19 +64,11 @@ test('a database that is away for longer than a lease: the sessions end here', a
         away ? lost() : (value as (...all: never[]) => unknown).apply(target, given)
     },
   })
-  const far = { ...app, db, metrics: new Registry() }
-  const worker_id = newId()
-  await noteHeartbeat(app.db, { worker_id, platforms: ['sandbox'] })
-  const pool = new AccountPool(far, {
-    worker_id,
-    platforms: new Map([['sandbox', { ...place.sandbox.platform, gapJitter: 0.4, paceMs: 7 }]]),
-    echoes: new Echoes(far),
-    instance: () => undefined,
-    behind: () => {},
-    mayDrive: async () => (await noteDrives(db, worker_id, true)) || true,
-    neighbours: async () => [],
+  const { pool, step, stop } = await openPool({
+    app: { ...newApp(), db },
+    platform: { ...place.sandbox.platform, gapJitter: 0.4, paceMs: 7 },
+    mayDrive: async (worker_id) => (await noteDrives(db, worker_id, true)) || true,
   })
-  const step = () => pool.loops[0]?.step(far, new AbortController().signal)
   await step()
   await until('its session is there', 30_000, async () => pool.driven().size === 1)
   expect([...pool.driven().values()]).toMatchObject([{ gapJitter: 0.4, paceMs: 7 }])
@@ -55,32 +79,19 @@ test('a database that is away for longer than a lease: the sessions end here', a
   clock.mockRestore()
   expect(pool.driven().size).toBe(0)
   away = false
-  await pool.stop()
-  await noteStopped(app.db, worker_id)
+  await stop()
 })
 
-test('accounts are taken, and given up while the journal cannot be written', async () => {
-  const app = { ...place.service.app, metrics: new Registry() }
+test('claims accounts, and gives them up while the journal cannot be written', async () => {
   const account_id = await place.account(await place.service.tenant())
-  const worker_id = newId()
   let writable = true
-  const pool = new AccountPool(app, {
-    worker_id,
-    platforms: new Map([['sandbox', place.sandbox.platform]]),
-    echoes: new Echoes(app),
-    instance: () => undefined,
-    behind: () => {},
-    mayDrive: async () => writable,
-    neighbours: async () => [],
-  })
-  const step = () => pool.loops[0]?.step(app, new AbortController().signal)
+  const { worker_id, pool, step, stop } = await openPool({ mayDrive: async () => writable })
   const owner = async () => {
     const { lease_owner } = await place.db.one<{ lease_owner: string | null }>(
       sql`select lease_owner from account_hosts where account_id = ${account_id}`,
     )
     return lease_owner
   }
-  await noteHeartbeat(app.db, { worker_id, platforms: ['sandbox'] })
   await step()
   expect(await owner()).toBe(worker_id)
   writable = false
@@ -89,27 +100,14 @@ test('accounts are taken, and given up while the journal cannot be written', asy
   await until('the lease is given back', 5_000, async () => (await owner()) === null)
   await step()
   expect(await owner()).toBe(null)
-  await pool.stop()
-  await noteStopped(app.db, worker_id)
+  await stop()
 })
 
-test('commits are lost, the lease of this process among them: it still knows how far the account had come', async () => {
-  const app = { ...place.service.app, metrics: new Registry() }
+test('knows how far the account had come when commits are lost, including its own lease', async () => {
   const account_id = await place.account(await place.service.tenant())
-  const worker_id = newId()
   let noticed = 0
-  const pool = new AccountPool(app, {
-    worker_id,
-    platforms: new Map([['sandbox', place.sandbox.platform]]),
-    echoes: new Echoes(app),
-    instance: () => undefined,
-    behind: () => noticed++,
-    mayDrive: async () => true,
-    neighbours: async () => [],
-  })
-  const step = () => pool.loops[0]?.step(app, new AbortController().signal)
+  const { pool, step, stop } = await openPool({ behind: () => noticed++ })
   const seen = () => pool.driven().get(account_id)?.held
-  await noteHeartbeat(app.db, { worker_id, platforms: ['sandbox'] })
   await step()
   await until('its session is there', 30_000, async () => {
     await step()
@@ -125,14 +123,11 @@ test('commits are lost, the lease of this process among them: it still knows how
     await step()
     return noticed > 0
   })
-  await pool.stop()
-  await noteStopped(app.db, worker_id)
+  await stop()
 })
 
-test('a platform is told whether the lease still holds: while its renewals arrive, and not once its session is over', async () => {
-  const app = { ...place.service.app, metrics: new Registry() }
+test('tells a platform whether the lease still holds: while renewals arrive, and not after the session has ended', async () => {
   await place.account(await place.service.tenant())
-  const worker_id = newId()
   const refs: AccountRef[] = []
   const platform: Platform = {
     ...place.sandbox.platform,
@@ -141,17 +136,7 @@ test('a platform is told whether the lease still holds: while its renewals arriv
       return place.sandbox.platform.connect(account, listener)
     },
   }
-  const pool = new AccountPool(app, {
-    worker_id,
-    platforms: new Map([['sandbox', platform]]),
-    echoes: new Echoes(app),
-    instance: () => undefined,
-    behind: () => {},
-    mayDrive: async () => true,
-    neighbours: async () => [],
-  })
-  const step = () => pool.loops[0]?.step(app, new AbortController().signal)
-  await noteHeartbeat(app.db, { worker_id, platforms: ['sandbox'] })
+  const { pool, step, stop } = await openPool({ platform })
   await step()
   await until('its session is there', 30_000, async () => pool.driven().size > 0)
   const all = () => refs.map((account) => account.held())
@@ -160,50 +145,36 @@ test('a platform is told whether the lease still holds: while its renewals arriv
   const now = performance.now.bind(performance)
   const monotonic = vi.spyOn(performance, 'now').mockImplementation(() => now() + later)
   expect(all()).not.toContain(true)
-  // A renewal that comes in time holds it on.
+  // A renewal in time extends it.
   await step()
   expect(all()).not.toContain(false)
   monotonic.mockRestore()
-  await pool.stop()
+  await stop()
   expect(all()).not.toContain(true)
-  await noteStopped(app.db, worker_id)
 })
 
-test('a platform that asks to wait at connecting is asked again only after the whole of it', async () => {
+test("waits out a platform's whole flood wait before it connects again", async () => {
   const rests: number[] = []
   const { sources } = place.service.app
   const timer: Sources['timer'] = (ms, done) => {
     rests.push(ms)
     return sources.timer(ms, done)
   }
-  const app = { ...place.service.app, metrics: new Registry(), sources: { ...sources, timer } }
+  const app = { ...newApp(), sources: { ...sources, timer } }
   await place.account(await place.service.tenant())
-  const worker_id = newId()
   const platform: Platform = {
     ...place.sandbox.platform,
     connect: async () => ({ kind: 'flood_wait', retry_after_seconds: 80_000, stops: 'reading' }),
   }
-  const pool = new AccountPool(app, {
-    worker_id,
-    platforms: new Map([['sandbox', platform]]),
-    echoes: new Echoes(app),
-    instance: () => undefined,
-    behind: () => {},
-    mayDrive: async () => true,
-    neighbours: async () => [],
-  })
-  await noteHeartbeat(app.db, { worker_id, platforms: ['sandbox'] })
-  await pool.loops[0]?.step(app, new AbortController().signal)
+  const { step, stop } = await openPool({ app, platform })
+  await step()
   await until('it waits', 30_000, async () => rests.includes(80_000_000))
-  await pool.stop()
-  await noteStopped(app.db, worker_id)
+  await stop()
 })
 
-test('of many chats whose history callers wait for, an account fetches two at a time', async () => {
-  const app = { ...place.service.app, metrics: new Registry() }
+test('an account fetches two at a time of many chats whose history callers wait for', async () => {
   const tenant = await place.service.tenant()
   const account_id = await place.account(tenant)
-  const worker_id = newId()
   const awaited = ['901', '902', '903', '904', '905']
   let asked = 0
   const answers: (() => void)[] = []
@@ -216,7 +187,7 @@ test('of many chats whose history callers wait for, an account fetches two at a 
       const outcome = await place.sandbox.platform.connect(account, listener)
       if (outcome.kind !== 'accepted' || account.account_id !== account_id) return outcome
       const history: Session['history'] = async (page) => {
-        // The first sync of its own chats goes on beside it.
+        // The first sync of its own chats runs at the same time.
         if (!awaited.includes(page.chat_id)) return outcome.value.history(page)
         asked++
         await new Promise<void>((resolve) => answers.push(resolve))
@@ -232,43 +203,31 @@ test('of many chats whose history callers wait for, an account fetches two at a 
       return { kind: 'accepted', value }
     },
   }
-  const pool = new AccountPool(app, {
-    worker_id,
-    platforms: new Map([['sandbox', platform]]),
-    echoes: new Echoes(app),
-    instance: () => undefined,
-    behind: () => {},
-    mayDrive: async () => true,
-    neighbours: async () => [],
-  })
-  await noteHeartbeat(app.db, { worker_id, platforms: ['sandbox'] })
+  const { pool, step, stop } = await openPool({ platform })
   await until('its session is there', 30_000, async () => {
-    await pool.loops[0]?.step(app, new AbortController().signal)
+    await step()
     return pool.driven().has(account_id)
   })
   await place.db.run(sql`
     insert into chat_sync (account_id, chat_id, workspace_id, wanted_at)
     select ${account_id}, n, ${tenant.workspace_id}, domain_now() from unnest(${awaited}::bigint[]) as n`)
-  const step = () => pool.loops[1]?.step(app, new AbortController().signal)
-  await step()
-  await step()
+  const fetchHistory = () => step(1)
+  await fetchHistory()
+  await fetchHistory()
   expect(asked).toBe(2)
   answerAll()
   await until('the next two are asked', 30_000, async () => {
-    await step()
+    await fetchHistory()
     return asked === 4
   })
   expect(asked).toBe(4)
   const answering = setInterval(answerAll, 10)
-  await pool.stop()
+  await stop()
   clearInterval(answering)
-  await noteStopped(app.db, worker_id)
 })
 
-test('updates go missing in a session: it syncs the account again, without connecting anew', async () => {
-  const app = { ...place.service.app, metrics: new Registry() }
+test('syncs the account again when updates go missing in a session, without a new connection', async () => {
   const account_id = await place.account(await place.service.tenant())
-  const worker_id = newId()
   let listener: Listener | undefined
   let [connects, lists] = [0, 0]
   const platform: Platform = {
@@ -292,19 +251,10 @@ test('updates go missing in a session: it syncs the account again, without conne
       return { kind: 'accepted', value }
     },
   }
-  const pool = new AccountPool(app, {
-    worker_id,
-    platforms: new Map([['sandbox', platform]]),
-    echoes: new Echoes(app),
-    instance: () => undefined,
-    behind: () => {},
-    mayDrive: async () => true,
-    neighbours: async () => [],
-  })
-  await noteHeartbeat(app.db, { worker_id, platforms: ['sandbox'] })
+  const { step, stop } = await openPool({ platform })
   const synced = () =>
     until('the account is synced', 30_000, async () => {
-      await pool.loops[0]?.step(app, new AbortController().signal)
+      await step()
       const row = await place.db.maybe(sql`
         select from account_sync s join account_hosts h on h.account_id = s.account_id
         where s.account_id = ${account_id} and s.phase = 'done' and h.gap_since is null`)
@@ -315,16 +265,13 @@ test('updates go missing in a session: it syncs the account again, without conne
   await listener?.updates({ updates: [{ kind: 'gap', chat_id: null }], position: '0', caught_up: true })
   await synced()
   expect([connects, lists > before]).toEqual([1, true])
-  await pool.stop()
-  await noteStopped(app.db, worker_id)
+  await stop()
 })
 
-test('of many accounts, ten connect at a time', async () => {
-  const app = { ...place.service.app, metrics: new Registry() }
+test('connects ten of many accounts at a time', async () => {
   const tenant = await place.service.tenant()
   const own = new Set<string>()
   for (let n = 0; n < 14; n++) own.add(await place.account(tenant))
-  const worker_id = newId()
   const waiting: (() => void)[] = []
   let most = 0
   const platform: Platform = {
@@ -337,17 +284,7 @@ test('of many accounts, ten connect at a time', async () => {
       return place.sandbox.platform.connect(account, listener)
     },
   }
-  const pool = new AccountPool(app, {
-    worker_id,
-    platforms: new Map([['sandbox', platform]]),
-    echoes: new Echoes(app),
-    instance: () => undefined,
-    behind: () => {},
-    mayDrive: async () => true,
-    neighbours: async () => [],
-  })
-  await noteHeartbeat(app.db, { worker_id, platforms: ['sandbox'] })
-  const step = () => pool.loops[0]?.step(app, new AbortController().signal)
+  const { pool, step, stop } = await openPool({ platform })
   await until('ten wait for the platform', 30_000, async () => {
     await step()
     return waiting.length === 10
@@ -359,6 +296,5 @@ test('of many accounts, ten connect at a time', async () => {
   })
   expect(most).toBe(10)
   for (const go of waiting) go()
-  await pool.stop()
-  await noteStopped(app.db, worker_id)
+  await stop()
 })

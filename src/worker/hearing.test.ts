@@ -1,4 +1,4 @@
-/** Every way by which a message of the other side is stored, and what it does to recipients that wait or are in flight. */
+/** Every path that stores an incoming message, and its effect on recipients that are pending or in flight. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { insertCampaign, type NewCampaign } from '../../test/harness/campaigns.ts'
 import { openPickedRows, type PickedRows } from '../../test/harness/picked.ts'
@@ -18,7 +18,7 @@ afterAll(() => place.close())
 
 const platform = { paceMs: 0, ownCountUpTo: '-1000000000000' } as Platform
 const begun = Date.now()
-/** Minutes from the beginning of this test. */
+/** Minutes from the start of this test. */
 const minute = (n: number) => new Date(begun + n * 60_000).toISOString()
 
 function messageOf(id: number, text = 'Tell me more', at = minute(id)): Message {
@@ -31,7 +31,7 @@ function messageOf(id: number, text = 'Tell me more', at = minute(id)): Message 
 let people = 10_000
 let positions = 0
 
-/** A campaign with a follow-up whose first message is in flight. Its recipient is a contact where there is a pool. */
+/** A campaign with a follow-up whose first message is in flight. With a pool, its recipient is a contact. */
 async function inFlight({ pool = [], ...given }: NewCampaign & { pool?: readonly string[] } = {}) {
   const { rows } = place
   const held = await rows.account()
@@ -138,7 +138,7 @@ describe('a reply, and a request to stop', () => {
     expect([await stateOf(other), await isSuppressed(other)]).toEqual([replied, true])
   })
 
-  test.each(ways)('in %s are none where they are older than our message', async (_, bring) => {
+  test.each(ways)('in %s do not count if they are older than our message', async (_, bring) => {
     const one = await waiting()
     await bring(one, messageOf(3, 'STOP'))
     expect([await stateOf(one), await isSuppressed(one)]).toEqual([
@@ -147,7 +147,7 @@ describe('a reply, and a request to stop', () => {
     ])
   })
 
-  test('in an edit that brings along a message end the sequence', async () => {
+  test('in an edit that also stores a message end the sequence', async () => {
     const one = await waiting()
     const message = { ...messageOf(7, 'STOP'), edited_at: minute(8) }
     await take(one.held, [{ kind: 'edited', chat_id: one.chat_id, message }])
@@ -157,7 +157,7 @@ describe('a reply, and a request to stop', () => {
     ])
   })
 
-  test('a message that is edited into one of the words asks to stop', async () => {
+  test('include a message that is edited into an opt-out word', async () => {
     const one = await waiting()
     await take(one.held, [update(one.chat_id, messageOf(7, 'Stpo'))])
     expect(await isSuppressed(one)).toBe(false)
@@ -167,7 +167,7 @@ describe('a reply, and a request to stop', () => {
     expect((await stateOf(one)).events).toEqual(['campaign.replied', 'message.edited', 'message.received'])
   })
 
-  test('of a batch that begins before our message, what came after it is the reply', async () => {
+  test('in a batch that begins before our message count from after it', async () => {
     const one = await waiting()
     const { held, chat_id } = one
     await take(held, [
@@ -178,7 +178,7 @@ describe('a reply, and a request to stop', () => {
     expect(await stateOf(one)).toMatchObject({ status: 'replied', message_id: '7' })
   })
 
-  test('one page answers each campaign that had its say with the first message after its own', async () => {
+  test('in one page answer each campaign that wrote with the first message after its own', async () => {
     const earlier = await waiting({ steps: [] })
     const { held, chat_id } = earlier
     const chats = [{ account_id: held.account_id, person_id: Number(chat_id) }]
@@ -193,7 +193,7 @@ describe('a reply, and a request to stop', () => {
 })
 
 describe('while a message is in flight', () => {
-  test('of a page the newest is kept, and decides once the message is accepted', async () => {
+  test('keeps the newest of a page, which decides once the message is accepted', async () => {
     const one = await inFlight()
     await fetchPage(one.held, one.chat_id, [messageOf(7), messageOf(3)])
     expect(await stateOf(one)).toEqual({ status: 'submitting', message_id: '7', events: [] })
@@ -202,14 +202,14 @@ describe('while a message is in flight', () => {
     expect(await stateOf(one)).toEqual(replied)
   })
 
-  test('a page of what came before it is no reply', async () => {
+  test('a page of earlier messages is no reply', async () => {
     const one = await inFlight()
     await fetchPage(one.held, one.chat_id, [messageOf(4), messageOf(3)])
     await accept(one, 5)
     expect(await stateOf(one)).toEqual({ status: 'waiting', message_id: null, events: [] })
   })
 
-  test('what is older than the campaign is not even noted', async () => {
+  test('does not even record what is older than the campaign', async () => {
     const one = await inFlight()
     await fetchPage(one.held, one.chat_id, [messageOf(3, 'STOP', minute(-120))])
     expect([await stateOf(one), await isSuppressed(one)]).toEqual([
@@ -218,7 +218,7 @@ describe('while a message is in flight', () => {
     ])
   })
 
-  test('of which the database has no trace, as after a restore, a reply that is stored counts once it is known', async () => {
+  test('counts a stored reply to a message that a restore has lost, once the message is known', async () => {
     const one = await inFlight()
     const set = (status: string, due: string | null) =>
       place.rows.db.run(sql`
@@ -232,7 +232,7 @@ describe('while a message is in flight', () => {
     expect(await stateOf(one)).toMatchObject({ status: 'replied', message_id: '7' })
   })
 
-  test('a request to stop that came after the crossing is heard', async () => {
+  test('counts an opt-out that came after the crossing', async () => {
     const one = await inFlight()
     await fetchPage(one.held, one.chat_id, [messageOf(7, 'STOP')])
     expect(await isSuppressed(one)).toBe(true)
@@ -242,7 +242,7 @@ describe('while a message is in flight', () => {
 })
 
 describe('another account of the pool', () => {
-  test('hears the reply: the sequence ends, and the event names the account that has the message', async () => {
+  test('receives the reply: the sequence ends, and the event names the account that has the message', async () => {
     const other = await place.rows.account()
     const one = await waiting({ pool: [other.account_id] })
     await take(other, [update(one.chat_id, messageOf(1, 'Who are you?', minute(4)))])
@@ -259,14 +259,14 @@ describe('another account of the pool', () => {
     expect(counts, 'counted where it was written').toEqual([{ account_id: one.held.account_id, replied: 1 }])
   })
 
-  test('brings the reply and a request to stop by its history', async () => {
+  test('stores the reply and an opt-out from its history', async () => {
     const other = await place.rows.account()
     const one = await waiting({ pool: [other.account_id] })
     await fetchPage(other, one.chat_id, [messageOf(2, 'STOP', minute(6)), messageOf(1, 'Hello', minute(4))])
     expect([await stateOf(one), await isSuppressed(one)]).toMatchObject([{ status: 'replied' }, true])
   })
 
-  test('does not answer a campaign that has had its say, nor one of another pool', async () => {
+  test('does not end a campaign whose sequence is over, nor one of another pool', async () => {
     const [other, foreign] = [await place.rows.account(), await place.rows.account()]
     const done = await waiting({ pool: [other.account_id], steps: [] })
     await take(other, [update(done.chat_id, messageOf(2, 'Hello', minute(6)))])
@@ -278,8 +278,8 @@ describe('another account of the pool', () => {
 
   test.each([
     ['after the crossing is a reply, whatever its number', 2, 3, 'replied'],
-    ['before the crossing is none, whatever its number', 900, -3, 'waiting'],
-  ])('hears while a message is in flight: what came %s', async (_, id, at, status) => {
+    ['before the crossing is not a reply, whatever its number', 900, -3, 'waiting'],
+  ])('while one is in flight, a message from %s', async (_, id, at, status) => {
     const other = await place.rows.account()
     const one = await inFlight({ pool: [other.account_id] })
     await take(other, [update(one.chat_id, messageOf(id, 'Hello', minute(at)))])

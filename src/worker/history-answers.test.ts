@@ -1,4 +1,4 @@
-/** How a session answers who asks what the platform has. */
+/** How a session answers callers that wait for what the platform has. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type LedgerRows, openLedgerRows } from '../../test/harness/ledger-rows.ts'
 import { until } from '../../test/harness/process.ts'
@@ -16,7 +16,7 @@ afterAll(() => rows.close())
 
 type History = (page: HistoryPage) => Promise<Outcome<readonly Message[]>>
 
-/** Asks about two chats, and lets the session answer to the end. */
+/** Requests two chats, and lets the session answer to the end. */
 async function answer(held: Held, history: History): Promise<{ shown: unknown; answered: boolean }[]> {
   const { account_id } = held
   await rows.app.db.run(sql`
@@ -28,7 +28,7 @@ async function answer(held: Held, history: History): Promise<{ shown: unknown; a
   const answering = new Set<string>()
   await answerQuestions(rows.app, driven, answering)
   expect(answering).toEqual(new Set([account_id]))
-  // One that is at it is left to it.
+  // Skips a request that another pass is already answering.
   await answerQuestions(rows.app, driven, answering)
   await until('it has answered', 30_000, async () => answering.size === 0 || undefined)
   return rows.app.db.rows(sql`
@@ -43,7 +43,7 @@ function message(id: number): Message {
 
 const page = (...ids: number[]) => ({ kind: 'accepted', value: ids.map(message) }) as const
 
-test('each chat is asked once, and what is older than was asked for is left out', async () => {
+test('requests each chat once, and omits what is older than requested', async () => {
   const asked: unknown[] = []
   const old = { ...message(1), timestamp: new Date(Date.now() - 3 * 86_400_000).toISOString() }
   const told = await answer(await rows.account(), async (wanted) => {
@@ -55,7 +55,7 @@ test('each chat is asked once, and what is older than was asked for is left out'
   expect(told).toEqual([one, one])
 })
 
-test('a flood wait is noted, the answer says that nothing was told, and the next chat is not asked for', async () => {
+test('records a flood wait, answers that nothing was fetched, and skips the next chat', async () => {
   const held = await rows.account()
   let calls = 0
   const told = await answer(held, async () => {
@@ -71,7 +71,7 @@ test('a flood wait is noted, the answer says that nothing was told, and the next
   expect(waits).toBe(true)
 })
 
-test('once nobody waits any more the platform is not asked', async () => {
+test('does not call the platform when no caller waits any more', async () => {
   const held = await rows.account()
   let calls = 0
   await answer(held, async () => {
@@ -82,7 +82,7 @@ test('once nobody waits any more the platform is not asked', async () => {
   expect(calls).toBe(1)
 })
 
-test('a chat without an end is not told by halves', async () => {
+test('does not answer a chat that was not read to the end', async () => {
   let last = 1_000_000
   const told = await answer(await rows.account(), async ({ limit }) => {
     last -= limit

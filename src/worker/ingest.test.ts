@@ -8,7 +8,7 @@ import { newId } from '../lib/ids.ts'
 import type { Chat, Message, Update } from '../platform/port.ts'
 import { ingest } from './ingest.ts'
 
-/** Where a transaction can be made to fail: whatever it has done by then must be gone. */
+/** Where a transaction can be made to fail: everything it did before must be rolled back. */
 const crashPoints = ['account_hosts', 'messages', 'chats', 'contacts', 'deleted_messages', 'outbox'] as const
 type CrashPoint = (typeof crashPoints)[number]
 
@@ -53,13 +53,13 @@ async function setCrash(at: CrashPoint | null): Promise<void> {
 
 const second = (n: number) => new Date(Date.UTC(2026, 10, 2, 9, 0, n)).toISOString()
 
-// Two people, a group, and a channel that counts its messages by itself.
+// Two people, a group, and a channel with its own message numbers.
 const platform = { ownCountUpTo: '-1000000000000' }
 const channel = '-1000000000007'
 const chatOfNumber = (n: number) => (['11', '12', '-3'] as const)[n % 3] ?? '11'
 const kinds: Record<string, Chat['kind']> = { '11': 'private', '12': 'private', '-3': 'group' }
 
-/** What never changes about the n-th message of a chat. Times repeat, so that ties have to be decided. */
+/** What never changes about the n-th message of a chat. Times repeat, so that ties must be broken. */
 function original(chat_id: Chat['id'], n: number): Message {
   const is_sender = n % 4 === 0
   return {
@@ -168,7 +168,7 @@ interface Delivery {
   readonly crashes: readonly CrashPoint[]
 }
 
-/** A stream as it arrives: some twice, in any order (each is drawn by itself), cut anywhere, with crashes. */
+/** A stream as it arrives: some updates twice, in any order (each is drawn by itself), cut anywhere, with crashes. */
 const deliveries: fc.Arbitrary<Delivery[]> = fc.array(
   fc.record({
     updates: fc
@@ -179,7 +179,7 @@ const deliveries: fc.Arbitrary<Delivery[]> = fc.array(
   { maxLength: 7 },
 )
 
-/** The inbox as it should be: plain maps, one update at a time. */
+/** The expected inbox: plain maps, one update at a time. */
 class Model {
   readonly chats = new Map<string, ModelChat>()
   readonly messages = new Map<string, ModelMessage>()
@@ -235,7 +235,7 @@ class Model {
     this.contacts.set(id, { name: given, phone: phone ?? this.contacts.get(id)?.phone ?? null })
   }
 
-  /** The newest version of what arrived together; announced once, if it is live and theirs. */
+  /** The newest version of what arrived together; announced once, if it is live and incoming. */
   #arrive(group: readonly Extract<Update, { kind: 'message' }>[]): void {
     const [first] = group
     if (!first) return
@@ -248,7 +248,7 @@ class Model {
     this.messages.set(place, { ...state, announced: state.announced || announce })
   }
 
-  /** The newest edit of what arrived together, if it is not older than what is known and changes something. */
+  /** The newest edit of what arrived together, if it is not older than the known text and changes something. */
   #edit(group: readonly { chat_id: string; message: Message }[]): void {
     const [first] = group
     if (!first) return
@@ -391,7 +391,7 @@ describe('updates in any order, cut anywhere, late, twice, with crashes', () => 
           const batch = { updates, position: String(at + 1), caught_up: true }
           for (const crash of crashes) {
             await setCrash(crash)
-            // A batch that never comes by there is stored, and its repetition below changes nothing.
+            // A batch that never reaches that point is stored, and repeating it below changes nothing.
             if (await ingest(service.app, held, batch, platform).catch(() => false)) model.take(updates)
           }
           await setCrash(null)
@@ -404,7 +404,7 @@ describe('updates in any order, cut anywhere, late, twice, with crashes', () => 
     )
   })
 
-  test('leave the same inbox whatever the order, where the platform says what is newer', async () => {
+  test('leave the same inbox in any order, if the platform says what is newer', async () => {
     const told = fc.uniqueArray(update, { selector: toldAbout, minLength: 2, maxLength: 14 })
     const orders = told.chain((updates) =>
       fc.record({
@@ -424,8 +424,8 @@ describe('updates in any order, cut anywhere, late, twice, with crashes', () => 
 })
 
 /**
- * Where two updates contradict each other at the same time, the last to come decides. Here nothing is told twice,
- * so that no order is left to decide anything; names and unread counts carry no time and are not compared.
+ * When two updates contradict each other at the same time, the last to arrive decides. Here no update repeats, so
+ * that the order decides nothing; names and unread counts carry no time and are not compared.
  */
 function toldAbout(each: Update): string {
   switch (each.kind) {
@@ -444,7 +444,7 @@ function toldAbout(each: Update): string {
   }
 }
 
-/** What a reader sees: messages that are there, and the chats that hold something. */
+/** What a reader sees: existing messages, and the chats that have any. */
 async function inboxAfter(updates: readonly Update[], size: number) {
   const held = await newHeld()
   for (let at = 0; at < updates.length; at += size) {

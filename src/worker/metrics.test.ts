@@ -1,4 +1,4 @@
-/** Several workers of one process have their metrics in common. */
+/** Several workers of one process share their metrics. */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -16,7 +16,7 @@ afterAll(async () => {
   await rm(directory, { recursive: true, force: true })
 })
 
-test('two workers on one App run beside each other, and the accounts of both are counted', async () => {
+test('two workers on one App run at the same time, and the accounts of both are counted', async () => {
   await place.work()
   await place.work(place.service.app, directory)
   const tenant = await place.service.tenant()

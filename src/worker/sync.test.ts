@@ -1,4 +1,4 @@
-/** What pages of the past tell the ledger. */
+/** What pages of history prove to the ledger. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type LedgerRows, openLedgerRows } from '../../test/harness/ledger-rows.ts'
 import { sql } from '../db/sql.ts'
@@ -38,7 +38,7 @@ test('an older page that carries the random id of an unknown outcome proves it',
   expect(await rows.row(id)).toMatchObject({ state: 'completed', reply_body: { message_id: '81' } })
 })
 
-test('a page that was answered since it was listed is not asked for again', async () => {
+test('does not request a page that was answered after it was listed', async () => {
   const held = await rows.account()
   let calls = 0
   const history = async () => {

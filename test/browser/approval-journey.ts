@@ -1,9 +1,12 @@
-/** From a sign-in to a message that an agent sends once: with the mouse, on a narrow screen, and by keyboard alone. */
+/**
+ * From a sign-in to a message that an agent sends once: with the mouse, on a narrow screen, and with the keyboard
+ * alone.
+ */
 import assert from 'node:assert/strict'
 import type { Page } from 'playwright-core'
 import { callTool, type Demo, exampleChat } from './demo.ts'
 
-/** How somebody acts on a page. */
+/** How a user acts on a page. */
 export interface Hand {
   press(page: Page, name: RegExp): Promise<void>
   fill(page: Page, label: RegExp, text: string): Promise<void>
@@ -17,7 +20,7 @@ export const mouse: Hand = {
 
 const tabsMax = 80
 
-/** Only Tab, Enter and letters: what cannot be reached this way fails the journey. */
+/** Only Tab, Enter and letters: a control that they cannot reach fails the journey. */
 export const keyboard: Hand = {
   async press(page, name) {
     await tabTo(page, name)
@@ -70,7 +73,7 @@ export async function signIn(page: Page, hand: Hand, { address }: Demo, password
   await page.waitForURL('**/dashboard/mcp-approvals')
 }
 
-/** A key for an agent. Its secret is shown once, and a click outside does not take it away. */
+/** A key for an agent. Its secret is shown once, and a click outside does not close it. */
 export async function makeKey(page: Page, hand: Hand, name: string): Promise<string> {
   await page.getByRole('heading', { level: 1 }).waitFor()
   if (await page.getByRole('button', { name: 'Open the menu' }).isVisible()) {
@@ -105,7 +108,7 @@ export async function makeKey(page: Page, hand: Hand, name: string): Promise<str
   return secret
 }
 
-/** The agent asks, a person reads and approves, the agent sends; the platform has it once. */
+/** The agent requests, a person reads and approves, the agent sends; the platform has it once. */
 export async function approveOnce(page: Page, hand: Hand, demo: Demo, key: string): Promise<void> {
   const text = `Hello,\nthe parcel is on its way (${Math.random()}).`
   const send = (more: object) =>
@@ -132,7 +135,7 @@ export async function approveOnce(page: Page, hand: Hand, demo: Demo, key: strin
   assert.equal((await demo.journal()).filter((each) => each === text).length, 1)
 }
 
-/** One click, and nothing happens. */
+/** One click, which must have no effect. */
 export async function denyOnce(page: Page, demo: Demo, key: string): Promise<void> {
   const text = `Never to be sent (${Math.random()})`
   const { structuredContent: asked } = await callTool(demo.address, key, {

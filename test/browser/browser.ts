@@ -1,4 +1,4 @@
-/** A Chromium to drive: the one of the machine, else the one that an npm package carries for Linux x64. */
+/** A Chromium to drive: the machine's own, else the one that an npm package contains for Linux x64. */
 import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
@@ -20,7 +20,7 @@ const args = [
   '--disable-sync',
 ]
 
-/** Undefined where there is none on this machine. `PARLEY_TEST_CHROMIUM=package` leaves the machine's own aside. */
+/** Undefined if this machine has none. `PARLEY_TEST_CHROMIUM=package` ignores the machine's own. */
 export async function openBrowser(): Promise<Browser | undefined> {
   const own = process.env.PARLEY_TEST_CHROMIUM === 'package' ? undefined : findOnMachine()
   if (own) return chromium.launch({ executablePath: own, args })
@@ -31,7 +31,7 @@ export async function openBrowser(): Promise<Browser | undefined> {
   const executablePath = await carried.executablePath()
   const LD_LIBRARY_PATH = await unpackLibraries()
   const env = { ...(process.env as Record<string, string>), LD_LIBRARY_PATH }
-  // In a single process what a page fetches has the cookies of the first context.
+  // In single-process mode a page's requests carry the cookies of the first context.
   const isolated = carried.args.filter((each) => each !== '--single-process')
   return chromium.launch({ executablePath, args: [...isolated, ...args], env })
 }
@@ -41,7 +41,7 @@ function findOnMachine(): string | undefined {
   return [onMac, ...folders.flatMap((folder) => names.map((name) => join(folder, name)))].find(existsSync)
 }
 
-/** The libraries that a bare machine lacks are in the package too. */
+/** The package also has the libraries that a bare machine lacks. */
 async function unpackLibraries(): Promise<string> {
   const folder = join(tmpdir(), 'parley-test-chromium')
   const packed = join(import.meta.dirname, 'node_modules', '@sparticuz', 'chromium', 'bin', 'al2023.tar.br')

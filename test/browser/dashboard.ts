@@ -19,7 +19,7 @@ import { visitAsMember } from './plain-member.ts'
 
 const password = 'a long sentence nobody guesses'
 const actionMsMax = 20_000
-/** What was asked of any other server, and what went wrong in a page. */
+/** Requests to any other server, and errors in a page. */
 const elsewhere: string[] = []
 const broken: string[] = []
 
@@ -87,7 +87,7 @@ async function walk(browser: Browser, demo: Demo): Promise<void> {
   assert.deepEqual(broken, [], 'errors in pages')
 }
 
-/** Who sees it: a context is a browser of its own, with its own cookies. */
+/** The viewer: a context is a separate browser, with its own cookies. */
 async function open(browser: Browser, { address }: Demo, width: number): Promise<BrowserContext> {
   const context = await browser.newContext({ viewport: { width, height: 720 }, hasTouch: width < 400 })
   context.setDefaultTimeout(actionMsMax)
@@ -112,7 +112,7 @@ async function again(
   await context.close()
 }
 
-/** The workspace of the demo, and a request that waits. */
+/** The demo's workspace, and a pending request. */
 async function placesOf(context: BrowserContext, { address }: Demo, key: string) {
   const response = await context.request.get(`${address}/dashboard/api/session`)
   const { workspaces } = (await response.json()) as { workspaces: { id: string }[] }

@@ -1,4 +1,4 @@
-/** A demo of its own to look at, and the agent that asks it for something. */
+/** A separate demo to look at, and the agent that requests a write. */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -7,7 +7,7 @@ import { endProcesses, spawnParley, until } from '../harness/process.ts'
 
 export interface Demo {
   readonly address: string
-  /** Behind it a password is chosen. */
+  /** The link to choose a password with. */
   readonly setup_link: string
   /** Every text that the platform has accepted. */
   journal(): Promise<string[]>
@@ -68,7 +68,7 @@ export async function callTool(
   return result
 }
 
-/** Of somebody who takes every message. The newest chat may be that of one who blocks, because people go on writing. */
+/** Of a person who accepts every message. The newest chat may be with one who blocks, because people go on writing. */
 export const exampleChat = {
   id: 'platform:chat:42',
   account_id: exampleAccountId,

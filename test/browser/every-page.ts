@@ -1,4 +1,4 @@
-/** What holds for every page: no barrier that axe knows (WCAG 2.2 AA), no sideways scrolling, no frame of another site. */
+/** Checks every page: no barrier that axe knows (WCAG 2.2 AA), no sideways scrolling, no frame on another site. */
 import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -7,7 +7,7 @@ import type { Browser, BrowserContext, Page } from 'playwright-core'
 
 const tags = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa']
 
-/** A page, and what is opened on it before it is looked at. */
+/** A page, and what to open on it before the checks. */
 interface Sight {
   readonly path: string
   readonly heading: string | RegExp
@@ -41,11 +41,11 @@ interface Look {
   readonly address: string
   readonly width: number
   readonly theme: 'light' | 'dark'
-  /** Only whether it fits: what axe looks for does not depend on the width, and takes seconds. */
+  /** Only whether it fits: axe's findings do not depend on the width, and axe takes seconds. */
   readonly fits?: boolean
 }
 
-/** What is wrong with them, all at once. */
+/** All their faults together. */
 export async function lookAt(
   context: BrowserContext,
   sights: readonly Sight[],
@@ -77,7 +77,7 @@ async function examine(page: Page, { path, heading, open }: Sight, look: Look): 
   return [...said, ...(over > 0 ? [`${over} px too wide`] : [])].map((each) => `${what}: ${each}`)
 }
 
-/** A page of another site puts each page into a frame: nothing of it is shown. */
+/** Another site's page puts each page into a frame: nothing of it is shown. */
 export async function frame(
   browser: Browser,
   context: BrowserContext,
@@ -88,7 +88,7 @@ export async function frame(
     response.setHeader('content-type', 'text/html').end(`<h1>Win a prize</h1>${frames}`)
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  // Under another name than the dashboard's, as another site would be, and with the person signed in.
+  // Under another name than the dashboard's, as another site would have, and with the person signed in.
   const hostile = `http://localhost:${(server.address() as AddressInfo).port}/`
   assert.ok(browser.isConnected())
   const page = await context.newPage()

@@ -40,7 +40,7 @@ const plain = [
   (code: string) => `javascript:${code}`,
   (code: string) => `data:text/html,<script>${code}</script>`,
 ]
-/** What might make somebody's own escaping forget where it is. */
+/** Texts that may confuse an escaping function. */
 const wrappings = [
   (inner: string) => inner,
   (inner: string) => `">${inner}`,
@@ -63,7 +63,7 @@ const showMsMax = 150_000
 
 type Json = Record<string, unknown>
 
-/** The service's own answer with the payloads in the place of every text that others have written. */
+/** The service's own answer with the payloads in place of every text that people have written. */
 export async function showHostile(
   context: BrowserContext,
   { address, workspace_id, request_id }: { address: string; workspace_id: string; request_id: string },

@@ -1,6 +1,6 @@
 /**
- * Signing in with a real identity provider (oidc-provider, in a process of its own) at a real `parley start`, over HTTP
- * as a browser would: every redirect and cookie, the provider's own pages, and what an attacker may change on the way.
+ * Signing in with a real identity provider (oidc-provider, in its own process) at a real `parley start`, over HTTP as
+ * a browser would: every redirect and cookie, the provider's own pages, and what an attacker may change on the way.
  */
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
@@ -14,20 +14,20 @@ import { endProcesses, spawnParley, until } from '../harness/process.ts'
 const html = { accept: 'text/html,application/xhtml+xml' }
 const password = 'canary correct horse battery'
 const clientSecret = 'the secret between Parley and this provider'
-/** What must never be written to a log. */
+/** What must never appear in a log. */
 const secrets: string[] = [password, clientSecret]
 
-interface Seen {
+interface VisitedPage {
   readonly status: number
   readonly location: string | null
   readonly text: string
 }
 
-/** Keeps cookies for each host and port, and follows nothing by itself. */
+/** Keeps cookies for each host and port, and follows no redirect by itself. */
 class Browser {
   readonly jar = new Map<string, Map<string, string>>()
 
-  async visit(address: string | URL, init: RequestInit = {}): Promise<Seen> {
+  async visit(address: string | URL, init: RequestInit = {}): Promise<VisitedPage> {
     const url = new URL(address, base)
     const cookies = this.jar.get(url.host) ?? new Map<string, string>()
     this.jar.set(url.host, cookies)
@@ -48,7 +48,7 @@ class Browser {
     }
   }
 
-  /** A route below /dashboard/api, asked by a page of our own. */
+  /** A route below /dashboard/api, called from our own page. */
   async ask(method: string, path: string, body?: unknown) {
     const { status, text } = await this.visit(`/dashboard/api${path}`, {
       method,
@@ -62,7 +62,7 @@ class Browser {
     return { status, body: JSON.parse(text) }
   }
 
-  /** Signs in at the provider and agrees to everything: the address that it sends the browser back to. */
+  /** Signs in at the provider and accepts everything; returns the address that it redirects the browser to. */
   async passProvider(address: string, login: string): Promise<string> {
     let next = address
     for (let steps = 0; steps < 12; steps++) {
@@ -83,7 +83,7 @@ class Browser {
     return location ?? address.href
   }
 
-  /** From the button on the sign-in page back to ours. */
+  /** From the button on the sign-in page and back. */
   async callbackFor(login: string, return_to = '/dashboard/'): Promise<URL> {
     const { status, location } = await this.visit(
       `/dashboard/oidc/start?${new URLSearchParams({ return_to })}`,
@@ -209,7 +209,7 @@ async function linkAndReturn(owner: Browser, workspace_id: string, login: string
   })
 }
 
-/** Changes what comes back from the provider, and finds the sign-in page with its reason instead of a session. */
+/** Changes what comes back from the provider, and expects the sign-in page with its reason instead of a session. */
 async function refuseAttacks(): Promise<void> {
   const attacks: Readonly<Record<string, (back: URL, browser: Browser) => void>> = {
     'another state': (back) => back.searchParams.set('state', 'x'.repeat(43)),
@@ -260,7 +260,7 @@ async function refuseAttacks(): Promise<void> {
 }
 
 async function refuseStrangers(owner: Browser, workspace_id: string): Promise<void> {
-  await step('refused: somebody unknown, also with the verified address of a user', async () => {
+  await step('refused: an unknown person, also with the verified address of a user', async () => {
     const email = 'bo@acme.example'
     await owner.ask('POST', `/w/${workspace_id}/members`, { email, role: 'member' })
     const before = (await owner.ask('GET', `/w/${workspace_id}/members`)).body.members.length

@@ -1,4 +1,4 @@
-/** A plain member: the page of members is no failure for them, and they can leave. */
+/** A plain member: the members page works for them, and they can leave. */
 import assert from 'node:assert/strict'
 import type { BrowserContext } from 'playwright-core'
 import { mouse, setUp } from './approval-journey.ts'
@@ -14,7 +14,7 @@ interface Where {
   readonly owner: BrowserContext
 }
 
-/** What is wrong with the page. In the end the member has left. */
+/** What is wrong with the page. At the end the member has left. */
 export async function visitAsMember(
   context: BrowserContext,
   demo: Demo,

@@ -1,10 +1,10 @@
 /**
- * A real identity provider in a process of its own: oidc-provider, whose log-in page takes any name and password. The
- * name is the subject. Run with the port, the address people are sent back to, and prints the issuer once it listens.
+ * A real identity provider in its own process: oidc-provider, whose log-in page accepts any name and password. The
+ * name is the subject. Takes the port and the redirect address, and prints the issuer once it listens.
  */
 const [port = '0', callback = ''] = process.argv.slice(2)
 
-/** What this test uses of oidc-provider, which brings no types of its own. */
+/** The part of oidc-provider that this test uses; it has no types of its own. */
 interface Library {
   readonly Provider: new (
     issuer: string,
@@ -38,7 +38,7 @@ const provider = new Provider(issuer, {
   findAccount: (_context: unknown, sub: string) => ({ accountId: sub, claims: () => claimsOf(sub) }),
 })
 
-/** Everybody has an address; whether it is verified, and an employee's UUID, is in the name. */
+/** Everyone has an address; the name says whether it is verified, and an employee's UUID. */
 function claimsOf(sub: string): object {
   const email = sub.includes('@') ? sub.replace(/^unverified-/, '') : `${sub}@id.example`
   const employee_uuid = sub.startsWith('employee') ? '5f1d1c9e-0d3a-4b6e-9c55-6a3f0b8f7e21' : undefined

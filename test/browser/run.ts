@@ -1,6 +1,7 @@
 /**
- * What needs a browser, or an identity provider of its own (`npm run test:browser`). The package in this folder has its
- * own lock file, so that the service's has neither. Each file of `journeys` is a process that ends with 0 or has failed.
+ * The tests that need a browser, or their own identity provider (`npm run test:browser`). The package in this folder
+ * has its own lock file, so that the service's has neither. Each file of `journeys` is a process that exits with 0 or
+ * has failed.
  */
 import { spawn } from 'node:child_process'
 import { join } from 'node:path'

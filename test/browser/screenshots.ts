@@ -1,4 +1,7 @@
-/** The pictures of README and docs, from a demo of its own (`npm run screenshots`, after `npm run test:browser` has installed its tools). */
+/**
+ * Makes the pictures of README and docs from a separate demo (`npm run screenshots`, after `npm run test:browser` has
+ * installed its tools).
+ */
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { makeKey, mouse, setUp } from './approval-journey.ts'

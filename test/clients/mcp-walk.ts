@@ -30,7 +30,7 @@ interface Agent {
   readonly tools: () => Promise<{ readonly tools: readonly { readonly name: string }[] }>
   readonly call: (tool: string, given: Record<string, unknown>) => Promise<unknown>
   readonly close: () => Promise<void>
-  /** The addresses that the client was to show to its user. */
+  /** The addresses that the client should show to its user. */
   readonly shown: readonly string[]
 }
 
@@ -123,7 +123,7 @@ async function walk(agent: Agent): Promise<void> {
   assert.deepEqual([moved.ok, moved.stage_key], [true, 'qualified'])
 }
 
-/** Some people of the demo do not take messages. */
+/** Some people of the demo refuse messages. */
 async function sendToSomebody(
   agent: Agent,
   call: (tool: string, given: Record<string, unknown>) => Promise<Answer>,
@@ -139,7 +139,7 @@ async function sendToSomebody(
     if (sent.ok) return { sent, given }
     assert.equal(sent.code, 'blocked_by_person')
   }
-  throw new Error('Nobody takes a message.')
+  throw new Error('No person accepts a message.')
 }
 
 /** What the page does when its user approves. */

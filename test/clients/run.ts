@@ -1,7 +1,7 @@
 /**
- * What others make of us (`npm run test:clients`): a client is generated from openapi.json, compiled and run against a
- * demo, two linters have nothing to say, and agents use the tools of /api/mcp with the libraries they are built on. The
- * package in this folder has its own lock file, because generators need TypeScript 5.
+ * Parley used by other programs (`npm run test:clients`): a client is generated from openapi.json, compiled and run
+ * against a demo, two linters find nothing, and agents use the tools of /api/mcp with the libraries they are built
+ * on. The package in this folder has its own lock file, because generators need TypeScript 5.
  */
 import { spawn } from 'node:child_process'
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -43,7 +43,7 @@ function step(name: string, command: readonly string[], { none }: { none?: RegEx
   })
 }
 
-/** What it wrote; throws where it failed. */
+/** Its output; throws if it failed. */
 function run(
   [command = '', ...args]: readonly string[],
   env: Readonly<Record<string, string>> = {},

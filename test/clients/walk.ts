@@ -1,6 +1,6 @@
 /**
- * A script as a user of the API writes one, with a client that was generated from the document: list, page, send, repeat,
- * search. Whatever is not as the types say does not compile; whatever is not as the contract says throws.
+ * A script as a user of the API writes one, with a client generated from the document: list, page, send, repeat,
+ * search. What the types do not allow does not compile; what breaks the contract throws.
  */
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
@@ -16,7 +16,7 @@ const client = createClient<paths>({
 
 type Schemas = components['schemas']
 
-/** Answers are data or an error, never neither. */
+/** An answer is data or an error, never neither. */
 function need<T>({ data, error }: { data?: T; error?: Schemas['ApiError'] }): T {
   if (data === undefined) throw new Error(`${error?.code}: ${error?.error}`)
   return data
@@ -88,13 +88,13 @@ const send = (chat_id: string) =>
     body: { account_id: account.id, chat_id, text },
   })
 
-/** Some people of the demo do not take messages. */
+/** Some people of the demo refuse messages. */
 async function sendToSomebody() {
   for (const { id } of chats.filter(({ kind }) => kind === 'private')) {
     const sent = await send(id)
     if (sent.error?.code !== 'blocked_by_person') return sent
   }
-  throw new Error('Nobody takes a message.')
+  throw new Error('No person accepts a message.')
 }
 
 const first = await sendToSomebody()
@@ -122,7 +122,7 @@ await until('the message is found', async () => {
 
 const { events } = need(await client.GET('/events', { params: { query: { limit: 100 } } }))
 for (const event of events) {
-  // The type tells what the data is.
+  // The type says what the data is.
   if (event.type === 'message.received') assert.equal(typeof event.data.message.text, 'string')
   if (event.type === 'pipeline.moved') assert.equal(typeof event.data.to_stage_key, 'string')
 }

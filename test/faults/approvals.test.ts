@@ -1,17 +1,17 @@
 /**
- * Crash point 16: an approval is consumed and the API dies. The operation is in the ledger and goes its way; the approval
- * is used for good, and a call with the same token is told what became of it.
+ * Crash point 16: an approval is consumed and the API dies. The operation is in the ledger and runs; the approval
+ * stays consumed, and a call with the same token returns the operation's result.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { sql } from '../../src/db/sql.ts'
 import { cookieOf, identify } from '../harness/agents.ts'
 import { callTool } from '../harness/mcp.ts'
 import { endProcesses, until } from '../harness/process.ts'
-import type { Wanted } from './clients.ts'
+import type { PlannedCall } from './clients.ts'
 import { openPlant, type Plant } from './plant.ts'
 import { dieAt, Scene } from './scene.ts'
 
-/** How often it is killed there: 20 show it well, and CI has less time. */
+/** How often it is killed there: 20 rounds are thorough, and CI has less time. */
 const rounds = Number(process.env.TEST_APPROVAL_KILLS ?? 8)
 
 let plant: Plant
@@ -35,14 +35,14 @@ function urlOf(number: number): string {
   return url
 }
 
-async function call(serve: number, { payload }: Wanted, token?: string) {
+async function call(serve: number, { payload }: PlannedCall, token?: string) {
   const given = { ...payload, ...(token !== undefined && { approval_token: token }) }
   const at = { url: urlOf(serve), key: plant.tenant.key }
   return (await callTool(at, 'service_send_message', given)).structuredContent ?? {}
 }
 
-/** Asked for and approved, as a person does it. */
-async function approved(wanted: Wanted): Promise<{ id: string; token: string }> {
+/** Requested and approved, as a person does it. */
+async function approved(wanted: PlannedCall): Promise<{ id: string; token: string }> {
   const { request_id } = await call(0, wanted)
   const url = urlOf(0)
   const response = await fetch(`${url}/dashboard/api/approvals/${request_id}/approve`, {
@@ -53,7 +53,7 @@ async function approved(wanted: Wanted): Promise<{ id: string; token: string }> 
   return { id: String(request_id), token }
 }
 
-/** What the database has of it. */
+/** Its row in the database. */
 async function look(id: string) {
   return plant.db.one<{ approval: string; operations: number; state: string | null }>(sql`
     select a.state as approval, count(o.id)::int as operations, max(o.state) as state
@@ -61,29 +61,29 @@ async function look(id: string) {
     where a.id = ${id} group by a.id`)
 }
 
-async function killWith(wanted: Wanted, token: string): Promise<void> {
+async function killWith(wanted: PlannedCall, token: string): Promise<void> {
   await plant.serve(1).restart([dieAt('crash point 16')])
   await expect(call(1, wanted, token)).rejects.toThrow()
   await plant.serve(1).ended()
 }
 
 describe('16: an approval is consumed, and the API dies', () => {
-  test(`${rounds} times: it is sent once, and the repeat is told so`, async () => {
+  test(`${rounds} times: it is sent once, and the repeat returns that`, async () => {
     for (let round = 0; round < rounds; round++) {
       const wanted = scene.send()
       const { id, token } = await approved(wanted)
       await killWith(wanted, token)
       expect(await look(id)).toMatchObject({ approval: 'used', operations: 1 })
       await until('it has ended', 60_000, async () => (await look(id)).state === 'completed')
-      const told = await call(0, wanted, token)
-      expect(told).toMatchObject({ code: 'approval_used', state: 'completed', answer: { ok: true } })
-      expect(await call(0, wanted, token)).toEqual(told)
+      const answer = await call(0, wanted, token)
+      expect(answer).toMatchObject({ code: 'approval_used', state: 'completed', answer: { ok: true } })
+      expect(await call(0, wanted, token)).toEqual(answer)
       expect(await scene.accepted(wanted)).toBe(1)
     }
     expect(await scene.judge()).toEqual([])
   })
 
-  test('nobody takes it in time: nothing was sent, and the approval stays used', async () => {
+  test('no worker takes it in time: nothing was sent, and the approval stays consumed', async () => {
     const wanted = scene.send()
     const { id, token } = await approved(wanted)
     await plant.work(0).kill()
@@ -99,7 +99,7 @@ describe('16: an approval is consumed, and the API dies', () => {
     await scene.recover()
     expect(await call(0, wanted, token)).toMatchObject({ code: 'approval_used', state: 'released' })
     expect(await scene.accepted(wanted)).toBe(0)
-    // What a person approves anew is a new operation.
+    // A new approval makes a new operation.
     const again = await approved(wanted)
     expect(await call(0, wanted, again.token)).toMatchObject({ ok: true })
     expect(await scene.accepted(wanted)).toBe(1)

@@ -1,11 +1,12 @@
 /**
- * The oracle on trial: deliberate bugs as patches of the shipped sources, each with the shortest story that makes it
- * show. The same story without the bug must leave every promise whole.
+ * Tests the oracle: deliberate bugs as patches of the shipped sources, each with the shortest story that shows it.
+ * The same story without the bug must keep every promise.
  *
- * Not here, because nothing shows without campaigns: status checked outside the transaction, quota read apart from the
- * increment, swapped refund. Nor the wrong lease: an operation is taken by a compare-and-set on its own row, so of two
- * workers only one ever submits it; the lease adds that a campaign's next recipient is chosen by one worker. Nor a
- * journal without fsync: what was written survives any death of a process, only a power cut tells the difference.
+ * Not here, because they do not show without campaigns: status checked outside the transaction, quota read separately
+ * from the increment, swapped refund. Nor the wrong lease: a worker takes an operation by a compare-and-set on its
+ * own row, so of two workers only one ever submits it; the lease adds that one worker chooses a campaign's next
+ * recipient. Nor a journal without fsync: what was written survives any death of a process, only a power cut shows
+ * the difference.
  */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -16,10 +17,10 @@ import { sweep } from '../../src/ledger/sweep.ts'
 import { operations } from '../../src/lists/operations.ts'
 import { byKind } from '../../src/operation.ts'
 import { endProcesses, until } from '../harness/process.ts'
-import { ask, sendOf, verdictOn, type Wanted } from './clients.ts'
+import { ask, type PlannedCall, sendOf, verdictOn } from './clients.ts'
 import type { Fate } from './lossy.ts'
 import type { Member } from './member.ts'
-import { type Asked, judge, type OperationRow, type Violation } from './oracle.ts'
+import { type CallRecord, judge, type OperationRow, type Violation } from './oracle.ts'
 import type { Patch } from './patch.ts'
 import { openPlant, type Plant } from './plant.ts'
 
@@ -30,7 +31,7 @@ const repeatsMax = 16
 let plant: Plant
 let copy: string
 let used = 0
-/** What becomes of the next COMMIT of a boundary. */
+/** What happens to the next COMMIT of a boundary. */
 let fate: Fate = 'pass'
 
 beforeAll(async () => {
@@ -54,9 +55,9 @@ afterAll(async () => {
 })
 
 const stop = "process.kill(process.pid, 'SIGSTOP')"
-const tell = (what: string) => `process.stderr.write(${what} + '\\n')`
+const logLine = (what: string) => `process.stderr.write(${what} + '\\n')`
 
-/** The caller need not wait as long as callers do. */
+/** This caller need not wait as long as callers do. */
 const briefCaller: Patch = {
   marker: 'limit: patience of a caller',
   replace: 'text: { expires_seconds: 30, wait_ms: 5_000 },',
@@ -71,17 +72,17 @@ const briefDeadline: Patch = {
 }
 
 /**
- * With every bug that would send twice: otherwise the message that the platform has shown since keeps it from being sent
- * again, whatever the bug.
+ * Added to every bug that would send twice: otherwise the message that the platform has shown since prevents the
+ * second send, whatever the bug.
  */
 const noWitness: Patch = { marker: 'guard: proven is not sent', replace: '' }
 
-interface Told {
+interface StoryResult {
   readonly violations: readonly Violation[]
   readonly row: OperationRow | undefined
   /** How often the platform accepted it. */
   readonly accepted: number
-  /** What the processes wrote that the story is about. */
+  /** What the story's processes logged. */
   readonly output: string
 }
 
@@ -90,8 +91,8 @@ type Story = (scene: Scene, bug: readonly Patch[]) => Promise<void>
 /** One send of an account that no other story uses. */
 class Scene {
   readonly account_id: string
-  readonly wanted: Wanted
-  readonly history: Asked[] = []
+  readonly wanted: PlannedCall
+  readonly history: CallRecord[] = []
   restored = false
   output = ''
 
@@ -104,7 +105,7 @@ class Scene {
     this.wanted = sendOf({ key, account_id, chat_id, text: `message of ${key}` })
   }
 
-  /** One worker, which is what it is told to be. */
+  /** One worker, started as given. */
   async begin(patches: readonly Patch[] = []): Promise<void> {
     await Promise.all(plant.works.filter(({ alive }) => alive).map((worker) => worker.kill()))
     await plant.work(0).start(patches)
@@ -113,7 +114,7 @@ class Scene {
 
   /** As if every other worker had been silent for long: this one drives the account. */
   async takeOver(worker: Member): Promise<void> {
-    // A worker that was stopped in the middle of a transaction holds its locks until the database gives up on it.
+    // A worker that was stopped in the middle of a transaction keeps its locks until the database gives up on it.
     await until('the other leases are over', 120_000, () =>
       plant.db.run(sql`select faults.expire_leases(${[worker.name]}::text[], false)`).then(
         () => true,
@@ -132,7 +133,7 @@ class Scene {
     this.history.push(await ask(plant, this.wanted))
   }
 
-  /** As a careful caller does: until the answer is one. */
+  /** Like a careful caller: repeats until the answer is final. */
   async repeat(): Promise<void> {
     for (let tries = 1; tries <= repeatsMax; tries++) {
       await this.ask()
@@ -154,7 +155,7 @@ class Scene {
     return until('the platform has accepted', 120_000, async () => (await this.accepted()) > 0)
   }
 
-  async told(): Promise<Told> {
+  async result(): Promise<StoryResult> {
     await plant.settled(5_000).catch(() => {})
     const all = await plant.evidence(this.history)
     const here = ({ account_id }: { account_id: string | null }) => account_id === this.account_id
@@ -170,10 +171,10 @@ class Scene {
   }
 }
 
-async function tellStory(story: Story, bug: readonly Patch[] = []): Promise<Told> {
+async function tellStory(story: Story, bug: readonly Patch[] = []): Promise<StoryResult> {
   const scene = new Scene()
   await story(scene, bug)
-  return scene.told()
+  return scene.result()
 }
 
 async function untilStopped(member: Member): Promise<void> {
@@ -189,7 +190,7 @@ interface Bug {
   readonly breaks: Violation['promise']
 }
 
-/** A story is told once as it is shipped, and once with each bug. */
+/** A story runs once as shipped, and once with each bug. */
 function describeStory(name: string, story: Story, bugs: readonly Bug[]): void {
   describe(name, () => {
     test(
@@ -237,12 +238,12 @@ describeStory('the worker of an attempt dies', ownerDies, [
 ])
 
 test(
-  'an expired lease that goes back to the queue is refused by the database, and breaks P7',
+  'the database refuses to queue an expired lease again, which breaks P7',
   async () => {
     const { violations, output, accepted } = await tellStory(ownerDies, [
       sweptTo("{ to: 'queued', reason: null } as never"),
     ])
-    // The guard's restrict_violation; logs do not carry what a statement said.
+    // The guard's restrict_violation; logs do not contain the text of a statement.
     expect(output).toContain('"code":"23001"')
     expect(violations.map(({ promise }) => promise)).toEqual(['P2', 'P7'])
     expect(accepted).toBe(1)
@@ -338,7 +339,7 @@ describeStory(
     await scene.begin(bug)
     fate = 'after'
     await scene.ask()
-    // As if the lease of the attempt had run out while its owner lives.
+    // As if the attempt's lease had expired while its owner is alive.
     await plant.db.run(sql`
       update operations set lease_until = clock_timestamp()
       where account_id = ${scene.account_id} and state = 'submitting'`)
@@ -357,7 +358,7 @@ describeStory(
   async (scene, bug) => {
     const late: Patch[] = [
       { marker: 'crash point 4', insert: stop },
-      { marker: 'guard: lost commit is released', insert: tell("'forsworn'") },
+      { marker: 'guard: lost commit is released', insert: logLine("'forsworn'") },
     ]
     await scene.begin([...late, ...bug])
     fate = 'before'
@@ -424,15 +425,15 @@ describeStory(
 
 /**
  * A late submission breaks no promise of a single message: its row is `ambiguous` by then and never runs again, the
- * late answer completes it, and a worker that was taken over has lost its session. It is campaigns that must not send
- * after a cancel. So here the two bugs show as what they are: something goes out that had been given up.
+ * late answer completes it, and a worker that was taken over has lost its session. Campaigns are different: they must
+ * not send after a cancel. So here the two bugs show as what they are: a message is sent that had been given up.
  */
 describe('a worker sleeps between the boundary and the call for longer than the lease', () => {
   const sleeps: Story = async (scene, bug) => {
     const arranged: Patch[] = [
       briefDeadline,
       { marker: 'crash point 5', insert: stop },
-      { marker: 'crash point 10', insert: tell("'concluded ' + sound.kind") },
+      { marker: 'crash point 10', insert: logLine("'concluded ' + sound.kind") },
     ]
     await scene.begin([...arranged, ...bug])
     const asked = scene.ask()

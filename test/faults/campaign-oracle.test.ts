@@ -1,4 +1,4 @@
-/** The oracle of campaigns: it is content with the truth, and each lie is caught as what it is. */
+/** The campaign oracle: it accepts the truth, and names each lie by the promise it breaks. */
 import { describe, expect, test } from 'vitest'
 import {
   type CampaignEvidence,
@@ -14,7 +14,7 @@ type Lists = {
   [K in keyof Omit<CampaignEvidence, 'in_flight'>]-?: Mutable<NonNullable<CampaignEvidence[K]>[number]>[]
 }
 
-/** A sequence of two to two people: one has had both, the other waits for the second. */
+/** A sequence of two to two people: one has received both, the other waits for the second. */
 function truth(): Lists {
   const message = (recipient_id: string, step_no: number, hours: number) => ({
     ...{ id: `${recipient_id}-${step_no}`, campaign_id: 'k', recipient_id, step_no, account_id: 'a' },
@@ -61,17 +61,17 @@ function truth(): Lists {
   }
 }
 
-test('the truth is believed', () => {
+test('accepts the truth', () => {
   expect(judgeCampaigns(truth())).toEqual([])
 })
 
 /** Both are the same person, under two names; the platform accepted the first message of each. */
-function onePerson(kind: string, change: (told: Lists) => void = () => {}): CampaignViolation[] {
-  const told = truth()
-  first(told.campaigns).kind = kind
-  for (const entry of told.journal) entry.chat_id = 'platform:chat:7'
-  change(told)
-  return judgeCampaigns(told)
+function onePerson(kind: string, change: (evidence: Lists) => void = () => {}): CampaignViolation[] {
+  const evidence = truth()
+  first(evidence.campaigns).kind = kind
+  for (const entry of evidence.journal) entry.chat_id = 'platform:chat:7'
+  change(evidence)
+  return judgeCampaigns(evidence)
 }
 
 const twice = [{ promise: 'P1', what: 'platform:chat:7 got 2 messages of step 0', id: 'one-0' }]
@@ -92,15 +92,15 @@ describe('a person who got the same step twice', () => {
     expect(violations).toEqual(twice)
   })
 
-  test('and the recipients know them as two', () => {
-    // What the ledger says of the second is lost: the platform alone still knows that it was accepted.
+  test('whom the recipients treat as two', () => {
+    // The ledger's record of the second is lost: only the platform still knows that it was accepted.
     const violations = onePerson('contacts', ({ messages }) => {
       Object.assign(first(messages, 1), { state: 'released', quota_day: null })
     })
     expect(violations).toEqual(expect.arrayContaining(twice))
   })
 
-  test('is none where both steps differ, or another campaign wrote', () => {
+  test('does not count if the steps differ, or another campaign wrote', () => {
     expect(onePerson('contacts', ({ journal }) => void journal.splice(0, 1))).not.toContainEqual(twice[0])
     const other = onePerson('contacts', ({ campaigns, recipients, messages, totals }) => {
       campaigns.push({ ...first(campaigns), id: 'other' })
@@ -110,12 +110,12 @@ describe('a person who got the same step twice', () => {
     expect(other).toEqual([])
   })
 
-  test('is none where the caller chose both chats', () => {
+  test('does not count if the caller chose both chats', () => {
     expect(onePerson('scoped')).toEqual([])
   })
 })
 
-function tellReply(
+function addReply(
   { recipients, totals }: Lists,
   { written, stored }: { written: number; stored: number },
 ): void {
@@ -123,27 +123,27 @@ function tellReply(
   first(totals).status = 'replied'
 }
 
-test('a reply that was written before our message crossed, and heard of only after it, is believed', () => {
-  const told = truth()
-  tellReply(told, { written: 23, stored: 25 })
-  expect(judgeCampaigns(told)).toEqual([])
+test('accepts a reply that was written before our message crossed, and received only after it', () => {
+  const evidence = truth()
+  addReply(evidence, { written: 23, stored: 25 })
+  expect(judgeCampaigns(evidence)).toEqual([])
 })
 
 /** The last message is in flight, and the platform has accepted it. */
 function inFlight(): Lists {
-  const told = truth()
-  Object.assign(first(told.messages, 2), { state: 'submitting', sent_at: null })
-  Object.assign(first(told.recipients), {
+  const evidence = truth()
+  Object.assign(first(evidence.messages, 2), { state: 'submitting', sent_at: null })
+  Object.assign(first(evidence.recipients), {
     status: 'submitting',
     step: 1,
     next_action_at: null,
     ended_at: null,
   })
-  first(told.totals).status = 'submitting'
-  return told
+  first(evidence.totals).status = 'submitting'
+  return evidence
 }
 
-test('what was accepted may be unrecorded while its worker is at it, and not a moment longer', () => {
+test('an accepted message may be unrecorded while its worker processes it, and no longer', () => {
   expect(judgeCampaigns({ ...inFlight(), in_flight: ['one-1'] })).toEqual([])
   expect(judgeCampaigns(inFlight()).map(({ promise }) => promise)).toEqual(['P2'])
 })
@@ -166,7 +166,7 @@ test.each<[string, CampaignViolation['promise'], (lie: Lists) => void]>([
     'P2',
     (lie) => Object.assign(first(lie.messages, 1), { state: 'released' }),
   ],
-  ['a completed message that nobody accepted', 'P3', ({ journal }) => journal.splice(1, 1)],
+  ['a completed message that the platform did not accept', 'P3', ({ journal }) => journal.splice(1, 1)],
   [
     'a message after the cancel',
     'P5',
@@ -223,12 +223,12 @@ test.each<[string, CampaignViolation['promise'], (lie: Lists) => void]>([
     },
   ],
   [
-    'somebody who waits in a campaign that was cancelled',
+    'a waiting recipient in a cancelled campaign',
     'agreement',
     (lie) => Object.assign(first(lie.campaigns), { status: 'cancelled', cancelled_at: at(30) }),
   ],
   [
-    'somebody who waits in a campaign that is completed',
+    'a waiting recipient in a completed campaign',
     'agreement',
     (lie) => Object.assign(first(lie.campaigns), { status: 'completed' }),
   ],
@@ -252,12 +252,12 @@ test.each<[string, CampaignViolation['promise'], (lie: Lists) => void]>([
       first(recipients).step = 1
     },
   ],
-  ['a message after the reply', 'after the end', (lie) => tellReply(lie, { written: 20, stored: 21 })],
+  ['a message after the reply', 'after the end', (lie) => addReply(lie, { written: 20, stored: 21 })],
   [
-    'a reply that nobody knows of',
+    'a reply without its time',
     'agreement',
     (lie) => {
-      tellReply(lie, { written: 24, stored: 25 })
+      addReply(lie, { written: 24, stored: 25 })
       first(lie.recipients).replied_at = null
     },
   ],
@@ -266,9 +266,9 @@ test.each<[string, CampaignViolation['promise'], (lie: Lists) => void]>([
     'after the end',
     (lie) => Object.assign(first(lie.recipients), { ended_at: at(23) }),
   ],
-])('%s', (_, promise, tell) => {
+])('%s', (_, promise, applyLie) => {
   const lie = truth()
-  tell(lie)
+  applyLie(lie)
   expect(new Set(judgeCampaigns(lie).map((violation) => violation.promise))).toContain(promise)
 })
 
@@ -284,11 +284,11 @@ describe('people on the suppression list', () => {
     ['what had crossed before the entry', send(11, 'crossed'), listed],
     ['what another person got', { ...send(11, 'late'), chat_id: 'platform:chat:2' }, listed],
     ['what was accepted after the database forgot the entry', send(21, 'late'), { ...listed, to_seq: 20 }],
-  ])('%s is believed', (_, entry, fact) => {
+  ])('accepts %s', (_, entry, fact) => {
     expect([...checkListed([fact], [entry])]).toEqual([])
   })
 
-  test('a message after the entry is P5, also of an entry that the database forgot later', () => {
+  test('a message after the entry is P5, also if the database lost the entry later', () => {
     const facts = [listed, { ...listed, to_seq: 20 }]
     for (const fact of facts) {
       expect([...checkListed([fact], [send(11, 'late')])]).toMatchObject([{ promise: 'P5' }])

@@ -183,11 +183,11 @@ function* checkUse({ campaigns, messages, days }: CampaignEvidence): Generator<C
   const quotas = new Map(campaigns.map(({ id, daily_quota_per_account }) => [id, daily_quota_per_account]))
   const counted = messages.filter(({ state, quota_day }) => quota_day !== null && crossed.has(state))
   const used = Map.groupBy(counted, ({ account_id, quota_day }) => `${account_id} ${quota_day}`)
-  const told = new Map(days.map(({ account_id, day, used }) => [`${account_id} ${day}`, used]))
-  for (const place of new Set([...used.keys(), ...told.keys()])) {
+  const recorded = new Map(days.map(({ account_id, day, used }) => [`${account_id} ${day}`, used]))
+  for (const place of new Set([...used.keys(), ...recorded.keys()])) {
     const own = used.get(place) ?? []
-    if ((told.get(place) ?? 0) !== own.length) {
-      yield { promise: 'P6', what: `${place}: used ${told.get(place) ?? 0}, crossed ${own.length}` }
+    if ((recorded.get(place) ?? 0) !== own.length) {
+      yield { promise: 'P6', what: `${place}: used ${recorded.get(place) ?? 0}, crossed ${own.length}` }
     }
     const most = Math.max(
       0,
@@ -201,9 +201,9 @@ function* checkTotals({ recipients, totals }: CampaignEvidence): Generator<Campa
   const place = (one: { campaign_id: string; account_id: string | null; status: string }) =>
     `${one.campaign_id} ${one.account_id ?? ''} ${one.status}`
   const rows = Map.groupBy(recipients, place)
-  const told = new Map(totals.map((total) => [place(total), total.count]))
-  for (const at of new Set([...rows.keys(), ...told.keys()])) {
-    const [have, say] = [rows.get(at)?.length ?? 0, told.get(at) ?? 0]
+  const recorded = new Map(totals.map((total) => [place(total), total.count]))
+  for (const at of new Set([...rows.keys(), ...recorded.keys()])) {
+    const [have, say] = [rows.get(at)?.length ?? 0, recorded.get(at) ?? 0]
     if (have !== say) yield { promise: 'totals', what: `${at}: ${say} counted, ${have} there` }
   }
 }
@@ -245,7 +245,7 @@ function* checkRecipient(
     yield wrong(`submitting since ${unknown_since?.toISOString()}, and its operation is ${open?.state}`)
   }
   if (status === 'queued' && step > 0) yield wrong('queued after a message')
-  if (status === 'replied' && !replied_at) yield wrong('replied, and nobody knows when')
+  if (status === 'replied' && !replied_at) yield wrong('replied, without a time')
   if (campaign.status === 'cancelled' && (status === 'queued' || status === 'waiting')) {
     yield wrong(`${status} in a campaign that was cancelled`)
   }

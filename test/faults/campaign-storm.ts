@@ -25,7 +25,7 @@ import { openPlant, type Plant, type PlantPerson } from './plant.ts'
 import { drawFault } from './platform-faults.ts'
 import { makeRandom, type Random } from './random.ts'
 import { listMissing } from './rare.ts'
-import { say, tellOutcomes, tellTable } from './report.ts'
+import { printOutcomes, printTable, say } from './report.ts'
 import { planRollbacks, type RollbackPlan, takePicture } from './rollbacks.ts'
 import { briefAnswer, Strikes } from './strikes.ts'
 import { Suppressors } from './suppressors.ts'
@@ -228,18 +228,18 @@ async function conclude(plant: Plant, { strikes, suppressors, rollbacks }: Scene
   const late: string[] = []
   await plant.settled().catch((error: Error) => void late.push(error.message))
   const evidence = { ...(await plant.evidence([])), restored: rollbacks.forgotten.length > 0 }
-  const told = { created: new Map(), stops: [], suppressed: [] }
-  const { findings, evidence: campaigns } = await judgeAllCampaigns(plant, evidence.journal, told)
+  const records = { created: new Map(), stops: [], suppressed: [] }
+  const { findings, evidence: campaigns } = await judgeAllCampaigns(plant, evidence.journal, records)
   const open = campaigns.recipients.filter(({ ended_at }) => ended_at === null)
   if (open.length > 0) late.push(`${open.length} recipients are not final.`)
   const listed = [...checkListed(suppressors.periods, evidence.journal)]
   const violations = [...judge(evidence), ...findings, ...listed]
   const rare = countCampaignRare(evidence, campaigns)
-  tellTable('hits', strikes.hits)
-  tellTable('errors in logs', strikes.listErrors())
-  tellOutcomes(evidence)
-  tellTable('messages by day', Object.fromEntries(countDays(campaigns.days)))
-  tellTable('reached', { ...rare })
+  printTable('hits', strikes.hits)
+  printTable('errors in logs', strikes.listErrors())
+  printOutcomes(evidence)
+  printTable('messages by day', Object.fromEntries(countDays(campaigns.days)))
+  printTable('reached', { ...rare })
   const went = tellRollbacks(rollbacks.forgotten, suppressors)
   const missing = [
     ...listMissing(rare, mustReach),
@@ -265,7 +265,7 @@ function tellRollbacks(forgotten: readonly number[], { periods, switchedOn }: Su
     entries_of_opt_outs: countOf('opt_out'),
     entries_forgotten: periods.filter(({ to_seq }) => to_seq !== null).length,
   }
-  tellTable('rollbacks and the list', went)
+  printTable('rollbacks and the list', went)
   return went
 }
 

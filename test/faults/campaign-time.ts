@@ -27,12 +27,12 @@ export interface Timeline {
 export async function moveTime(plant: Plant, scene: Timeline): Promise<void> {
   const { now } = await plant.db.one<{ now: Date }>(sql`select domain_now() as now`)
   scene.now = now
-  for (let told = performance.now(); performance.now() < scene.deadline; ) {
+  for (let reportedAt = performance.now(); performance.now() < scene.deadline; ) {
     try {
       const { status, queued, open } = await moveOn(plant, scene)
       if (status === 'completed' && !scene.rollbacks.under_way) return
-      if (performance.now() - told < 10_000) continue
-      told = performance.now()
+      if (performance.now() - reportedAt < 10_000) continue
+      reportedAt = performance.now()
       const when = scene.now.toISOString()
       say(`${when}: ${status}, ${open} recipients are not final, ${queued} of them queued`)
     } catch {

@@ -7,7 +7,7 @@ import { sql } from '../../src/db/sql.ts'
 import type { JournalEntry } from '../../src/platform/sandbox/entries.ts'
 import { readCampaignEvidence } from '../harness/campaign-evidence.ts'
 import { type CampaignEvidence, judgeCampaigns } from './campaign-oracle.ts'
-import type { ToldOfCampaigns } from './campaigners.ts'
+import type { CampaignRecords } from './campaigners.ts'
 import type { Evidence } from './oracle.ts'
 import type { Plant } from './plant.ts'
 import { countRare, type Rare } from './rare.ts'
@@ -26,15 +26,15 @@ export interface CampaignVerdict {
 export async function judgeAllCampaigns(
   plant: Plant,
   journal: readonly JournalEntry[],
-  told: ToldOfCampaigns,
+  records: CampaignRecords,
 ): Promise<CampaignVerdict> {
-  const evidence = await readCampaignEvidence(plant.db, { journal, stops: told.stops })
+  const evidence = await readCampaignEvidence(plant.db, { journal, stops: records.stops })
   const findings = [
     ...judgeCampaigns(evidence),
     ...(await checkBooks(plant, evidence)),
     ...checkTexts(journal),
-    ...(await checkCreated(plant, told)),
-    ...(await checkSuppressed(plant, told)),
+    ...(await checkCreated(plant, records)),
+    ...(await checkSuppressed(plant, records)),
   ]
   return { findings, evidence }
 }
@@ -59,7 +59,7 @@ function* checkTexts(journal: readonly JournalEntry[]): Generator<CampaignFindin
 }
 
 /** Each key made one campaign, the one in its caller's answer. */
-async function checkCreated({ db }: Plant, { created }: ToldOfCampaigns): Promise<CampaignFinding[]> {
+async function checkCreated({ db }: Plant, { created }: CampaignRecords): Promise<CampaignFinding[]> {
   const rows = await db.rows<{ id: string; name: string }>(sql`select id, name from campaigns`)
   const byName = Map.groupBy(rows, ({ name }) => name)
   const twice = [...byName].filter(([, own]) => own.length > 1)
@@ -71,12 +71,12 @@ async function checkCreated({ db }: Plant, { created }: ToldOfCampaigns): Promis
 }
 
 /** P5: no message to a person who was on the list before. */
-async function checkSuppressed({ db }: Plant, { suppressed }: ToldOfCampaigns): Promise<CampaignFinding[]> {
+async function checkSuppressed({ db }: Plant, { suppressed }: CampaignRecords): Promise<CampaignFinding[]> {
   const rows = await db.rows<{ id: string }>(sql`
     select o.id from unnest(${suppressed.map(({ person_id }) => person_id)}::bigint[],
       ${suppressed.map(({ at }) => at.toISOString())}::timestamptz[]) as s (chat_id, at)
     join operations o on o.chat_id = s.chat_id and o.campaign_id is not null and o.crossed_at > s.at`)
-  return rows.map(({ id }) => ({ promise: 'P5', what: 'crossed to somebody on the list', id }))
+  return rows.map(({ id }) => ({ promise: 'P5', what: 'crossed to a person on the list', id }))
 }
 
 const statuses = ['completed', 'replied', 'failed', 'ambiguous', 'cancelled', 'suppressed'] as const

@@ -60,7 +60,7 @@ export async function shortenWaits(db: Database): Promise<void> {
 }
 
 /** The answers that callers got, and when. */
-export interface ToldOfCampaigns {
+export interface CampaignRecords {
   /** The campaigns by the keys that created them; their names are the keys. */
   readonly created: ReadonlyMap<string, string>
   /** From the answer to a pause until the first request to resume. */
@@ -69,7 +69,7 @@ export interface ToldOfCampaigns {
   readonly suppressed: readonly { readonly person_id: number; readonly at: Date }[]
 }
 
-export interface Campaigners extends ToldOfCampaigns {
+export interface Campaigners extends CampaignRecords {
   /** Every caller finishes its current request and sends no more. */
   stop(): Promise<void>
   /** Resumes what is paused, except some. Rejects with a list if a recipient is neither final nor held. */
@@ -249,7 +249,7 @@ class Crew {
       await this.#persist(random, { path: `/campaigns/${id}/resume`, key: `finish ${id}` })
     }
     let left = ''
-    await until('everybody is final or held', finishMsMax, async () => {
+    await until('every recipient is final or held', finishMsMax, async () => {
       left = (await this.#listOpen()).join(', ')
       return left === ''
     }).catch((cause) => {

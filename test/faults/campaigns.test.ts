@@ -1,6 +1,6 @@
 /**
- * Crash points with campaigns: a process dies while it prepares a message, inside the locked boundary, on either side of the
- * call, inside the sweep, a cancel or a pause; and a database that goes back in time, also to before the campaign.
+ * Crash points with campaigns: a process dies while it prepares a message, inside the locked boundary, on either side
+ * of the call, inside the sweep, a cancel or a pause; and a database that is restored, also to before the campaign.
  */
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
@@ -67,7 +67,7 @@ async function untilFinal(id: string): Promise<Look> {
   return look(id)
 }
 
-/** The worker dies there with the message on its way, and another takes over. */
+/** The worker dies there with the message in flight, and another takes over. */
 async function dieWith(marker: string, given: NewCampaign = {}): Promise<{ id: string; died: Look }> {
   await scene.arm(dieAt(marker))
   const id = await campaign(given)
@@ -87,7 +87,7 @@ describe('3: the worker dies before the boundary is committed', () => {
     expect(await untilFinal(id)).toEqual({ recipient: 'completed', operation: 'completed', accepted: 1 })
   })
 
-  test('a contact was looked up: it is looked up again, and written to once', async () => {
+  test('after a look-up: the contact is looked up again, and gets one message', async () => {
     const { username } = await plant.addPerson()
     const [account_id = ''] = plant.accounts
     const contacts = [{ contact: `username:${username}` }]
@@ -103,19 +103,19 @@ describe('3: the worker dies before the boundary is committed', () => {
 })
 
 describe('5 to 8: the worker dies after the boundary', () => {
-  test('before the journal: nobody can know, and nobody sends it again', async () => {
+  test('before the journal: the outcome is unknown, and no worker sends it again', async () => {
     const { id, died } = await dieWith('crash point 5')
     expect(died).toEqual({ recipient: 'submitting', operation: 'submitting', accepted: 0 })
     expect(await untilFinal(id)).toEqual({ recipient: 'ambiguous', operation: 'ambiguous', accepted: 0 })
   })
 
-  test('the answer was read: the platform shows the message, and it is known', async () => {
+  test('after the answer was read: the platform shows the message, and the outcome is known', async () => {
     const { id } = await dieWith('crash point 7')
     expect(await untilFinal(id)).toMatchObject({ accepted: 1 })
     await until('it is known', 120_000, async () => (await look(id)).recipient === 'completed')
   })
 
-  test('the outcome is in the journal: it is told from there', async () => {
+  test('with the outcome in the journal: it is recovered from there', async () => {
     const { id } = await dieWith('crash point 8')
     await until('it is known', 120_000, async () => (await look(id)).recipient === 'completed')
     expect(await look(id)).toEqual({ recipient: 'completed', operation: 'completed', accepted: 1 })
@@ -139,34 +139,31 @@ describe('11: a process dies inside the sweep, a cancel or a pause', () => {
   test.each([
     ['cancel', { status: 'cancelled', recipient: 'cancelled' }],
     ['pause', { status: 'paused', recipient: 'waiting' }],
-  ])(
-    'a %s that is not committed has stopped nobody, and repeated with its key it does',
-    async (control, stopped) => {
-      await plant.work(0).kill()
-      const id = await campaign({ steps: [{ wait_hours: 24 }] })
-      const key = `${control}-${named++}`
-      const ask = () =>
-        fetch(`${plant.serve(0).url}/api/v1/campaigns/${id}/${control}`, {
-          method: 'POST',
-          headers: { authorization: `Bearer ${plant.tenant.key}`, 'idempotency-key': key },
-        })
-      await plant.serve(0).restart([dieAt('crash point 11a')])
-      await expect(ask()).rejects.toThrow()
-      await plant.serve(0).ended()
-      expect(await statusOf(id)).toBe('queued')
-      expect(await look(id)).toEqual({ recipient: 'queued', operation: null, accepted: 0 })
-      await plant.serve(0).start()
-      await scene.recover()
-      await until('it goes on', 120_000, async () => (await look(id)).recipient === 'waiting')
-      expect(await look(id)).toEqual({ recipient: 'waiting', operation: 'completed', accepted: 1 })
-      for (const status of [200, 200]) expect((await ask()).status).toBe(status)
-      const { recipient } = await look(id)
-      expect({ status: await statusOf(id), recipient }).toEqual(stopped)
-    },
-  )
+  ])('an uncommitted %s has stopped nothing, and repeating its key does', async (control, stopped) => {
+    await plant.work(0).kill()
+    const id = await campaign({ steps: [{ wait_hours: 24 }] })
+    const key = `${control}-${named++}`
+    const ask = () =>
+      fetch(`${plant.serve(0).url}/api/v1/campaigns/${id}/${control}`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${plant.tenant.key}`, 'idempotency-key': key },
+      })
+    await plant.serve(0).restart([dieAt('crash point 11a')])
+    await expect(ask()).rejects.toThrow()
+    await plant.serve(0).ended()
+    expect(await statusOf(id)).toBe('queued')
+    expect(await look(id)).toEqual({ recipient: 'queued', operation: null, accepted: 0 })
+    await plant.serve(0).start()
+    await scene.recover()
+    await until('it goes on', 120_000, async () => (await look(id)).recipient === 'waiting')
+    expect(await look(id)).toEqual({ recipient: 'waiting', operation: 'completed', accepted: 1 })
+    for (const status of [200, 200]) expect((await ask()).status).toBe(status)
+    const { recipient } = await look(id)
+    expect({ status: await statusOf(id), recipient }).toEqual(stopped)
+  })
 })
 
-describe('15: the database goes back in time', () => {
+describe('15: the database is restored', () => {
   async function goBack(change: () => Promise<void>): Promise<void> {
     const copy = join(plant.directory, `copy-${named++}`)
     await plant.work(0).kill()
@@ -188,7 +185,7 @@ describe('15: the database goes back in time', () => {
     restored = true
   }
 
-  test('to before a message: the journal puts it back with its recipient and its day, and it is not sent again', async () => {
+  test('to before a message: the journal restores it with its recipient and its day, and it is not sent again', async () => {
     await plant.db.run(sql`update settings set value = 'false' where name = 'dispatch'`)
     const id = await campaign({ steps: [{ wait_hours: 24 }] })
     expect(await look(id)).toEqual({ recipient: 'queued', operation: null, accepted: 0 })
@@ -200,7 +197,7 @@ describe('15: the database goes back in time', () => {
     expect(await look(id)).toEqual({ recipient: 'waiting', operation: 'completed', accepted: 1 })
   })
 
-  test('to before the campaign: repeated with its key it meets what the journal put back, and nobody is written to twice', async () => {
+  test('to before the campaign: repeating its key finds what the journal restored, and no person gets a second message', async () => {
     const key = `campaign-${named++}`
     const create = async () => {
       const response = await fetch(`${plant.serve(0).url}/api/v1/campaigns`, {

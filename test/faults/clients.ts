@@ -9,7 +9,7 @@
  *   judge(await plant.evidence(clients.history))
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Asked, Kind } from './oracle.ts'
+import type { CallRecord, Kind } from './oracle.ts'
 import type { Plant } from './plant.ts'
 import type { Random } from './random.ts'
 
@@ -23,23 +23,23 @@ const repeatsAtOnce = 12
 const hangUpMsMax = 400
 
 /** What goes on the wire, and what the oracle gets to see of it. */
-export interface Wanted extends Pick<Asked, 'key' | 'kind' | 'account_id' | 'chat_id' | 'payload'> {
+export interface PlannedCall extends Pick<CallRecord, 'key' | 'kind' | 'account_id' | 'chat_id' | 'payload'> {
   readonly path: string
 }
 
-type Place = Pick<Wanted, 'key' | 'account_id' | 'chat_id'>
+type CallTarget = Pick<PlannedCall, 'key' | 'account_id' | 'chat_id'>
 
-export function sendOf({ text, ...place }: Place & { text: string }): Wanted {
+export function sendOf({ text, ...place }: CallTarget & { text: string }): PlannedCall {
   const { account_id, chat_id } = place
   return { ...place, kind: 'send', path: '/messages', payload: { account_id, chat_id, text } }
 }
 
-export function startOf({ identifier, ...place }: Place & { identifier: string }): Wanted {
+export function startOf({ identifier, ...place }: CallTarget & { identifier: string }): PlannedCall {
   const { account_id } = place
   return { ...place, kind: 'start', path: '/chats/start', payload: { account_id, identifier } }
 }
 
-export function readStateOf({ unread, ...place }: Place & { unread: boolean }): Wanted {
+export function readStateOf({ unread, ...place }: CallTarget & { unread: boolean }): PlannedCall {
   const { account_id, chat_id } = place
   return {
     ...place,
@@ -49,7 +49,7 @@ export function readStateOf({ unread, ...place }: Place & { unread: boolean }): 
   }
 }
 
-export interface How {
+export interface CallOptions {
   /** The process to ask; the first running one by default. */
   readonly url?: string | undefined
   /** An API key of the workspace; its first one by default. */
@@ -59,10 +59,10 @@ export interface How {
 }
 
 /** The answer and its times. */
-export type Answer = Pick<Asked, 'asked_at' | 'answered_at' | 'status' | 'code' | 'replayed' | 'body'>
+export type Answer = Pick<CallRecord, 'asked_at' | 'answered_at' | 'status' | 'code' | 'replayed' | 'body'>
 
 /** Sends one request. A missing answer is recorded, too. */
-export async function ask(plant: Plant, wanted: Wanted, how: How = {}): Promise<Asked> {
+export async function ask(plant: Plant, wanted: PlannedCall, how: CallOptions = {}): Promise<CallRecord> {
   const { path, ...request } = wanted
   return { ...request, ...(await post(plant, wanted, how)) }
 }
@@ -71,7 +71,7 @@ export async function ask(plant: Plant, wanted: Wanted, how: How = {}): Promise<
 export async function post(
   plant: Plant,
   { path, key, payload }: { readonly path: string; readonly key: string; readonly payload?: object },
-  how: How = {},
+  how: CallOptions = {},
 ): Promise<Answer> {
   const { url = plant.urls[0], api_key = plant.tenant.key, msMax = answerMsMax } = how
   const asked_at = Date.now()
@@ -122,11 +122,11 @@ export interface ClientsOptions {
   readonly apiKeys?: boolean
   readonly kinds?: readonly (readonly [Kind, number])[]
   /** Called before the first try of a key: the time to set up a fault for its account. */
-  readonly before?: (wanted: Wanted, random: Random) => Promise<void>
+  readonly before?: (wanted: PlannedCall, random: Random) => Promise<void>
 }
 
 export interface Clients {
-  readonly history: readonly Asked[]
+  readonly history: readonly CallRecord[]
   /** How many keys have been started. */
   readonly keys: number
   /** Every caller finishes its current request and sends no more. */
@@ -142,8 +142,8 @@ const kindsDefault: readonly (readonly [Kind, number])[] = [
 ]
 
 export function startClients(plant: Plant, options: ClientsOptions): Clients {
-  const history: Asked[] = []
-  const keys = new Map<string, Wanted>()
+  const history: CallRecord[] = []
+  const keys = new Map<string, PlannedCall>()
   let over = false
 
   async function live(number: number): Promise<void> {
@@ -163,7 +163,7 @@ export function startClients(plant: Plant, options: ClientsOptions): Clients {
     }
   }
 
-  async function persist(wanted: Wanted, random: Random): Promise<void> {
+  async function persist(wanted: PlannedCall, random: Random): Promise<void> {
     for (let attempt = 1; attempt <= attemptsMax && !over; attempt++) {
       const crowd = random.chance(crowdShare) ? 2 + random.whole(crowdMax - 1) : 1
       const answers = await Promise.all(
@@ -202,7 +202,7 @@ function howOf(
   { urls, tenant }: Plant,
   random: Random,
   { hangUpShare = 0, apiKeys = false }: ClientsOptions,
-): How {
+): CallOptions {
   return {
     url: urls.length > 0 ? random.pick(urls) : undefined,
     ...(apiKeys && { api_key: random.pick(tenant.keys) }),
@@ -215,7 +215,7 @@ async function want(
   plant: Plant,
   random: Random,
   { key, kinds }: { key: string; kinds: readonly (readonly [Kind, number])[] },
-): Promise<Wanted> {
+): Promise<PlannedCall> {
   const account_id = random.pick(plant.accounts)
   const kind = random.weigh(kinds)
   const chat_id = `platform:chat:${random.pick(plant.people)}`

@@ -1,6 +1,7 @@
 /**
- * The crash points that an adversary found, by real processes: a COMMIT that stalls, a key that is queued again while its
- * last attempt is being answered, a damaged journal, a clock that jumps back. Continues crash-world.test.ts.
+ * The crash points that an adversary found, with real processes: a COMMIT that stalls, a key that is queued again
+ * while its last attempt is being answered, a damaged journal, a clock that jumps back. Continues
+ * crash-world.test.ts.
  */
 import { appendFile, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -8,11 +9,11 @@ import type pg from 'pg'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { sql } from '../../src/db/sql.ts'
 import { endProcesses, until } from '../harness/process.ts'
-import type { Wanted } from './clients.ts'
+import type { PlannedCall } from './clients.ts'
 import { NextCut } from './lossy.ts'
 import type { Patch } from './patch.ts'
 import { openPlant, type Plant } from './plant.ts'
-import { dieAt, Scene, told } from './scene.ts'
+import { dieAt, Scene, summaryOf } from './scene.ts'
 
 let plant: Plant
 let scene: Scene
@@ -30,7 +31,7 @@ afterAll(async () => {
   await endProcesses()
 })
 
-describe("21: the boundary's COMMIT stalls longer than its connection is waited for, and is done after all", () => {
+describe("21: the boundary's COMMIT stalls longer than the wait for its connection, and commits after all", () => {
   /** Less than is shipped, and still much longer than any answer. */
   const briefSilence: Patch = {
     marker: 'limit: silence of the database',
@@ -40,7 +41,7 @@ describe("21: the boundary's COMMIT stalls longer than its connection is waited 
   let holder: pg.Client
 
   beforeAll(async () => {
-    // The work of the boundary is done, and its COMMIT waits for as long as the test likes.
+    // The boundary's work is done, and its COMMIT waits as long as the test says.
     await plant.db.pool.query(`
       create function faults.stall() returns trigger language plpgsql as $$
       begin
@@ -58,12 +59,12 @@ describe("21: the boundary's COMMIT stalls longer than its connection is waited 
   })
 
   const waiting = (event: string) =>
-    until(`somebody waits for ${event}`, 120_000, () =>
+    until(`a backend waits for ${event}`, 120_000, () =>
       plant.db.maybe(sql`
         select 1 from pg_stat_activity where wait_event = ${event} and application_name ~ '^work-'`),
     )
 
-  test('its worker lives: the release waits for the row and hits it, and the repeat runs', async () => {
+  test('its worker lives: the release waits for the row and finds it, and the repeat runs', async () => {
     const wanted = scene.send()
     await scene.arm(briefSilence)
     await holder.query('select pg_advisory_lock($1)', [gate])
@@ -77,13 +78,13 @@ describe("21: the boundary's COMMIT stalls longer than its connection is waited 
     expect(await scene.settled(wanted, 'released never_written lost_commit')).toBe(
       'released never_written lost_commit',
     )
-    expect(told(await first)).toEqual([503, 'store_unavailable'])
+    expect(summaryOf(await first)).toEqual([503, 'store_unavailable'])
     expect(await scene.look(wanted)).toMatchObject({ accepted: 0 })
-    expect(told(await scene.ask(wanted))).toEqual([200])
+    expect(summaryOf(await scene.ask(wanted))).toEqual([200])
     expect(await scene.look(wanted)).toEqual({ state: 'completed', reason: null, accepted: 1 })
   })
 
-  test('its worker dies meanwhile: nobody can know, and it never runs again', async () => {
+  test('its worker dies in the meantime: the outcome is unknown, and it never runs again', async () => {
     const wanted = scene.send()
     await scene.arm()
     await holder.query('select pg_advisory_lock($1)', [gate])
@@ -94,14 +95,14 @@ describe("21: the boundary's COMMIT stalls longer than its connection is waited 
     await holder.query('select pg_advisory_unlock($1)', [gate])
     await scene.until(wanted, 'submitting')
     await scene.recover()
-    expect(told(await first)).toEqual([503, 'outcome_ambiguous'])
-    expect(told(await scene.ask(wanted))).toEqual([409, 'outcome_ambiguous'])
+    expect(summaryOf(await first)).toEqual([503, 'outcome_ambiguous'])
+    expect(summaryOf(await scene.ask(wanted))).toEqual([409, 'outcome_ambiguous'])
     expect(await scene.look(wanted)).toEqual({ state: 'ambiguous', reason: 'lease', accepted: 0 })
   })
 })
 
 describe('22: a key is queued again while the caller of its last attempt is being answered', () => {
-  /** The API has read how the first attempt ended, and takes its time to tell its caller. */
+  /** The API has read the first attempt's outcome, and is slow to answer its caller. */
   const slowToTell: Patch = {
     marker: 'guard: waits for its attempt',
     replace: `
@@ -112,7 +113,7 @@ describe('22: a key is queued again while the caller of its last attempt is bein
   const aboutToTell = () =>
     until('the API has read it', 120_000, () => plant.serve(0).output().includes('about to tell'))
 
-  test('each is told what became of its own attempt', async () => {
+  test("each caller gets its own attempt's outcome", async () => {
     const wanted = scene.send()
     await plant.serve(0).restart([slowToTell])
     await scene.arm()
@@ -120,12 +121,12 @@ describe('22: a key is queued again while the caller of its last attempt is bein
     const first = scene.ask(wanted)
     await aboutToTell()
     const second = scene.ask(wanted)
-    expect(told(await first)).toEqual([503, 'store_unavailable'])
-    expect(told(await second)).toEqual([200])
+    expect(summaryOf(await first)).toEqual([503, 'store_unavailable'])
+    expect(summaryOf(await second)).toEqual([200])
     expect(await scene.look(wanted)).toEqual({ state: 'completed', reason: null, accepted: 1 })
   })
 
-  test('the API dies with both of them waiting: the repeat is told the success', async () => {
+  test('the API dies while both wait: the repeat returns the success', async () => {
     const wanted = scene.send()
     await plant.serve(0).restart([slowToTell])
     cut.set('boundary', 'after')
@@ -134,8 +135,8 @@ describe('22: a key is queued again while the caller of its last attempt is bein
     const second = scene.ask(wanted)
     await scene.until(wanted, 'completed')
     await plant.serve(0).restart()
-    expect([await first, await second].map(told)).toEqual([[null], [null]])
-    expect(told(await scene.ask(wanted))).toEqual([200, 'replayed'])
+    expect([await first, await second].map(summaryOf)).toEqual([[null], [null]])
+    expect(summaryOf(await scene.ask(wanted))).toEqual([200, 'replayed'])
     expect(await scene.look(wanted)).toEqual({ state: 'completed', reason: null, accepted: 1 })
   })
 })
@@ -154,18 +155,18 @@ describe('23: a line of a journal is torn or flipped', () => {
   }
 
   test('that line is skipped and logged, the others are replayed', async () => {
-    // Starts, because no echo tells of them: only a journal does.
+    // Starts, because no echo shows them: only a journal does.
     const [flipped, torn] = [await scene.start(), await scene.start({ account: 1 })]
     const answers: Promise<unknown>[] = []
     let written = ''
-    const dieWith = async (wanted: Wanted) => {
+    const dieWith = async (wanted: PlannedCall) => {
       await scene.arm(dieAt('crash point 8'))
       answers.push(scene.ask(wanted))
       written += (await plant.work(0).ended()).stdout
       expect(await scene.look(wanted)).toMatchObject({ state: 'submitting', accepted: 1 })
     }
     await dieWith(flipped)
-    // Before anybody else reads it.
+    // Before any other process reads it.
     const path = await journalOf(flipped.key)
     const text = await readFile(path, 'utf8')
     await writeFile(path, text.replace('"outcome":{"kind":"accepted"', '"outcome":{"kind":"accepteD"'))
@@ -175,7 +176,7 @@ describe('23: a line of a journal is torn or flipped', () => {
     await plant.work(0).start()
     await plant.expireLeases({ attempts: false })
     expect(await scene.until(torn, 'completed')).toMatchObject({ accepted: 1 })
-    // By whichever of the two processes that came later was the first to read it.
+    // By whichever of the two later processes was the first to read it.
     await until('the damage is logged', 120_000, () =>
       `${written}${plant.work(0).output()}`.includes('the worker skipped damaged lines of a journal'),
     )
@@ -186,20 +187,20 @@ describe('23: a line of a journal is torn or flipped', () => {
       accepted: 1,
     })
     await Promise.all(answers)
-    expect(told(await scene.ask(torn))).toEqual([200, 'replayed'])
-    expect(told(await scene.ask(flipped))).toEqual([409, 'outcome_ambiguous'])
+    expect(summaryOf(await scene.ask(torn))).toEqual([200, 'replayed'])
+    expect(summaryOf(await scene.ask(flipped))).toEqual([409, 'outcome_ambiguous'])
   })
 })
 
 describe('24: the clock jumps back by an hour, and the owner dies', () => {
-  test('a lease further ahead than its length is over: nobody can know, and others go on', async () => {
+  test('a lease further ahead than its length has expired: the outcome is unknown, and other workers continue', async () => {
     const [wanted, other] = [scene.send(), scene.send({ account: 1 })]
     await scene.arm(dieAt('crash point 5a'))
     const first = scene.ask(wanted)
     await plant.work(0).ended()
     expect(await scene.look(wanted)).toEqual({ state: 'submitting', reason: null, accepted: 0 })
     await plant.db.run(sql`insert into simulated_time (at) values (clock_timestamp() - interval '1 hour')`)
-    // Set back, it goes on: a clock that stands still would keep every lease for ever.
+    // Set back, it continues: a clock that stands still would keep every lease for ever.
     const ticking = setInterval(() => {
       plant.db
         .run(sql`update simulated_time set at = clock_timestamp() - interval '1 hour'`)
@@ -208,8 +209,8 @@ describe('24: the clock jumps back by an hour, and the owner dies', () => {
     try {
       await plant.work(0).start()
       expect(await scene.until(wanted, 'ambiguous')).toMatchObject({ reason: 'lease', accepted: 0 })
-      expect(told(await first)).toEqual([503, 'outcome_ambiguous'])
-      expect(told(await scene.ask(wanted))).toEqual([409, 'outcome_ambiguous'])
+      expect(summaryOf(await first)).toEqual([503, 'outcome_ambiguous'])
+      expect(summaryOf(await scene.ask(wanted))).toEqual([409, 'outcome_ambiguous'])
       await until('others go on', 120_000, async () => (await scene.ask(other)).status === 200)
     } finally {
       clearInterval(ticking)

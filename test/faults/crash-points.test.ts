@@ -1,14 +1,14 @@
 /**
- * The crash points of the ledger where a process dies, each by a patch of the shipped source that kills it exactly
- * there: what the row says afterwards, what the platform holds, and what the caller's repeat is told. Those where a
- * process sleeps or the database suffers are in crash-world.test.ts.
+ * The ledger's crash points where a process dies, each by a patch of the shipped source that kills it exactly there:
+ * the row's state afterwards, what the platform has, and the answer to the caller's repeat. Those where a process
+ * sleeps or the database fails are in crash-world.test.ts.
  */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { sql } from '../../src/db/sql.ts'
 import { endProcesses, until } from '../harness/process.ts'
 import { NextCut } from './lossy.ts'
 import { openPlant, type Plant } from './plant.ts'
-import { dieAt, Scene, told } from './scene.ts'
+import { dieAt, Scene, summaryOf } from './scene.ts'
 
 let plant: Plant
 let scene: Scene
@@ -30,10 +30,10 @@ describe('1: the API dies before the operation is committed', () => {
   test('there is no row, nothing was sent, the repeat runs', async () => {
     const wanted = scene.send()
     await plant.serve(0).restart([dieAt('crash point 1')])
-    expect(told(await scene.ask(wanted))).toEqual([null])
+    expect(summaryOf(await scene.ask(wanted))).toEqual([null])
     expect(await scene.look(wanted)).toEqual({ state: 'none', reason: null, accepted: 0 })
     await plant.serve(0).restart()
-    expect(told(await scene.ask(wanted))).toEqual([200])
+    expect(summaryOf(await scene.ask(wanted))).toEqual([200])
     expect(await scene.look(wanted)).toEqual({ state: 'completed', reason: null, accepted: 1 })
   })
 })
@@ -41,49 +41,49 @@ describe('1: the API dies before the operation is committed', () => {
 describe('2: the API dies after the operation is committed', () => {
   const afterEnqueue = dieAt('crash point 2')
 
-  test('it waits for a worker: the repeat is told so, and later the success', async () => {
+  test('it waits for a worker: the repeat says so, and later returns the success', async () => {
     const wanted = scene.send()
     await plant.work(0).kill()
     await plant.serve(0).restart([afterEnqueue])
-    expect(told(await scene.ask(wanted))).toEqual([null])
+    expect(summaryOf(await scene.ask(wanted))).toEqual([null])
     await plant.serve(0).restart()
     expect(await scene.look(wanted)).toEqual({ state: 'queued', reason: null, accepted: 0 })
-    expect(told(await scene.ask(wanted))).toEqual([409, 'operation_in_progress'])
+    expect(summaryOf(await scene.ask(wanted))).toEqual([409, 'operation_in_progress'])
     await scene.recover()
     expect(await scene.look(wanted)).toEqual({ state: 'completed', reason: null, accepted: 1 })
-    expect(told(await scene.ask(wanted))).toEqual([200, 'replayed'])
+    expect(summaryOf(await scene.ask(wanted))).toEqual([200, 'replayed'])
   })
 
-  test('or nobody takes it in time: it is over, and the repeat runs', async () => {
+  test('or no worker takes it in time: it is over, and the repeat runs', async () => {
     const wanted = scene.send()
     await plant.work(0).kill()
     await plant.serve(0).restart([afterEnqueue])
-    expect(told(await scene.ask(wanted))).toEqual([null])
+    expect(summaryOf(await scene.ask(wanted))).toEqual([null])
     await plant.serve(0).restart()
     await plant.db.run(sql`
       update operations set expires_at = clock_timestamp() - interval '1 second' where idempotency_key = ${wanted.key}`)
     await scene.recover()
     expect(await scene.look(wanted)).toEqual({ state: 'released', reason: 'expired', accepted: 0 })
-    expect(told(await scene.ask(wanted))).toEqual([200])
+    expect(summaryOf(await scene.ask(wanted))).toEqual([200])
     expect(await scene.look(wanted)).toEqual({ state: 'completed', reason: null, accepted: 1 })
   })
 })
 
 describe('3: the worker dies before the boundary is committed', () => {
-  test('in preparation: the next one executes it, for the first caller, too', async () => {
+  test('in preparation: the next one executes it, also for the first caller', async () => {
     const wanted = await scene.start()
     await scene.arm(dieAt('crash point 3'))
     const first = scene.ask(wanted)
     await plant.work(0).ended()
     expect(await scene.look(wanted)).toEqual({ state: 'queued', reason: null, accepted: 0 })
-    expect(told(await scene.ask(wanted))).toEqual([409, 'operation_in_progress'])
+    expect(summaryOf(await scene.ask(wanted))).toEqual([409, 'operation_in_progress'])
     await scene.recover()
-    expect(told(await first)).toEqual([200])
+    expect(summaryOf(await first)).toEqual([200])
     expect(await scene.look(wanted)).toEqual({ state: 'completed', reason: null, accepted: 1 })
-    expect(told(await scene.ask(wanted))).toEqual([200, 'replayed'])
+    expect(summaryOf(await scene.ask(wanted))).toEqual([200, 'replayed'])
   })
 
-  test('inside its transaction: it is undone, and the next one executes it', async () => {
+  test('inside its transaction: it is rolled back, and the next one executes it', async () => {
     const wanted = scene.send()
     const { promise: released, resolve: release } = Promise.withResolvers<void>()
     const { promise: locked, resolve: lock } = Promise.withResolvers<void>()
@@ -96,16 +96,16 @@ describe('3: the worker dies before the boundary is committed', () => {
     const first = scene.ask(wanted)
     await until('the boundary waits for the switch', 120_000, () => waitingBoundaries().then((n) => n > 0))
     await plant.work(0).kill()
-    // Its server process finds out when it gives up on the lock.
-    await until('nobody waits any more', 120_000, () => waitingBoundaries().then((n) => n === 0))
+    // Its server process notices when it gives up on the lock.
+    await until('no boundary waits any more', 120_000, () => waitingBoundaries().then((n) => n === 0))
     release()
     await holding
     expect(await scene.look(wanted)).toEqual({ state: 'queued', reason: null, accepted: 0 })
-    expect(told(await scene.ask(wanted))).toEqual([409, 'operation_in_progress'])
+    expect(summaryOf(await scene.ask(wanted))).toEqual([409, 'operation_in_progress'])
     await scene.recover()
-    expect(told(await first)).toEqual([200])
+    expect(summaryOf(await first)).toEqual([200])
     expect(await scene.look(wanted)).toEqual({ state: 'completed', reason: null, accepted: 1 })
-    expect(told(await scene.ask(wanted))).toEqual([200, 'replayed'])
+    expect(summaryOf(await scene.ask(wanted))).toEqual([200, 'replayed'])
   })
 
   async function waitingBoundaries(): Promise<number> {
@@ -117,23 +117,23 @@ describe('3: the worker dies before the boundary is committed', () => {
 })
 
 describe("4: the answer to the boundary's COMMIT is lost, the process lives", () => {
-  test('it was done: nothing is sent, its worker says so, the repeat runs', async () => {
+  test('it was committed: nothing is sent, its worker reports that, the repeat runs', async () => {
     const wanted = scene.send()
     cut.set('boundary', 'after')
-    expect(told(await scene.ask(wanted))).toEqual([503, 'store_unavailable'])
+    expect(summaryOf(await scene.ask(wanted))).toEqual([503, 'store_unavailable'])
     expect(await scene.look(wanted)).toEqual({ state: 'released', reason: 'never_written', accepted: 0 })
     expect(plant.lossy?.boundaries).toEqual({ before: 0, after: 1 })
-    expect(told(await scene.ask(wanted))).toEqual([200])
+    expect(summaryOf(await scene.ask(wanted))).toEqual([200])
     expect(await scene.look(wanted)).toEqual({ state: 'completed', reason: null, accepted: 1 })
   })
 
-  test('it was not done: the operation is still queued and runs', async () => {
+  test('it was not committed: the operation is still queued and runs', async () => {
     const wanted = scene.send()
     cut.set('boundary', 'before')
-    expect(told(await scene.ask(wanted))).toEqual([200])
+    expect(summaryOf(await scene.ask(wanted))).toEqual([200])
     expect(plant.lossy?.boundaries).toEqual({ before: 1, after: 1 })
     expect(await scene.look(wanted)).toEqual({ state: 'completed', reason: null, accepted: 1 })
-    expect(told(await scene.ask(wanted))).toEqual([200, 'replayed'])
+    expect(summaryOf(await scene.ask(wanted))).toEqual([200, 'replayed'])
   })
 })
 
@@ -141,16 +141,16 @@ describe('5: the boundary is committed, nothing is written yet', () => {
   test.each([
     ['before the journal', 'crash point 5'],
     ['with the journal written', 'crash point 5a'],
-  ])('%s: nobody can know, and it never runs again', async (_, point) => {
+  ])('%s: the outcome is unknown, and it never runs again', async (_, point) => {
     const wanted = scene.send()
     await scene.arm(dieAt(point))
     const first = scene.ask(wanted)
     await plant.work(0).ended()
     expect(await scene.look(wanted)).toEqual({ state: 'submitting', reason: null, accepted: 0 })
-    expect(told(await scene.ask(wanted))).toEqual([409, 'operation_in_progress'])
+    expect(summaryOf(await scene.ask(wanted))).toEqual([409, 'operation_in_progress'])
     await scene.recover()
-    expect(told(await first)).toEqual([503, 'outcome_ambiguous'])
-    expect(told(await scene.ask(wanted))).toEqual([409, 'outcome_ambiguous'])
+    expect(summaryOf(await first)).toEqual([503, 'outcome_ambiguous'])
+    expect(summaryOf(await scene.ask(wanted))).toEqual([409, 'outcome_ambiguous'])
     expect(await scene.look(wanted)).toEqual({ state: 'ambiguous', reason: 'lease', accepted: 0 })
   })
 })
@@ -158,15 +158,15 @@ describe('5: the boundary is committed, nothing is written yet', () => {
 describe('6: while bytes are written', () => {
   const isSend = `(frame as { call?: string }).call === 'send'`
 
-  test('half of them: nobody can know', async () => {
+  test('half of them: the outcome is unknown', async () => {
     const wanted = scene.send()
     const half = `if (${isSend}) { socket.write(JSON.stringify(frame).slice(0, 40)); process.kill(process.pid, 'SIGKILL') }`
     await scene.arm({ marker: 'crash point 6', insert: half })
     const first = scene.ask(wanted)
     await plant.work(0).ended()
     await scene.recover()
-    expect(told(await first)).toEqual([503, 'outcome_ambiguous'])
-    expect(told(await scene.ask(wanted))).toEqual([409, 'outcome_ambiguous'])
+    expect(summaryOf(await first)).toEqual([503, 'outcome_ambiguous'])
+    expect(summaryOf(await scene.ask(wanted))).toEqual([409, 'outcome_ambiguous'])
     expect(await scene.look(wanted)).toEqual({ state: 'ambiguous', reason: 'lease', accepted: 0 })
   })
 
@@ -180,7 +180,7 @@ describe('6: while bytes are written', () => {
     await scene.recover()
     expect(await scene.until(wanted, 'completed')).toMatchObject({ accepted: 1 })
     expect([200, 503]).toContain((await first).status)
-    expect(told(await scene.ask(wanted))).toEqual([200, 'replayed'])
+    expect(summaryOf(await scene.ask(wanted))).toEqual([200, 'replayed'])
   })
 })
 
@@ -194,7 +194,7 @@ describe('7: accepted, and the answer is lost with the process', () => {
     await scene.recover()
     expect(await scene.until(wanted, 'completed')).toMatchObject({ accepted: 1 })
     expect([200, 503]).toContain((await first).status)
-    expect(told(await scene.ask(wanted))).toEqual([200, 'replayed'])
+    expect(summaryOf(await scene.ask(wanted))).toEqual([200, 'replayed'])
   })
 
   test('read, and not recorded: the echo proves it', async () => {
@@ -206,22 +206,22 @@ describe('7: accepted, and the answer is lost with the process', () => {
     await scene.recover()
     expect(await scene.until(wanted, 'completed')).toMatchObject({ accepted: 1 })
     expect([200, 503]).toContain((await first).status)
-    expect(told(await scene.ask(wanted))).toEqual([200, 'replayed'])
+    expect(summaryOf(await scene.ask(wanted))).toEqual([200, 'replayed'])
   })
 
-  test('where the platform shows no id of ours, it stays unknown', async () => {
+  test('stays unknown if the platform does not show our id', async () => {
     const wanted = await scene.start()
     await scene.arm(dieAt('crash point 7'))
     const first = scene.ask(wanted)
     await plant.work(0).ended()
     await scene.recover()
-    expect(told(await first)).toEqual([503, 'outcome_ambiguous'])
-    expect(told(await scene.ask(wanted))).toEqual([409, 'outcome_ambiguous'])
+    expect(summaryOf(await first)).toEqual([503, 'outcome_ambiguous'])
+    expect(summaryOf(await scene.ask(wanted))).toEqual([409, 'outcome_ambiguous'])
     expect(await scene.look(wanted)).toEqual({ state: 'ambiguous', reason: 'lease', accepted: 1 })
   })
 })
 
-describe('8: the outcome is in the journal, the row does not know it', () => {
+describe('8: the outcome is in the journal, and not in the row', () => {
   const recorded = dieAt('crash point 8')
 
   test.each([
@@ -229,7 +229,7 @@ describe('8: the outcome is in the journal, the row does not know it', () => {
     ['start', false],
     ['read_state', false],
     ['start', true],
-  ] as const)('%s, given up meanwhile: %s: the replay completes it', async (kind, given_up) => {
+  ] as const)('%s, given up in the meantime: %s: the replay completes it', async (kind, given_up) => {
     const wanted =
       kind === 'send'
         ? scene.send()
@@ -242,26 +242,26 @@ describe('8: the outcome is in the journal, the row does not know it', () => {
     expect(await scene.look(wanted)).toEqual({ state: 'submitting', reason: null, accepted: 1 })
     await scene.recover({ attempts: given_up })
     expect(await scene.until(wanted, 'completed')).toMatchObject({ accepted: 1 })
-    if (!given_up) expect(told(await first)).toEqual([200])
+    if (!given_up) expect(summaryOf(await first)).toEqual([200])
     await first
-    expect(told(await scene.ask(wanted))).toEqual([200, 'replayed'])
+    expect(summaryOf(await scene.ask(wanted))).toEqual([200, 'replayed'])
   })
 })
 
 describe('9: the API dies with the outcome stored, before its answer', () => {
-  test('the repeat is told the success', async () => {
+  test('the repeat returns the success', async () => {
     const wanted = scene.send()
     await plant.serve(0).restart([dieAt('crash point 9')])
-    expect(told(await scene.ask(wanted))).toEqual([null])
+    expect(summaryOf(await scene.ask(wanted))).toEqual([null])
     expect(await scene.look(wanted)).toEqual({ state: 'completed', reason: null, accepted: 1 })
     await plant.serve(0).restart()
-    expect(told(await scene.ask(wanted))).toEqual([200, 'replayed'])
+    expect(summaryOf(await scene.ask(wanted))).toEqual([200, 'replayed'])
     expect(await scene.look(wanted)).toEqual({ state: 'completed', reason: null, accepted: 1 })
   })
 })
 
-describe('10: the refusal is read, the row does not know it', () => {
-  test('for good, in the journal: the repeat is told the same refusal', async () => {
+describe('10: the refusal is read, and not in the row', () => {
+  test('permanent, in the journal: the repeat returns the same refusal', async () => {
     const wanted = scene.send()
     await scene.arm(dieAt('crash point 8'))
     await plant.fault({ on: 'send', fault: 'refuse', account_id: wanted.account_id })
@@ -269,11 +269,11 @@ describe('10: the refusal is read, the row does not know it', () => {
     await plant.work(0).ended()
     await scene.recover({ attempts: false })
     expect(await scene.look(wanted)).toEqual({ state: 'refused', reason: 'platform_refused', accepted: 0 })
-    expect(told(await first)).toEqual([403, 'chat_unavailable'])
-    expect(told(await scene.ask(wanted))).toEqual([403, 'chat_unavailable', 'replayed'])
+    expect(summaryOf(await first)).toEqual([403, 'chat_unavailable'])
+    expect(summaryOf(await scene.ask(wanted))).toEqual([403, 'chat_unavailable', 'replayed'])
   })
 
-  test('for now, in the journal: the repeat waits, then runs', async () => {
+  test('temporary, in the journal: the repeat waits, then runs', async () => {
     const wanted = scene.send()
     await scene.arm(dieAt('crash point 8'))
     await plant.fault({ on: 'send', fault: 'flood_wait', seconds: 25, account_id: wanted.account_id })
@@ -287,15 +287,15 @@ describe('10: the refusal is read, the row does not know it', () => {
     expect(await scene.look(wanted)).toEqual({ state: 'completed', reason: null, accepted: 1 })
   })
 
-  test('not in the journal: nobody can know', async () => {
+  test('not in the journal: the outcome is unknown', async () => {
     const wanted = scene.send()
     await scene.arm(dieAt('crash point 10'))
     await plant.fault({ on: 'send', fault: 'refuse', account_id: wanted.account_id })
     const first = scene.ask(wanted)
     await plant.work(0).ended()
     await scene.recover()
-    expect(told(await first)).toEqual([503, 'outcome_ambiguous'])
-    expect(told(await scene.ask(wanted))).toEqual([409, 'outcome_ambiguous'])
+    expect(summaryOf(await first)).toEqual([503, 'outcome_ambiguous'])
+    expect(summaryOf(await scene.ask(wanted))).toEqual([409, 'outcome_ambiguous'])
     expect(await scene.look(wanted)).toEqual({ state: 'ambiguous', reason: 'lease', accepted: 0 })
   })
 })

@@ -1,4 +1,4 @@
-/** What a disk can do wrong under a journal: it takes its time to flush, or it is full. */
+/** What a disk can do to a journal: it is slow to flush, or it is full. */
 import { execFile } from 'node:child_process'
 import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -10,7 +10,7 @@ import { endProcesses, until } from '../harness/process.ts'
 import type { Member } from './member.ts'
 import type { Patch } from './patch.ts'
 import { openPlant, type Plant } from './plant.ts'
-import { Scene, told } from './scene.ts'
+import { Scene, summaryOf } from './scene.ts'
 
 const run = promisify(execFile)
 
@@ -28,7 +28,7 @@ afterAll(async () => {
   await endProcesses()
 })
 
-/** Who drives the account. */
+/** The worker that drives the account. */
 async function driverOf(account_id: string): Promise<Member | undefined> {
   const row = await plant.db.maybe<{ name: string }>(sql`
     select w.name from account_hosts h join faults.workers w on w.id = h.lease_owner
@@ -43,8 +43,8 @@ async function drives({ name }: Member): Promise<boolean> {
 }
 
 /**
- * Files of the process may not grow beyond this: a write fails, as on a full disk, and the process lives. No mount and
- * no right to make one is needed.
+ * Files of the process may not grow beyond this: a write fails, as on a full disk, and the process lives. This needs
+ * no mount and no right to make one.
  */
 async function limitFiles({ pid }: Member, bytes: number | 'unlimited'): Promise<void> {
   await run('prlimit', ['--pid', String(pid), `--fsize=${bytes}:`])
@@ -57,18 +57,18 @@ const canLimit = await run('prlimit', ['--version']).then(
 if (!canLimit) process.stderr.write('There is no prlimit here: a full disk under a journal is not tested.\n')
 
 test.skipIf(!canLimit)(
-  'a full disk: nothing is sent, another process takes the accounts, and they come back with the space',
+  'a full disk: nothing is sent, another process takes the accounts, and they return with the space',
   async () => {
-    // Accounts may still change hands right after the start: sharing is over, and a session answers.
+    // Accounts may still change hands right after the start: wait until sharing is over and a session answers.
     await until('the accounts are shared at first', 120_000, async () => {
       const drivers = await Promise.all(plant.accounts.map(driverOf))
       return new Set(drivers).size === 2 && !drivers.includes(undefined)
     })
     await until('a session is live', 120_000, async () => (await scene.ask(scene.send())).status === 200)
     const wanted = scene.send()
-    const full = await until('somebody drives the account', 120_000, () => driverOf(wanted.account_id))
+    const full = await until('a worker drives the account', 120_000, () => driverOf(wanted.account_id))
     await limitFiles(full, 1)
-    expect(told(await scene.ask(wanted))).toEqual([503, 'provider_unavailable'])
+    expect(summaryOf(await scene.ask(wanted))).toEqual([503, 'provider_unavailable'])
     expect(await scene.settled(wanted, 'released never_written journal')).toBe(
       'released never_written journal',
     )
@@ -83,13 +83,13 @@ test.skipIf(!canLimit)(
       return new Set(drivers).size === 2 && !drivers.includes(undefined)
     })
     const again = [scene.send(), scene.send({ account: 1 })]
-    for (const one of again) expect(told(await scene.ask(one))).toEqual([200])
+    for (const one of again) expect(summaryOf(await scene.ask(one))).toEqual([200])
   },
 )
 
 test('a flush that stalls for longer than the deadline: nothing is sent, and the repeat runs', async () => {
   const stalled = join(plant.directory, 'stalled')
-  /** While the file is there, the disk does not answer. */
+  /** While the file exists, the disk does not answer. */
   const stall: Patch = {
     marker: 'guard: journal is flushed',
     replace: `
@@ -111,7 +111,7 @@ test('a flush that stalls for longer than the deadline: nothing is sent, and the
   await sleep(deadlineMs + 200)
   for (const wanted of all)
     expect(await scene.look(wanted)).toMatchObject({ state: 'submitting', accepted: 0 })
-  // One of them was given up meanwhile: its worker lives, and knows better.
+  // The sweep gave one of them up in the meantime: its worker lives, and knows better.
   await scene.expireAttempt(all[0] as (typeof all)[number])
   await scene.until(all[0] as (typeof all)[number], 'ambiguous')
   await rm(stalled)
@@ -121,12 +121,12 @@ test('a flush that stalls for longer than the deadline: nothing is sent, and the
     )
     expect(await scene.look(wanted)).toMatchObject({ accepted: 0 })
   }
-  expect((await Promise.all(first)).map(told)).toEqual([
+  expect((await Promise.all(first)).map(summaryOf)).toEqual([
     [503, 'outcome_ambiguous'],
     [503, 'provider_unavailable'],
   ])
   for (const wanted of all) {
-    expect(told(await scene.ask(wanted))).toEqual([200])
+    expect(summaryOf(await scene.ask(wanted))).toEqual([200])
     expect(await scene.look(wanted)).toEqual({ state: 'completed', reason: null, accepted: 1 })
   }
 })

@@ -1,8 +1,8 @@
-/** The oracle itself, tested first: it lets honest runs pass and names every lie it was built to find. */
+/** Tests of the oracle itself: it accepts honest runs and names every lie it was built to find. */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { type Asked, type Evidence, judge, kindOf, type OperationRow, type Violation } from './oracle.ts'
-import { plots, type Scene, tell } from './story.ts'
+import { type CallRecord, type Evidence, judge, kindOf, type OperationRow, type Violation } from './oracle.ts'
+import { makeEvidence, plots, type Scene } from './story.ts'
 
 const scene: fc.Arbitrary<Scene> = fc.record({
   kind: fc.constantFrom('send', 'send', 'send', 'start', 'read_state'),
@@ -14,18 +14,18 @@ const scenes = fc.array(scene, { minLength: 1, maxLength: 40 })
 
 test('honest runs pass', () => {
   fc.assert(
-    fc.property(scenes, (told) => {
-      expect(judge(tell(told))).toEqual([])
+    fc.property(scenes, (drawn) => {
+      expect(judge(makeEvidence(drawn))).toEqual([])
     }),
     { numRuns: 500 },
   )
 })
 
-/** Changes one thing that a row or an answer fits; undefined: this run has none. */
+/** Changes one thing that matches a row or an answer; undefined: this run has none. */
 interface Lie {
   readonly what: string
   readonly promise: Violation['promise']
-  tell(evidence: Evidence): Evidence | undefined
+  change(evidence: Evidence): Evidence | undefined
 }
 
 function isSend(row: OperationRow): boolean {
@@ -35,7 +35,7 @@ function isSend(row: OperationRow): boolean {
 function changeRow(
   fits: (row: OperationRow, evidence: Evidence) => boolean,
   change: (row: OperationRow) => Partial<OperationRow>,
-): Lie['tell'] {
+): Lie['change'] {
   return (evidence) => {
     const at = evidence.operations.findIndex((row) => fits(row, evidence))
     const row = evidence.operations[at]
@@ -45,9 +45,9 @@ function changeRow(
 }
 
 function changeAnswer(
-  fits: (asked: Asked) => boolean,
-  change: (asked: Asked) => Partial<Asked>,
-): Lie['tell'] {
+  fits: (asked: CallRecord) => boolean,
+  change: (asked: CallRecord) => Partial<CallRecord>,
+): Lie['change'] {
   return (evidence) => {
     const at = evidence.history.findIndex(fits)
     const asked = evidence.history[at]
@@ -56,8 +56,11 @@ function changeAnswer(
   }
 }
 
-/** One more request of the same key, long after. */
-function addAnswer(fits: (asked: Asked) => boolean, later: (asked: Asked) => Partial<Asked>): Lie['tell'] {
+/** One more request with the same key, long after. */
+function addAnswer(
+  fits: (asked: CallRecord) => boolean,
+  later: (asked: CallRecord) => Partial<CallRecord>,
+): Lie['change'] {
   return (evidence) => {
     const asked = evidence.history.find(fits)
     if (!asked) return undefined
@@ -66,14 +69,14 @@ function addAnswer(fits: (asked: Asked) => boolean, later: (asked: Asked) => Par
   }
 }
 
-function repeatEntry(change: { readonly random_id?: string }): Lie['tell'] {
+function repeatEntry(change: { readonly random_id?: string }): Lie['change'] {
   return (evidence) => {
     const entry = evidence.journal.find(({ kind }) => kind === 'send')
     return entry && { ...evidence, journal: [...evidence.journal, { ...entry, ...change }] }
   }
 }
 
-function dropEntry(fits: (row: OperationRow) => boolean): Lie['tell'] {
+function dropEntry(fits: (row: OperationRow) => boolean): Lie['change'] {
   return (evidence) => {
     const row = evidence.operations.find((one) => isSend(one) && fits(one))
     const at = evidence.journal.findIndex(
@@ -89,21 +92,21 @@ function wasAccepted(row: OperationRow, { journal }: Evidence): boolean {
   )
 }
 
-const isGood = (asked: Asked) => asked.status === 200
-const isGoodSend = (asked: Asked) => isGood(asked) && asked.kind === 'send'
+const isGood = (asked: CallRecord) => asked.status === 200
+const isGoodSend = (asked: CallRecord) => isGood(asked) && asked.kind === 'send'
 const inState = (state: OperationRow['state']) => (row: OperationRow) => row.state === state
 
 const lies: readonly Lie[] = [
-  { what: 'accepted twice under one random id', promise: 'P1', tell: repeatEntry({}) },
-  { what: 'accepted again, known to nobody', promise: 'P2', tell: repeatEntry({ random_id: '7' }) },
-  { what: 'one text under two random ids', promise: 'P1', tell: repeatEntry({ random_id: '7' }) },
+  { what: 'accepted twice under one random id', promise: 'P1', change: repeatEntry({}) },
+  { what: 'accepted again, without an operation', promise: 'P2', change: repeatEntry({ random_id: '7' }) },
+  { what: 'one text under two random ids', promise: 'P1', change: repeatEntry({ random_id: '7' }) },
   ...(['start', 'read_state'] as const).map(
     (kind): Lie => ({
       what: `a ${kind} more than any operation can have made`,
       promise: 'P1',
-      tell: (evidence) => {
+      change: (evidence) => {
         const entry = evidence.journal.find((one) => one.kind === kind)
-        // Where a row was refused or is unknown, one more may be its own: that is found elsewhere, or is no lie.
+        // If a row was refused or is unknown, one more may be its own: another check finds that, or it is no lie.
         const clear = evidence.operations.every((row) => kindOf(row) !== kind || row.state === 'completed')
         return entry && clear ? { ...evidence, journal: [...evidence.journal, entry] } : undefined
       },
@@ -112,7 +115,7 @@ const lies: readonly Lie[] = [
   {
     what: 'a refused start that happened',
     promise: 'P2',
-    tell: (evidence) => {
+    change: (evidence) => {
       const clear = evidence.operations.every((row) => kindOf(row) !== 'start' || row.state === 'completed')
       const started = changeRow(
         (row) => clear && kindOf(row) === 'start' && row.state === 'completed',
@@ -124,7 +127,7 @@ const lies: readonly Lie[] = [
   {
     what: 'two operations of one key',
     promise: 'P1',
-    tell: (evidence) => {
+    change: (evidence) => {
       const row = evidence.operations[0]
       return row && { ...evidence, operations: [...evidence.operations, { ...row, id: 'another' }] }
     },
@@ -132,24 +135,24 @@ const lies: readonly Lie[] = [
   {
     what: 'two successes that differ',
     promise: 'P1',
-    tell: addAnswer(isGood, ({ body }) => ({ body: { ...body, message_id: 'another' } })),
+    change: addAnswer(isGood, ({ body }) => ({ body: { ...body, message_id: 'another' } })),
   },
   {
     what: 'two payloads under one key',
     promise: 'P1',
-    tell: addAnswer(isGood, () => ({ payload: { text: 'something else' } })),
+    change: addAnswer(isGood, () => ({ payload: { text: 'something else' } })),
   },
   ...(['refused', 'released', 'queued', 'submitting'] as const).map(
     (state): Lie => ({
       what: `accepted, and ${state}`,
       promise: 'P2',
-      tell: changeRow(wasAccepted, () => ({ state, reason: 'platform_refused' })),
+      change: changeRow(wasAccepted, () => ({ state, reason: 'platform_refused' })),
     }),
   ),
   {
     what: 'accepted, and the row is gone',
     promise: 'P2',
-    tell: (evidence) => {
+    change: (evidence) => {
       const at = evidence.operations.findIndex((row) => wasAccepted(row, evidence))
       return at < 0 ? undefined : { ...evidence, operations: evidence.operations.toSpliced(at, 1) }
     },
@@ -157,17 +160,17 @@ const lies: readonly Lie[] = [
   {
     what: 'accepted, and then denied',
     promise: 'P2',
-    tell: addAnswer(
+    change: addAnswer(
       ({ kind, status, code }) => kind === 'send' && status === 409 && code === 'outcome_ambiguous',
       () => ({ status: 403, code: 'chat_unavailable' }),
     ),
   },
-  { what: 'completed out of nothing', promise: 'P3', tell: dropEntry(inState('completed')) },
+  { what: 'completed out of nothing', promise: 'P3', change: dropEntry(inState('completed')) },
   {
     what: 'a read state completed out of nothing',
     promise: 'P3',
-    tell: changeRow(
-      // Counted, not tied: one that is unknown in the same chat may be the one that was accepted.
+    change: changeRow(
+      // Counted, not matched: one that is unknown in the same chat may be the one that was accepted.
       (row, { operations }) =>
         kindOf(row) === 'read_state' &&
         row.state === 'refused' &&
@@ -178,7 +181,7 @@ const lies: readonly Lie[] = [
   {
     what: '200 without an operation',
     promise: 'P3',
-    tell: changeAnswer(
+    change: changeAnswer(
       ({ status, code }) => status === null && code === null,
       () => ({ key: 'unheard of', status: 200, body: {}, answered_at: 1 }),
     ),
@@ -186,7 +189,7 @@ const lies: readonly Lie[] = [
   {
     what: '200 for a refused operation',
     promise: 'P3',
-    tell: changeAnswer(
+    change: changeAnswer(
       ({ code, replayed }) => code === 'chat_unavailable' && replayed,
       () => ({ status: 200, code: null, body: {} }),
     ),
@@ -194,17 +197,17 @@ const lies: readonly Lie[] = [
   {
     what: '200 that names another operation',
     promise: 'P3',
-    tell: (evidence) => {
+    change: (evidence) => {
       const good = evidence.history.find(isGoodSend)
-      const change = (asked: Asked) =>
+      const change = (asked: CallRecord) =>
         asked.key === good?.key && isGood(asked) ? { ...asked, body: { operation_id: 'another' } } : asked
       return good && { ...evidence, history: evidence.history.map(change) }
     },
   },
   {
-    what: 'another body is stored than was told',
+    what: 'another body is stored than was answered',
     promise: 'P3',
-    tell: changeRow(
+    change: changeRow(
       (row, { history }) =>
         row.state === 'completed' && history.some((one) => isGood(one) && one.key === row.idempotency_key),
       () => ({ reply_body: { ok: true } }),
@@ -213,7 +216,7 @@ const lies: readonly Lie[] = [
   {
     what: 'sent to another chat',
     promise: 'P3',
-    tell: changeRow(wasAccepted, () => ({ chat_id: '5' })),
+    change: changeRow(wasAccepted, () => ({ chat_id: '5' })),
   },
   ...(
     [
@@ -226,30 +229,30 @@ const lies: readonly Lie[] = [
     ([status, code]): Lie => ({
       what: `a success, then ${status} ${code}`,
       promise: 'P3',
-      tell: addAnswer(isGood, () => ({ status, code, body: null })),
+      change: addAnswer(isGood, () => ({ status, code, body: null })),
     }),
   ),
   {
     what: 'ambiguous without an attempt',
     promise: 'P4',
-    tell: changeRow(inState('ambiguous'), () => ({ attempt_no: 0 })),
+    change: changeRow(inState('ambiguous'), () => ({ attempt_no: 0 })),
   },
   {
     what: 'ambiguous without a token',
     promise: 'P4',
-    tell: changeRow(inState('ambiguous'), () => ({ attempt_token: null })),
+    change: changeRow(inState('ambiguous'), () => ({ attempt_token: null })),
   },
   ...(['refused', 'released'] as const).map(
     (state): Lie => ({
       what: `${state} without a reason`,
       promise: 'P4',
-      tell: changeRow(inState(state), () => ({ reason: null })),
+      change: changeRow(inState(state), () => ({ reason: null })),
     }),
   ),
   {
     what: 'called ambiguous, and only ever queued',
     promise: 'P4',
-    tell: changeAnswer(
+    change: changeAnswer(
       ({ code }) => code === 'session_unavailable',
       () => ({ status: 409, code: 'outcome_ambiguous' }),
     ),
@@ -257,7 +260,7 @@ const lies: readonly Lie[] = [
   {
     what: 'called ambiguous, and not even written down',
     promise: 'P4',
-    tell: addAnswer(
+    change: addAnswer(
       ({ status }) => status === null,
       () => ({ key: 'unheard of', status: 409, code: 'outcome_ambiguous' }),
     ),
@@ -265,7 +268,7 @@ const lies: readonly Lie[] = [
   {
     what: 'ambiguous, and its owner lived and never wrote',
     promise: 'P4',
-    tell: (evidence) => {
+    change: (evidence) => {
       const row = evidence.operations.find(({ state }) => state === 'ambiguous')
       if (!row) return undefined
       const { alive = [], transitions = [], intended: all = [] } = evidence
@@ -278,7 +281,7 @@ const lies: readonly Lie[] = [
     (code): Lie => ({
       what: `503 ${code}, and then the same attempt was accepted`,
       promise: 'P4',
-      tell: (evidence) => {
+      change: (evidence) => {
         // The only answer, given before the platform accepted.
         const keys = Map.groupBy(evidence.history, ({ kind, key }) => `${kind} ${key}`)
         const asked = evidence.history.find(
@@ -288,8 +291,8 @@ const lies: readonly Lie[] = [
         const at = evidence.journal.find((entry) => entry.random_id === row?.random_id)?.at
         if (!asked || !at) return undefined
         const times = { asked_at: Date.parse(at) - 5, answered_at: Date.parse(at) - 1 }
-        const told = { ...asked, ...times, status: 503, code, body: null }
-        return { ...evidence, history: evidence.history.map((one) => (one === asked ? told : one)) }
+        const denied = { ...asked, ...times, status: 503, code, body: null }
+        return { ...evidence, history: evidence.history.map((one) => (one === asked ? denied : one)) }
       },
     }),
   ),
@@ -297,7 +300,7 @@ const lies: readonly Lie[] = [
     (more): Lie => ({
       what: `${more > 0 ? 'one more' : 'one less'} counted than was completed`,
       promise: 'P6',
-      tell: (evidence) => {
+      change: (evidence) => {
         const [first, ...others] = evidence.counters ?? []
         return first && { ...evidence, counters: [{ ...first, sent: first.sent + more }, ...others] }
       },
@@ -306,7 +309,7 @@ const lies: readonly Lie[] = [
   {
     what: 'completed, and counted nowhere',
     promise: 'P6',
-    tell: (evidence) => {
+    change: (evidence) => {
       const some = evidence.counters?.length
       return some ? { ...evidence, counters: evidence.counters?.slice(1) ?? [] } : undefined
     },
@@ -315,7 +318,7 @@ const lies: readonly Lie[] = [
     (state): Lie => ({
       what: `${state} for ever`,
       promise: 'P7',
-      tell: changeRow(
+      change: changeRow(
         (row) => row.state === 'released',
         () => ({ state }),
       ),
@@ -324,11 +327,11 @@ const lies: readonly Lie[] = [
 ]
 
 describe('the oracle finds', () => {
-  test.each(lies)('$promise: $what', ({ promise, tell: lie }) => {
+  test.each(lies)('$promise: $what', ({ promise, change: lie }) => {
     let found = 0
     fc.assert(
-      fc.property(scenes, (told) => {
-        const evidence = lie(tell(told))
+      fc.property(scenes, (drawn) => {
+        const evidence = lie(makeEvidence(drawn))
         if (!evidence) return
         found++
         expect(judge(evidence).map((violation) => violation.promise)).toContain(promise)
@@ -339,8 +342,8 @@ describe('the oracle finds', () => {
   })
 })
 
-test('a restored database may forget an answer, but not undo what happened', () => {
-  const evidence = tell([{ kind: 'send', plot: 'completed', account: 0, chat: 0 }])
+test('a restored database may lose an answer, but not undo what happened', () => {
+  const evidence = makeEvidence([{ kind: 'send', plot: 'completed', account: 0, chat: 0 }])
   const [row] = evidence.operations
   const [asked] = evidence.history
   if (!row || !asked) throw new Error('The story is empty.')

@@ -35,7 +35,7 @@ export interface OperationRow {
 }
 
 /** One request as its caller saw it. Times are milliseconds of the caller's clock. */
-export interface Asked {
+export interface CallRecord {
   readonly key: string
   readonly kind: Kind
   readonly account_id: string
@@ -65,7 +65,7 @@ export interface Transition {
 export interface Evidence {
   readonly journal: readonly JournalEntry[]
   readonly operations: readonly OperationRow[]
-  readonly history: readonly Asked[]
+  readonly history: readonly CallRecord[]
   readonly transitions?: readonly Transition[]
   /** The processes that are alive at the end, by their names in `transitions`. */
   readonly alive?: readonly string[]
@@ -119,7 +119,7 @@ interface Index {
   readonly rowsOfSends: ReadonlyMap<string, readonly OperationRow[]>
   /** By kind and idempotency key. */
   readonly rows: ReadonlyMap<string, readonly OperationRow[]>
-  readonly asked: ReadonlyMap<string, readonly Asked[]>
+  readonly asked: ReadonlyMap<string, readonly CallRecord[]>
 }
 
 function makeIndex(evidence: Evidence): Index {
@@ -276,7 +276,7 @@ function* checkCounters({ operations, counters }: Evidence): Generator<Violation
 }
 
 /** The answers to the callers of one key, in the order of their requests. */
-function* checkAnswers(asked: readonly Asked[], index: Index): Generator<Violation> {
+function* checkAnswers(asked: readonly CallRecord[], index: Index): Generator<Violation> {
   const [first] = asked
   if (!first) return
   const { key, kind } = first
@@ -295,7 +295,7 @@ function* checkAnswers(asked: readonly Asked[], index: Index): Generator<Violati
   }
   if (good[0]) yield* checkSuccess(good[0], row, index, at)
 
-  // 503 tells the first caller that this process does not know; 409 is what the row says.
+  // The first caller gets 503, because this process does not know; 409 is the row's state.
   const said = asked.some(({ status, code }) => status === 409 && code === 'outcome_ambiguous')
   if (said && !evidence.restored && (!row || row.attempt_no < 1)) {
     yield { promise: 'P4', what: 'said to be ambiguous, and never submitted', ...at }
@@ -327,26 +327,26 @@ const nothingSent = new Set(['session_unavailable', 'provider_unavailable', 'flo
  * without an answer, or with one that leaves the outcome open, may always be the one that was executed.
  */
 function* checkNothingSent(
-  asked: readonly Asked[],
+  asked: readonly CallRecord[],
   acceptedAt: number,
   at: Partial<Violation>,
 ): Generator<Violation> {
   const before = asked.filter(({ asked_at }) => asked_at <= acceptedAt)
-  const isOver = ({ status, code, answered_at }: Asked) =>
+  const isOver = ({ status, code, answered_at }: CallRecord) =>
     status !== null && answered_at !== null && answered_at < acceptedAt && nothingSent.has(code ?? '')
-  const stands = (one: Asked) =>
+  const stands = (one: CallRecord) =>
     isOver(one) || (one.code === 'operation_in_progress' && (one.answered_at ?? acceptedAt) < acceptedAt)
-  const told = before.find(isOver)
-  if (!told || !before.every(stands)) return
+  const denial = before.find(isOver)
+  if (!denial || !before.every(stands)) return
   yield {
     promise: 'P4',
-    what: `${told.status} ${told.code} said that nothing was sent, and then it was`,
+    what: `${denial.status} ${denial.code} said that nothing was sent, and then it was`,
     ...at,
   }
 }
 
 function* checkSuccess(
-  { kind, body }: Asked,
+  { kind, body }: CallRecord,
   row: OperationRow | undefined,
   { evidence, sends }: Index,
   at: Partial<Violation>,
@@ -375,7 +375,7 @@ function* checkSuccess(
 const unsettled = new Set(['operation_in_progress', 'outcome_ambiguous', 'idempotency_collision'])
 
 /** A definite refusal. Rate limits run before the ledger, so theirs says nothing about the operation. */
-function isNo({ status, code }: Asked): boolean {
+function isNo({ status, code }: CallRecord): boolean {
   if (status === null || status < 400 || status >= 500) return false
   return status !== 429 && status !== 408 && !unsettled.has(code ?? '')
 }

@@ -1,6 +1,6 @@
 /**
- * What the database can do wrong: a connection breaks at a COMMIT, it is restarted, it goes back in time. For each what
- * the row says, what the callers are told, and how often the platform accepted it.
+ * What the database can do wrong: a connection breaks at a COMMIT, it is restarted, it is restored to an older copy.
+ * For each, the row's state, the callers' answers, and how often the platform accepted it.
  */
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -11,7 +11,7 @@ import { startClients } from './clients.ts'
 import { type Commit, type Fate, NextCut } from './lossy.ts'
 import { openPlant, type Plant } from './plant.ts'
 import { makeRandom } from './random.ts'
-import { Scene, say } from './scene.ts'
+import { Scene, summaryText } from './scene.ts'
 
 const accounts = 16
 
@@ -60,13 +60,13 @@ describe('a connection is cut at a COMMIT', () => {
     const row = await scene.settled(wanted, expected.row)
     const repeat = await scene.ask(wanted)
     const accepted = (await scene.accepted(wanted)) - before
-    expect({ row, first: say(first), repeat: say(repeat), accepted }).toEqual(expected)
+    expect({ row, first: summaryText(first), repeat: summaryText(repeat), accepted }).toEqual(expected)
     expect(await scene.judge()).toEqual([])
   })
 })
 
 describe('what else the database does', () => {
-  test("the lease is somebody else's: nobody is looked up again and again", async () => {
+  test('no look-up is repeated when another worker has the lease', async () => {
     const wanted = await scene.start({ account: 0 })
     const lookups = async () => {
       const { count } = await plant.db.one<{ count: number }>(sql`
@@ -77,26 +77,26 @@ describe('what else the database does', () => {
     await plant.db.run(sql`
       update account_hosts set lease_owner = gen_random_uuid(), lease_until = clock_timestamp() + interval '2 s'
       where account_id = ${wanted.account_id}`)
-    expect(say(await scene.ask(wanted))).toBe('200')
+    expect(summaryText(await scene.ask(wanted))).toBe('200')
     expect((await lookups()) - before).toBeLessThanOrEqual(4)
   })
 
-  test('one key is asked for by many at once: one of them runs, the others are told so', async () => {
+  test('runs one of many requests with one key, and answers the others with its state', async () => {
     const wanted = Array.from({ length: accounts }, (_, account) => scene.send({ account }))
     const crowds = await Promise.all(
       wanted.map((one) => Promise.all(Array.from({ length: 12 }, () => scene.ask(one)))),
     )
-    // On a busy machine some wait too long for a connection, and are told that nothing was done.
+    // On a busy machine some wait too long for a connection, and hear that nothing was done.
     const allowed = ['200', '200 replayed', '409 operation_in_progress', '503 store_unavailable']
     for (const [at, answers] of crowds.entries()) {
-      for (const asked of answers) expect(allowed).toContain(say(asked))
+      for (const asked of answers) expect(allowed).toContain(summaryText(asked))
       const repeat = await scene.ask(wanted[at] as (typeof wanted)[number])
-      expect([...answers, repeat].filter((asked) => say(asked) === '200')).toHaveLength(1)
+      expect([...answers, repeat].filter((asked) => summaryText(asked) === '200')).toHaveLength(1)
     }
     expect(await scene.judge()).toEqual([])
   })
 
-  test('it is restarted under load: everything ends, and was done once', async () => {
+  test('a restart under load: every operation ends, and ran once', async () => {
     const clients = startClients(plant, { random: makeRandom(11), count: 40, kinds: [['send', 1]] })
     for (let restarts = 0; restarts < 4; restarts++) {
       await sleep(1_000)
@@ -111,12 +111,13 @@ describe('what else the database does', () => {
     expect(clients.history.filter(({ status }) => status === 500)).toEqual([])
     expect(clients.history.some(({ status }) => status === 503)).toBe(true)
     await clients.repeat()
-    for (const asked of clients.history.slice(during)) expect(['200 replayed', '200']).toContain(say(asked))
+    for (const asked of clients.history.slice(during))
+      expect(['200 replayed', '200']).toContain(summaryText(asked))
     scene.history.push(...clients.history)
     expect(await scene.judge()).toEqual([])
   }, 180_000)
 
-  test('an older copy takes its place while messages go out: none goes out twice', async () => {
+  test('an older copy takes its place while messages are sent: none is sent twice', async () => {
     const copy = join(plant.directory, 'copy')
     await plant.postgres.stop()
     await plant.postgres.copy(copy)
@@ -142,7 +143,7 @@ describe('what else the database does', () => {
     const answers = await until('every session is live again', 120_000, async () => {
       const during = clients.history.length
       await clients.repeat()
-      const heard = new Set(clients.history.slice(during).map(say))
+      const heard = new Set(clients.history.slice(during).map(summaryText))
       return [...heard].some((answer) => answer.startsWith('503')) ? undefined : heard
     })
     expect(answers).toContain('200 replayed')

@@ -1,17 +1,17 @@
 /**
- * What the platform can do wrong, as a table: what the row says, what the first caller and the one who repeats are told,
- * and how often the platform accepted it. What the database can do wrong is in outcomes-database.test.ts.
+ * What the platform can do wrong, as a table: the row's state, the answers to the first caller and to the repeat, and
+ * how often the platform accepted it. What the database can do wrong is in outcomes-database.test.ts.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { sql } from '../../src/db/sql.ts'
 import type { FaultKind, FaultTarget } from '../../src/platform/sandbox/faults.ts'
 import { endProcesses } from '../harness/process.ts'
-import type { Wanted } from './clients.ts'
+import type { PlannedCall } from './clients.ts'
 import type { Kind } from './oracle.ts'
 import type { Patch } from './patch.ts'
 import { openPlant, type Plant } from './plant.ts'
-import { Scene, say } from './scene.ts'
+import { Scene, summaryText } from './scene.ts'
 
 interface Row {
   readonly operation: Kind
@@ -35,7 +35,7 @@ const briefAnswer: Patch = {
 
 const unknown = { first: '503 outcome_ambiguous', repeat: '409 outcome_ambiguous' }
 const done = { row: 'completed', first: '200', repeat: '200 replayed', accepted: 1 }
-/** The first caller was told that nobody knows; then it became known. */
+/** The first caller got an unknown outcome; then it became known. */
 const upgraded = { ...done, first: '503 outcome_ambiguous' }
 const unavailable = { row: 'ambiguous unknown The platform is unavailable.', ...unknown, accepted: 0 }
 const lost = { row: 'ambiguous unknown The connection was lost.', ...unknown, accepted: 1 }
@@ -55,7 +55,7 @@ const flooded = (status: number) => ({
 
 type Expected = Pick<Row, 'row' | 'first' | 'repeat' | 'accepted'>
 
-/** The platform shows the random id of what was sent. What it says of the rest proves nothing. */
+/** The platform shows the random id of what was sent. What it shows of the rest proves nothing. */
 const onCalls: readonly (readonly [FaultKind, number, Readonly<Partial<Record<Kind, Expected>>>])[] = [
   [
     'refuse',
@@ -81,7 +81,7 @@ const onCalls: readonly (readonly [FaultKind, number, Readonly<Partial<Record<Ki
   [
     'timeout_after',
     0,
-    // The echo was there before: it may be known by the time the caller is told.
+    // The echo arrived before: the outcome may be known by the time the caller is answered.
     {
       send: { ...upgraded, first: '503 outcome_ambiguous | 200' },
       start: { ...silent, accepted: 1 },
@@ -90,7 +90,7 @@ const onCalls: readonly (readonly [FaultKind, number, Readonly<Partial<Record<Ki
   ],
   ['drop_after', 0, { start: lost, read_state: lost }],
   ['freeze', 2, { send: done, start: done, read_state: done }],
-  // Longer than an answer may take: it is done late, once, and the late answer tells.
+  // Longer than an answer may take: it is done late, once, and the late answer says so.
   ['freeze', 2 * answerSeconds, { send: upgraded, start: upgraded, read_state: upgraded }],
 ]
 
@@ -122,7 +122,7 @@ afterAll(async () => {
 
 describe('what the platform does wrong', () => {
   interface Result extends Pick<Row, 'row' | 'first' | 'repeat' | 'accepted'> {
-    readonly wanted: Wanted
+    readonly wanted: PlannedCall
   }
   let results: readonly Promise<Result>[]
 
@@ -135,10 +135,10 @@ describe('what the platform does wrong', () => {
     if (fault === 'flood_wait') await sleep(seconds * 1_000)
     const repeat = await scene.ask(wanted)
     const accepted = await scene.accepted(wanted)
-    return { wanted, row: settled, first: say(first), repeat: say(repeat), accepted }
+    return { wanted, row: settled, first: summaryText(first), repeat: summaryText(repeat), accepted }
   }
 
-  // A timeout takes seconds of an account's time: every row has an account of its own, and all run at once.
+  // A timeout takes seconds of an account's time: every row has its own account, and all run at once.
   beforeAll(() => {
     results = table.map(run)
     for (const result of results) result.catch(() => {})
@@ -152,7 +152,7 @@ describe('what the platform does wrong', () => {
       expect(result).toEqual({ row: expected, repeat, accepted })
       expect(row.first.split(' | ')).toContain(first)
       if (on !== 'updates' || operation !== 'send') return
-      // Told late or twice, it is one message.
+      // Delivered late or twice, it is one message.
       await sleep(row.seconds * 1_000)
       const stored = await plant.db.rows(sql`
         select id from messages where account_id = ${wanted.account_id} and text = ${wanted.payload.text}`)
@@ -161,8 +161,8 @@ describe('what the platform does wrong', () => {
     60_000,
   )
 
-  // Once the account is connected again its echo tells that it was sent. Were that sooner than the first caller is
-  // told, the answer would be 200, and as true: so the platform keeps the account out until then.
+  // Once the account has reconnected, its echo shows that the message was sent. If that came before the first
+  // caller's answer, the answer would be 200, and just as true: so the platform refuses the account until then.
   test('send: drop_after 0: send', async () => {
     await Promise.all(results)
     const wanted = scene.send({ account: table.length })
@@ -174,7 +174,7 @@ describe('what the platform does wrong', () => {
     const row = await scene.settled(wanted, upgraded.row)
     const repeat = await scene.ask(wanted)
     const accepted = await scene.accepted(wanted)
-    expect({ row, first: say(first), repeat: say(repeat), accepted }).toEqual(upgraded)
+    expect({ row, first: summaryText(first), repeat: summaryText(repeat), accepted }).toEqual(upgraded)
   })
 
   test('the oracle finds nothing', async () => {

@@ -1,4 +1,4 @@
-/** The patches of the fault tests themselves: they change what they name, or end the process. */
+/** Tests of the patches of the fault tests: they change what they name, or end the process. */
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
@@ -13,13 +13,13 @@ function help(...patches: readonly Patch[]) {
   return runParley(['start', '--help'], patchEnv(patches))
 }
 
-test('without a patch nothing is changed', async () => {
+test('changes nothing without a patch', async () => {
   const { code, stdout, stderr } = await help()
   expect([code, stderr]).toEqual([0, ''])
   expect(stdout).toContain('Usage: parley')
 })
 
-test('a line is replaced, types are still stripped, and it is said', async () => {
+test('replaces a line, still strips types, and reports it', async () => {
   const { code, stdout, stderr } = await help(
     { marker: constant, replace: 'const submitMsMax: number = 7 as number' },
     { marker: constant, insert: "process.stderr.write('it is ' + submitMsMax + '\\n')" },
@@ -28,12 +28,12 @@ test('a line is replaced, types are still stripped, and it is said', async () =>
   expect(stdout).toContain('Usage: parley')
 })
 
-test('a patch can end the process where it stands', async () => {
+test('a patch can end the process at its marker', async () => {
   const { code, stdout } = await help({ marker: constant, insert: "process.kill(process.pid, 'SIGKILL')" })
   expect([code, stdout]).toEqual([null, ''])
 })
 
-test('a marker that is not there ends the process with a sentence', async () => {
+test('an unknown marker ends the process with a sentence', async () => {
   const { code, stderr } = await help({ marker: 'guard: of nothing', replace: '' })
   expect(code).toBe(misfit)
   expect(stderr).toBe('The patch does not fit: the marker "guard: of nothing" does not occur in src/.\n')
@@ -48,7 +48,7 @@ const source = [
   '  from nothing`',
 ].join('\n')
 
-test('a marker alone on its line marks the next statement, at the end of a line that line', () => {
+test('a marker on its own line marks the next statement, and one at the end of a line marks that line', () => {
   expect(listMarkers('src/a.ts', source).map(({ name, at, marks }) => [name, at, marks])).toEqual([
     ['crash point 1', 0, 2],
     ['guard: first', 1, 2],
@@ -75,7 +75,7 @@ test('a marker alone on its line marks the next statement, at the end of a line 
   ])
 })
 
-test('a marker that is there twice fits nowhere', () => {
+test('refuses a marker that occurs twice', () => {
   const sources = new Map([
     ['src/a.ts', source],
     ['src/b.ts', 'third() // guard: second'],
@@ -95,7 +95,7 @@ test.each([
   expect(listMalformed(`const a = 1 ${line}\n`)).toHaveLength(1)
 })
 
-test('every marker in src/ is well-formed, there once, and used by a test; every marker of a test is there', () => {
+test('every marker in src/ is well-formed, occurs once, and is used by a test; every marker of a test exists', () => {
   const sources = readSources()
   expect([...sources.values()].flatMap(listMalformed)).toEqual([])
   const names = [...sources].flatMap(([file, text]) => listMarkers(file, text)).map(({ name }) => name)

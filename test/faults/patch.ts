@@ -38,7 +38,7 @@ export function patchEnv(patches: readonly Patch[]): Record<string, string> {
   }
 }
 
-/** Which file each patch changes; a string says why one of them does not apply. */
+/** The file that each patch changes; a string says why one of them does not apply. */
 export function placePatches(
   sources: ReadonlyMap<string, string>,
   patches: readonly Patch[],

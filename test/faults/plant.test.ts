@@ -1,4 +1,4 @@
-/** The plant of the fault tests itself: it starts, can be hurt in every way it promises, and leaves nothing behind. */
+/** Tests of the fault tests' plant: it starts, can be damaged in every way it offers, and leaves nothing behind. */
 import { randomUUID } from 'node:crypto'
 import { access, rm } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -30,14 +30,14 @@ async function me(): Promise<number> {
   return response.status
 }
 
-test('every account is ready, every chat known, nothing accepted yet', async () => {
+test('starts with every account READY, every chat known, nothing accepted yet', async () => {
   expect(await me()).toBe(200)
   expect(plant.people).toHaveLength(2)
   expect(await plant.evidence([])).toMatchObject({ journal: [], operations: [], transitions: [] })
   await plant.settled(1_000)
 })
 
-test('a killed process comes back under its name, and the leases of the dead can be ended', async () => {
+test("a killed process restarts under its name, and dead processes' leases can be expired", async () => {
   const worker = plant.work(0)
   expect(worker.name).toBe('work-0.1')
   await worker.kill()
@@ -72,7 +72,7 @@ test('a journal that is renamed between the list and the read is read under its 
   }
 })
 
-test('a patch reaches the process; one that fits nothing does not start it', async () => {
+test('a patch reaches the process; one that does not apply stops its start', async () => {
   const hello = "process.stderr.write('hello\\n')"
   await plant.serve(0).restart([{ marker: 'limit: from boundary to call', insert: hello }])
   expect(plant.serve(0).output()).toContain('hello')
@@ -83,7 +83,7 @@ test('a patch reaches the process; one that fits nothing does not start it', asy
   expect(await me()).toBe(200)
 })
 
-test('a paused process is silent until it goes on', async () => {
+test('a paused process is silent until it is resumed', async () => {
   plant.serve(0).pause()
   const answer = me()
   expect(await Promise.race([answer, new Promise((resolve) => setTimeout(resolve, 500))])).toBeUndefined()
@@ -100,7 +100,7 @@ test.each(['SIGKILL', 'SIGQUIT'] as const)('PostgreSQL survives %s', async (sign
   expect(kept).toBeGreaterThan(0)
 })
 
-test('an older copy of the database can be put in its place', async () => {
+test('an older copy of the database can take its place', async () => {
   const copy = join(plant.directory, 'copy')
   await plant.postgres.stop()
   await plant.postgres.copy(copy)
@@ -113,7 +113,7 @@ test('an older copy of the database can be put in its place', async () => {
   expect(row).toEqual({ newer: null })
 })
 
-test('a COMMIT can be lost before it is done, and after, at a boundary or elsewhere', async () => {
+test('a COMMIT can be lost before it commits, and after, at a boundary or elsewhere', async () => {
   const { lossy } = plant
   if (!lossy) throw new Error('The plant was opened without it.')
   await Promise.all(plant.members.map((member) => member.kill()))
@@ -150,7 +150,7 @@ test('a COMMIT can be lost before it is done, and after, at a boundary or elsewh
   })
 })
 
-test('closing leaves no process and no file', async () => {
+test('close leaves no process and no file', async () => {
   const { directory } = plant
   await plant.close()
   expect(await serversOf(directory)).toEqual([])

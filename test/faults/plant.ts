@@ -31,7 +31,7 @@ import { allow } from '../harness/role.ts'
 import { makeScratch } from '../harness/scratch.ts'
 import { type Lossy, type LossyOptions, openLossy } from './lossy.ts'
 import { Member, readJournals } from './member.ts'
-import type { Asked, Counter, Evidence, OperationRow, Transition } from './oracle.ts'
+import type { CallRecord, Counter, Evidence, OperationRow, Transition } from './oracle.ts'
 import type { Patch } from './patch.ts'
 import { Postgres } from './postgres.ts'
 import { openPlantApp, type PlantDatabase, prepareDatabase, type Tenant } from './tenant.ts'
@@ -300,7 +300,7 @@ export class Plant {
       from faults.transitions order by n`)
   }
 
-  async evidence(history: readonly Asked[]): Promise<Evidence> {
+  async evidence(history: readonly CallRecord[]): Promise<Evidence> {
     // In one snapshot: an operation and its count are written together.
     const [operations, transitions, counters] = await this.db.snapshot((db) =>
       Promise.all([

@@ -1,4 +1,4 @@
-/** The counters that say whether a run reached what it was meant to reach. */
+/** Tests of the counters that say whether a run reached the states it must reach. */
 import { describe, expect, test } from 'vitest'
 import type { Transition } from './oracle.ts'
 import { countRare, listMissing } from './rare.ts'
@@ -31,7 +31,7 @@ describe('rare states', () => {
     expect(Object.entries(rare).filter(([, count]) => count > 0)).toEqual([[name, 1]])
   })
 
-  test('an echo seen by another process is no replay, and what never happened is missing', () => {
+  test('an echo seen by another process is not a replay, and a state that never occurred is missing', () => {
     const echo = change('completed', { by: 'work-1.1', reconciled: true })
     const evidence = { journal: [], operations: [], history: [], transitions: [boundary, echo] }
     const rare = countRare(evidence, { before: 1, after: 0 })

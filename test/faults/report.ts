@@ -1,30 +1,30 @@
 /** What a storm prints. */
-import type { Asked, Evidence } from './oracle.ts'
+import type { CallRecord, Evidence } from './oracle.ts'
 
 export function say(line: string): void {
   process.stdout.write(`${new Date().toISOString().slice(11, 19)} ${line}\n`)
 }
 
-export function tellTable(title: string, counts: Readonly<Record<string, number>>): void {
+export function printTable(title: string, counts: Readonly<Record<string, number>>): void {
   const width = Math.max(...Object.keys(counts).map((name) => name.length))
   const lines = Object.entries(counts).map(([name, count]) => `  ${name.padEnd(width)} ${count}`)
   say([title, ...lines].join('\n'))
 }
 
 /** How the operations ended, what the platform accepted, and the last answer to each key. */
-export function tellOutcomes({ operations, journal, history }: Evidence): void {
-  tellTable(
+export function printOutcomes({ operations, journal, history }: Evidence): void {
+  printTable(
     'operations',
     countBy(operations, ({ kind, state, reason }) => [kind, state, reason ?? ''].join(' ').trim()),
   )
-  tellTable(
+  printTable(
     'accepted',
     countBy(journal, ({ kind }) => kind),
   )
-  const last = new Map<string, Asked>()
+  const last = new Map<string, CallRecord>()
   for (const asked of history) last.set(asked.key, asked)
-  tellTable('last answers', countBy([...last.values()], nameOf))
-  tellTable('all answers', countBy(history, nameOf))
+  printTable('last answers', countBy([...last.values()], nameOf))
+  printTable('all answers', countBy(history, nameOf))
 }
 
 /** Counts errors by sentence and cause: a deadlock or a bug stands out among lost connections. */
@@ -46,7 +46,7 @@ function errorIn(line: string): string | undefined {
   }
 }
 
-function nameOf({ status, code, replayed }: Asked): string {
+function nameOf({ status, code, replayed }: CallRecord): string {
   if (status === null) return 'no answer'
   return `${status} ${code ?? ''}${replayed ? ' replayed' : ''}`.trimEnd()
 }

@@ -1,4 +1,4 @@
-/** A restore while messages go out, with two workers, one of which is killed meanwhile. */
+/** A restore while messages are sent, with two workers, one of which is killed in the meantime. */
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -8,7 +8,7 @@ import { startClients } from './clients.ts'
 import { judge } from './oracle.ts'
 import { openPlant, type Plant } from './plant.ts'
 import { makeRandom } from './random.ts'
-import { say } from './scene.ts'
+import { summaryText } from './scene.ts'
 
 let plant: Plant
 beforeAll(async () => {
@@ -29,7 +29,7 @@ function operator(...args: string[]) {
 
 const accepted = async () => (await plant.journal()).length
 
-test('a restore under load: everything that was sent is known again, and nothing goes out twice', async () => {
+test('a restore under load: everything that was sent is known again, and nothing is sent twice', async () => {
   const copy = join(plant.directory, 'copy')
   await plant.postgres.stop()
   await plant.postgres.copy(copy)
@@ -45,13 +45,13 @@ test('a restore under load: everything that was sent is known again, and nothing
   expect(await operator('restore', '--mark')).toMatchObject({ code: 0 })
   await plant.work(1).start()
   await plant.expireLeases()
-  await until('nobody owes anything, and sending is off', 120_000, () =>
+  await until('all journals are put back, and sending is off', 120_000, () =>
     plant.db.maybe(sql`
       select 1 from settings where name = 'dispatch' and value = 'false' and not exists (select from workers where owes)`),
   )
   const known = await accepted()
   await sleep(1_000)
-  // Nothing has gone out since.
+  // Nothing has been sent since.
   expect(await accepted()).toBe(known)
   expect(await operator('dispatch', 'on')).toMatchObject({ code: 0 })
   await plant.untilReady()
@@ -60,7 +60,7 @@ test('a restore under load: everything that was sent is known again, and nothing
   await plant.settled()
   const during = clients.history.length
   await clients.repeat()
-  const answers = new Set(clients.history.slice(during).map(say))
+  const answers = new Set(clients.history.slice(during).map(summaryText))
   for (const answer of answers) expect(['200 replayed', '200', '409 outcome_ambiguous']).toContain(answer)
   expect(answers).toContain('200 replayed')
   await plant.settled()

@@ -1,15 +1,15 @@
-/** A database that went back in time: the journals tell it everything it forgot, and every key answers as before. */
+/** A restored database: the journals restore everything it lost, and every key answers as before. */
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { sql } from '../../src/db/sql.ts'
 import { endProcesses, until } from '../harness/process.ts'
-import { ask, readStateOf, sendOf, startOf, type Wanted } from './clients.ts'
-import { type Asked, judge } from './oracle.ts'
+import { ask, type PlannedCall, readStateOf, sendOf, startOf } from './clients.ts'
+import { type CallRecord, judge } from './oracle.ts'
 import { openPlant, type Plant } from './plant.ts'
 
 let plant: Plant
-const history: Asked[] = []
+const history: CallRecord[] = []
 beforeAll(async () => {
   plant = await openPlant({ accounts: 2, people: 2 })
 }, 120_000)
@@ -22,14 +22,14 @@ function place(key: string, person = 0) {
   return { key, account_id: plant.accounts[0] ?? '', chat_id: `platform:chat:${plant.people[person]}` }
 }
 
-async function asks(wanted: Wanted): Promise<Asked> {
+async function asks(wanted: PlannedCall): Promise<CallRecord> {
   const asked = await ask(plant, wanted)
   history.push(asked)
   return asked
 }
 
-/** Until the platform lets the account go on. */
-async function retryUntilStored(wanted: Wanted): Promise<Asked> {
+/** Until the platform's flood wait for the account ends. */
+async function retryUntilStored(wanted: PlannedCall): Promise<CallRecord> {
   for (let tries = 1; ; tries++) {
     const asked = await asks(wanted)
     if (asked.status === 200 || tries === 40) return asked
@@ -59,13 +59,13 @@ async function goBackTo(copy: string): Promise<void> {
   await plant.db.run(sql`update settings set value = 'true' where name = 'dispatch'`)
   await plant.expireLeases()
   await plant.untilReady()
-  await until('every outcome is told', 120_000, async () => {
+  await until('every outcome is recorded', 120_000, async () => {
     const rows = await plant.operations()
     return rows.every(({ state }) => state !== 'submitting' && state !== 'queued')
   })
 }
 
-test('what was completed is completed again, whatever its kind', async () => {
+test('completed operations are completed again, of every kind', async () => {
   const copy = await copyDatabase('all')
   const { person_id, username } = await plant.addPerson()
   const requests = [

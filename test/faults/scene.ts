@@ -7,14 +7,14 @@
  *   await plant.work(0).ended()
  *   await scene.recover()
  *   expect(await scene.look(wanted)).toEqual({ state: 'ambiguous', reason: 'lease', accepted: 0 })
- *   expect(told(await scene.ask(wanted))).toEqual([409, 'outcome_ambiguous'])
+ *   expect(summaryOf(await scene.ask(wanted))).toEqual([409, 'outcome_ambiguous'])
  */
 import { readFile } from 'node:fs/promises'
 import { sql } from '../../src/db/sql.ts'
 import { until } from '../harness/process.ts'
-import { ask, readStateOf, sendOf, startOf, type Wanted } from './clients.ts'
+import { ask, type PlannedCall, readStateOf, sendOf, startOf } from './clients.ts'
 import type { Member } from './member.ts'
-import { type Asked, judge, type Kind, kindOf, type State, type Violation } from './oracle.ts'
+import { type CallRecord, judge, type Kind, kindOf, type State, type Violation } from './oracle.ts'
 import type { Patch } from './patch.ts'
 import type { Plant } from './plant.ts'
 
@@ -27,7 +27,7 @@ export interface Look {
 
 export class Scene {
   readonly plant: Plant
-  readonly history: Asked[] = []
+  readonly history: CallRecord[] = []
   #keys = 0
 
   constructor(plant: Plant) {
@@ -35,11 +35,11 @@ export class Scene {
   }
 
   /** A message with its own text, so that nothing else explains what the platform has. */
-  send({ account = 0, key = this.#nextKey() }: { account?: number; key?: string } = {}): Wanted {
+  send({ account = 0, key = this.#nextKey() }: { account?: number; key?: string } = {}): PlannedCall {
     return sendOf({ key, ...this.#place(account), text: `message ${key}` })
   }
 
-  readState({ account = 0, key = this.#nextKey() }: { account?: number; key?: string } = {}): Wanted {
+  readState({ account = 0, key = this.#nextKey() }: { account?: number; key?: string } = {}): PlannedCall {
     return readStateOf({ key, ...this.#place(account), unread: true })
   }
 
@@ -50,7 +50,7 @@ export class Scene {
   }: {
     account?: number
     key?: string
-  } = {}): Promise<Wanted> {
+  } = {}): Promise<PlannedCall> {
     const { person_id, username } = await this.plant.addPerson()
     const { account_id } = this.#place(account)
     return startOf({ key, account_id, chat_id: `platform:chat:${person_id}`, identifier: username })
@@ -66,7 +66,7 @@ export class Scene {
     return { account_id, chat_id: `platform:chat:${this.plant.people[0]}` }
   }
 
-  async ask(wanted: Wanted): Promise<Asked> {
+  async ask(wanted: PlannedCall): Promise<CallRecord> {
     const asked = await ask(this.plant, wanted)
     this.history.push(asked)
     return asked
@@ -87,13 +87,13 @@ export class Scene {
     await this.plant.settled()
   }
 
-  /** Expires the lease of this attempt, whoever holds it. */
-  async expireAttempt({ key }: Wanted): Promise<void> {
+  /** Expires the lease of this attempt, whichever worker holds it. */
+  async expireAttempt({ key }: PlannedCall): Promise<void> {
     await this.plant.db.run(sql`
       update operations set lease_until = clock_timestamp() where idempotency_key = ${key} and state = 'submitting'`)
   }
 
-  async look(wanted: Wanted): Promise<Look> {
+  async look(wanted: PlannedCall): Promise<Look> {
     const row = (await this.plant.operations()).find(
       (one) => one.idempotency_key === wanted.key && kindOf(one) === wanted.kind,
     )
@@ -101,22 +101,22 @@ export class Scene {
   }
 
   /** Its state, reason and detail: as expected, or as they are at the time limit. */
-  async settled({ key }: Wanted, expected: string): Promise<string> {
-    const say = async () => {
+  async settled({ key }: PlannedCall, expected: string): Promise<string> {
+    const summaryText = async () => {
       const row = await this.plant.db.maybe<Record<'state' | 'reason' | 'detail', string | null>>(sql`
         select state, reason, detail from operations where idempotency_key = ${key}`)
       return [row?.state, row?.reason, row?.detail].filter(Boolean).join(' ')
     }
-    await until('the row has settled', 30_000, async () => (await say()) === expected).catch(() => {})
-    return say()
+    await until('the row has settled', 30_000, async () => (await summaryText()) === expected).catch(() => {})
+    return summaryText()
   }
 
-  want(kind: Kind, account: number): Wanted | Promise<Wanted> {
+  want(kind: Kind, account: number): PlannedCall | Promise<PlannedCall> {
     if (kind === 'send') return this.send({ account })
     return kind === 'start' ? this.start({ account }) : this.readState({ account })
   }
 
-  async accepted({ kind, account_id, chat_id, payload }: Wanted): Promise<number> {
+  async accepted({ kind, account_id, chat_id, payload }: PlannedCall): Promise<number> {
     const entries = await this.plant.journal()
     return entries.filter(
       (one) =>
@@ -127,7 +127,7 @@ export class Scene {
     ).length
   }
 
-  async until(wanted: Wanted, ...states: Look['state'][]): Promise<Look> {
+  async until(wanted: PlannedCall, ...states: Look['state'][]): Promise<Look> {
     let last: Look | undefined
     return until(`${wanted.key} is ${states}`, 30_000, async () => {
       last = await this.look(wanted)
@@ -143,12 +143,12 @@ export class Scene {
 }
 
 /** Status, code, and whether the answer is a repeat of an earlier one. */
-export function told({ status, code, replayed }: Asked): (number | string | null)[] {
+export function summaryOf({ status, code, replayed }: CallRecord): (number | string | null)[] {
   return [status, ...(code === null ? [] : [code]), ...(replayed ? ['replayed'] : [])]
 }
 
-export function say(asked: Asked): string {
-  return told(asked).join(' ')
+export function summaryText(asked: CallRecord): string {
+  return summaryOf(asked).join(' ')
 }
 
 export function dieAt(marker: string): Patch {

@@ -25,7 +25,7 @@ import { openPlant, type Plant } from './plant.ts'
 import { drawFault } from './platform-faults.ts'
 import { makeRandom, type Random } from './random.ts'
 import { countRare, listMissing, type Rare } from './rare.ts'
-import { say, tellOutcomes, tellTable } from './report.ts'
+import { printOutcomes, printTable, say } from './report.ts'
 import { briefAnswer, Strikes } from './strikes.ts'
 
 const faultShare = 0.3
@@ -155,11 +155,11 @@ interface Load {
 
 async function rage(strikes: Strikes, { clients, campaigners }: Load): Promise<void> {
   const begun = performance.now()
-  let told = begun
+  let reportedAt = begun
   await strikes.rage(kills, (hit) => {
-    if (performance.now() - told <= 10_000 && hit < kills) return
-    told = performance.now()
-    const seconds = Math.round((told - begun) / 1000)
+    if (performance.now() - reportedAt <= 10_000 && hit < kills) return
+    reportedAt = performance.now()
+    const seconds = Math.round((reportedAt - begun) / 1000)
     const answers = `${clients.keys} keys, ${clients.history.length} answers, ${campaigners.created.size} campaigns`
     say(`${hit}/${kills} hits, ${seconds} s, ${answers}`)
   })
@@ -172,12 +172,12 @@ async function conclude(plant: Plant, { strikes, ...load }: Load & { strikes: St
   const violations = [...judge(evidence), ...campaigns.findings]
   const rare = countRare(evidence, plant.lossy?.boundaries)
   const ofCampaigns = countCampaignRare(evidence, campaigns.evidence)
-  tellTable('hits', { ...strikes.hits, other_commits_lost: sum(plant.lossy?.others) })
-  tellTable('disturbances', strikes.disturbed)
-  tellTable('errors in logs', strikes.listErrors())
-  tellOutcomes(evidence)
-  tellTable('reached', { ...rare })
-  tellTable('reached by campaigns', { ...ofCampaigns })
+  printTable('hits', { ...strikes.hits, other_commits_lost: sum(plant.lossy?.others) })
+  printTable('disturbances', strikes.disturbed)
+  printTable('errors in logs', strikes.listErrors())
+  printOutcomes(evidence)
+  printTable('reached', { ...rare })
+  printTable('reached by campaigns', { ...ofCampaigns })
   const missing = [
     ...listMissing(rare, mustReach),
     ...listMissing(ofCampaigns, campaignsMustReach).map((name) => `${name} by campaigns`),

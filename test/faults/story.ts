@@ -1,6 +1,6 @@
 /** Made-up evidence of runs in which nothing went wrong: the input for the oracle's tests. */
 import type { JournalEntry } from '../../src/platform/sandbox/entries.ts'
-import type { Asked, Counter, Evidence, Kind, OperationRow, State, Transition } from './oracle.ts'
+import type { CallRecord, Counter, Evidence, Kind, OperationRow, State, Transition } from './oracle.ts'
 
 /** Each is one correct way for an operation to end. */
 export const plots = [
@@ -37,7 +37,7 @@ const names: Record<Kind, string> = {
   read_state: 'set_read_state',
 }
 
-export function tell(scenes: readonly Scene[]): Evidence {
+export function makeEvidence(scenes: readonly Scene[]): Evidence {
   const story = new Story()
   for (const [n, scene] of scenes.entries()) story.add(n, scene)
   const { journal, operations, history, transitions, intended } = story
@@ -47,7 +47,7 @@ export function tell(scenes: readonly Scene[]): Evidence {
 class Story {
   readonly journal: JournalEntry[] = []
   readonly operations: OperationRow[] = []
-  readonly history: Asked[] = []
+  readonly history: CallRecord[] = []
   readonly transitions: Transition[] = []
   readonly intended: string[] = []
   #now = Date.UTC(2026, 10, 2, 9)

@@ -165,7 +165,7 @@ export class Strikes {
     }
   }
 
-  /** A process that ends by itself is a finding; it is restarted all the same. */
+  /** A process that ends by itself is a finding, and is still restarted. */
   #watch(member: Member): void {
     const { name } = member
     void member.ended().then(({ code, stdout, stderr }) => {

@@ -1,4 +1,4 @@
-/** Webhooks and processes that are killed: nothing is lost, nothing is changed, the count of failures is exact. */
+/** Webhooks and killed processes: no event is lost or changed, and the count of failures is exact. */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -16,7 +16,7 @@ import { openNeighbour, seedTenant, testSecret } from '../harness/worker.ts'
 import { patchEnv } from './patch.ts'
 
 const kills = Number(process.env.TEST_WEBHOOK_KILLS ?? 20)
-/** Others wait for the endpoints of a killed process this long. */
+/** How long other processes wait for a killed process's endpoints. */
 const briefLease = { marker: 'limit: lease of an endpoint', replace: 'export const leaseSeconds = 1' }
 
 afterAll(endProcesses)
@@ -62,7 +62,7 @@ function start(
   })
 }
 
-async function tell({ app, tenant }: Scene, count: number): Promise<void> {
+async function emitMany({ app, tenant }: Scene, count: number): Promise<void> {
   const event = { type: 'message.received', occurred_at: null } as const
   await app.db.transaction((tx) =>
     emit(
@@ -74,7 +74,7 @@ async function tell({ app, tenant }: Scene, count: number): Promise<void> {
   app.wake.signal(emitted)
 }
 
-/** Everything there is was delivered, and each event's bytes are the same on every attempt. */
+/** Every event was delivered, and each event's bytes are the same on every attempt. */
 async function expectAll({ app, tenant, receiver }: Scene, count: number): Promise<void> {
   const events = await app.db.rows<{ id: string; sequence: number }>(sql`
     select id, sequence::int as sequence from events where workspace_id = ${tenant.workspace_id} order by sequence`)
@@ -111,7 +111,7 @@ describe('a receiver that is down for a day', () => {
     parley.signal('SIGKILL')
     await parley.exit()
     parley = start(scene, 'start', env)
-    // The lease of the killed process has to run out first; the clock waits for what it holds.
+    // The killed process's lease has to expire first; the clock waits for what it holds.
     await until('the clock moves', 60_000, async () => (await advance(0)) === 200)
   }
 
@@ -131,7 +131,7 @@ describe('a receiver that is down for a day', () => {
       select active, consecutive_failures as failures, (select count(*)::int from webhook_attempts) as failed_attempts
       from webhooks where id = ${id}`)
 
-  test('gets 2,000 events in the end, and was left alone after exactly 20 failures', {
+  test('gets 2,000 events in the end, and becomes inactive after exactly 20 failures', {
     timeout: 300_000,
   }, async () => {
     const { receiver } = scene
@@ -140,9 +140,9 @@ describe('a receiver that is down for a day', () => {
       const made = await call('POST', '/webhooks', { url: receiver.url })
       return made.webhook && made
     })
-    await tell(scene, 80)
+    await emitMany(scene, 80)
     expect(await advance(100)).toBe(200)
-    // Once while nothing happens, once while an attempt is under way.
+    // Once while nothing happens, once during an attempt.
     await kill()
     const before = receiver.received.length
     receiver.answer = async (response) => {
@@ -155,7 +155,7 @@ describe('a receiver that is down for a day', () => {
     await moving
     receiver.status(503)
     for (let hour = 0; hour < 24; hour++) {
-      await tell(scene, 80)
+      await emitMany(scene, 80)
       expect(await advance(3_600)).toBe(200)
     }
     expect(await states(webhook.id)).toEqual({ active: false, failures: 20, failed_attempts: 20 })
@@ -183,25 +183,25 @@ describe('workers that are killed in the middle', () => {
       await sleep(Math.random() * 40)
       response.end()
     }
-    // While one is killed and starts again, another takes over what it held.
+    // While one is killed and restarts, another takes over what it held.
     const workers = [start(scene, 'work'), start(scene, 'work'), start(scene, 'work')]
     await Promise.all(workers.map((worker) => worker.ready()))
-    let told = 0
+    let emitted = 0
     for (let n = 0; n < kills; n++) {
       const before = receiver.received.length
-      await tell(scene, 30)
-      told += 30
+      await emitMany(scene, 30)
+      emitted += 30
       await until('some are delivered', 60_000, () => receiver.received.length > before + 5)
       const victim = workers.shift()
       victim?.signal('SIGKILL')
       await victim?.exit()
       workers.push(start(scene, 'work'))
     }
-    await until('everything is delivered', 120_000, () => new Set(receiver.ids).size === told)
-    await expectAll(scene, told)
-    // Some were cut off in the middle, otherwise this would show nothing.
-    const repeated = receiver.received.length - told
-    process.stdout.write(`${kills} kills, ${told} events, ${repeated} sent again\n`)
+    await until('everything is delivered', 120_000, () => new Set(receiver.ids).size === emitted)
+    await expectAll(scene, emitted)
+    // Some were cut off in the middle, otherwise this would prove nothing.
+    const repeated = receiver.received.length - emitted
+    process.stdout.write(`${kills} kills, ${emitted} events, ${repeated} sent again\n`)
     expect(repeated).toBeGreaterThan(0)
     await scene.close()
   })

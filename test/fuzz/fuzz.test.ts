@@ -4,7 +4,13 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { apiPrefix } from '../../src/contract.ts'
 import { errors } from '../../src/lib/errors.ts'
 import { makeRandom, type Random } from '../faults/random.ts'
-import { type Answered, always, findUndocumented, findUnsound, isDocumented } from '../harness/documented.ts'
+import {
+  always,
+  type CheckedAnswer,
+  findUndocumented,
+  findUnsound,
+  isDocumented,
+} from '../harness/documented.ts'
 import { makeRaw } from './raw.ts'
 import { type FuzzRequest, makeRequest } from './requests.ts'
 import { type Stage, setStage, type Voice } from './stage.ts'
@@ -13,10 +19,10 @@ const wanted = Number(process.env.FUZZ_REQUESTS ?? 1_000)
 const seed = Number(process.env.FUZZ_SEED ?? 1)
 /** Far more than a slow machine takes for one. */
 const msMax = 60_000 + wanted * 100
-const atOnce = 8
+const clients = 8
 
 let stage: Stage
-const agent = new Agent({ keepAlive: true, maxSockets: atOnce })
+const agent = new Agent({ keepAlive: true, maxSockets: clients })
 beforeAll(async () => {
   stage = await setStage()
 }, 300_000)
@@ -25,17 +31,17 @@ afterAll(async () => {
   await stage.workplace.close()
 })
 
-function tell(seen: ReadonlyMap<string, number>): void {
+function printCounts(seen: ReadonlyMap<string, number>): void {
   const counts = [...seen].sort().map(([label, count]) => `${label}: ${count}`)
   process.stdout.write(`${counts.join(', ')}\n`)
 }
 
-interface Heard extends Answered {
+interface FuzzAnswer extends CheckedAnswer {
   readonly text: string
 }
 
-/** The path goes on the wire as it is; `fetch` would tidy it up. */
-function ask({ method, path, headers, body }: FuzzRequest): Promise<Heard> {
+/** The path goes on the wire unchanged; `fetch` would normalise it. */
+function ask({ method, path, headers, body }: FuzzRequest): Promise<FuzzAnswer> {
   const { hostname, port } = new URL(stage.workplace.service.url)
   const length = body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) }
   return new Promise((resolve, reject) => {
@@ -66,7 +72,7 @@ function ask({ method, path, headers, body }: FuzzRequest): Promise<Heard> {
   })
 }
 
-function problemOf(asked: FuzzRequest, { forbidden }: Voice, heard: Heard): string | undefined {
+function problemOf(asked: FuzzRequest, { forbidden }: Voice, heard: FuzzAnswer): string | undefined {
   const what = `${asked.method} ${asked.path} answered ${heard.status}`
   if (heard.status >= 500 && heard.status !== 503) return `${what}: ${heard.text}`
   const missing = always.find((name) => !heard.headers.has(name))
@@ -87,8 +93,8 @@ function knownTo(random: Random, { places }: Voice): ReadonlyMap<string, readonl
     .set('chat_id', [chat_id])
 }
 
-/** Later requests use what earlier ones were given. */
-function keep({ headers, body }: Heard): void {
+/** Later requests use ids from earlier answers. */
+function keep({ headers, body }: FuzzAnswer): void {
   const { next_cursor, next_before } = body as { next_cursor?: unknown; next_before?: unknown }
   for (const [name, value] of [
     ['cursor', next_cursor],
@@ -130,17 +136,17 @@ test(
         keep(heard)
       }
     }
-    await Promise.all(Array.from({ length: atOnce }, go))
-    tell(seen)
+    await Promise.all(Array.from({ length: clients }, go))
+    printCounts(seen)
     expect(problems).toEqual([])
     expect(stage.workplace.service.log.filter((line) => line.includes('"level":"error"'))).toEqual([])
-    // Otherwise the generator has lost its aim.
+    // Otherwise the generator misses its targets.
     expect((seen.get('200') ?? 0) / wanted).toBeGreaterThan(0.15)
   },
   msMax,
 )
 
-/** Says it and listens for one whole answer, or until the connection ends. */
+/** Sends the bytes and reads one whole answer, or until the connection ends. */
 function speak(bytes: Buffer): Promise<string> {
   const { hostname, port } = new URL(stage.workplace.service.url)
   return new Promise((resolve, reject) => {
@@ -160,7 +166,7 @@ function speak(bytes: Buffer): Promise<string> {
   })
 }
 
-/** Ends like a body of ours or, where the answer is one to HEAD, like a head. */
+/** Ends like one of our bodies or, for an answer to HEAD, like a head. */
 function isWhole(heard: string): boolean {
   const final = heard.replace(goOn, '')
   return final.includes('\r\n\r\n') && /(?:\}|\r\n\r\n)$/.test(final)
@@ -168,7 +174,7 @@ function isWhole(heard: string): boolean {
 
 const goOn = /^(HTTP\/1\.1 100 Continue\r\n\r\n)+/
 
-/** Of the first answer; nothing at all is one, too. */
+/** Of the first answer; no answer at all counts as one. */
 function rawProblemOf(heard: string): string | undefined {
   if (heard === '') return undefined
   const final = heard.replace(goOn, '')
@@ -207,8 +213,8 @@ test(
         seen.set(label, (seen.get(label) ?? 0) + 1)
       }
     }
-    await Promise.all(Array.from({ length: atOnce }, go))
-    tell(seen)
+    await Promise.all(Array.from({ length: clients }, go))
+    printCounts(seen)
     expect(problems).toEqual([])
     expect(stage.workplace.service.log.filter((line) => line.includes('"level":"error"'))).toEqual([])
     const { service } = stage.workplace

@@ -1,4 +1,4 @@
-/** Bytes that are hardly HTTP: a request that would be fine, with faults that no client library would let through. */
+/** Bytes that are hardly HTTP: a valid request with faults that no client library would send. */
 import type { Random } from '../faults/random.ts'
 
 const lines = (...all: readonly string[]) => `${all.join('\r\n')}\r\n\r\n`

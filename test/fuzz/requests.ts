@@ -1,4 +1,4 @@
-/** Requests made from the document: an operation, its parameters and body, a key of somebody, and now and then a fault. */
+/** Requests made from the document: an operation, its parameters and body, any of the keys, and now and then a fault. */
 
 import { routes } from '../../src/lists/routes.ts'
 import { makeOpenApi } from '../../src/openapi/openapi.ts'
@@ -81,7 +81,7 @@ function fillPath(maker: Maker, path: string, parameters: readonly Parameter[]):
   })
 }
 
-/** A cursor is of the one list it was given for, so most of them are refused. */
+/** A cursor is valid for one list, so most of them are refused. */
 const shares: Readonly<Record<string, number>> = { account_id: 0.85, cursor: 0.12, column_value: 0.15 }
 
 function makeQuery(maker: Maker, parameters: readonly Parameter[]): string {

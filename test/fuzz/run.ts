@@ -2,7 +2,7 @@
  * Requests made from the document, and a tenth as many raw ones: no 500, nothing that the document does not name.
  *
  *   npm run test:fuzz -- --requests 20000
- *   npm run test:fuzz -- --requests 20000 --seed 12345   the same requests again, as far as they do not depend on answers
+ *   npm run test:fuzz -- --requests 20000 --seed 12345   the same requests again, unless they depend on answers
  */
 import { spawn } from 'node:child_process'
 import { randomInt } from 'node:crypto'

@@ -1,4 +1,4 @@
-/** Who the requests come from and what there is to ask for: the demo, a second workspace, and keys of every kind. */
+/** The callers and the data of the requests: the demo, a second workspace, and keys of every kind. */
 import { randomBytes } from 'node:crypto'
 import { mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -14,15 +14,15 @@ import { until } from '../harness/process.ts'
 import { openService, type Tenant } from '../harness/service.ts'
 import { Workplace } from '../harness/worker.ts'
 
-/** A key, and what its answers must never hold. */
+/** A key, and what its answers must never contain. */
 export interface Voice {
   readonly authorization: string | undefined
   /** The chats of its workspace. */
-  readonly places: readonly Place[]
+  readonly places: readonly KnownChat[]
   readonly forbidden: readonly string[]
 }
 
-interface Place {
+interface KnownChat {
   readonly account_id: string
   readonly chat_id: string
 }
@@ -68,7 +68,7 @@ async function tenantOf({ service, db }: Workplace, name: string): Promise<Tenan
   return { workspace_id, user_id, key, key_id: id }
 }
 
-/** Everything that people can read there carries the canary. */
+/** Every text that people can read there contains the canary. */
 async function otherTenant(workplace: Workplace, canary: string): Promise<Tenant> {
   const { service } = workplace
   const other = await service.tenant(`Other ${canary}`)
@@ -84,8 +84,8 @@ async function otherTenant(workplace: Workplace, canary: string): Promise<Tenant
   return other
 }
 
-function listPlaces({ db }: Workplace, { workspace_id }: Tenant): Promise<Place[]> {
-  return db.rows<Place>(sql`
+function listPlaces({ db }: Workplace, { workspace_id }: Tenant): Promise<KnownChat[]> {
+  return db.rows<KnownChat>(sql`
     select account_id, 'platform:chat:' || chat_id as chat_id from chats where workspace_id = ${workspace_id}`)
 }
 
@@ -108,7 +108,7 @@ async function voicesOf(workplace: Workplace, own: Tenant, other: Tenant, canary
     `bearer  ${own.key} x`,
   ]
   return [
-    // The key that may do everything asks most.
+    // The key with every scope is used most.
     ...Array.from({ length: 12 }, () => voice(own.key)),
     ...Array.from({ length: 4 }, () => ({
       authorization: `Bearer ${other.key}`,
@@ -121,7 +121,7 @@ async function voicesOf(workplace: Workplace, own: Tenant, other: Tenant, canary
   ]
 }
 
-/** What exists, of both workspaces: foreign names are asked for as often as one's own. */
+/** What exists in both workspaces: foreign names are requested as often as one's own. */
 async function findKnown({ db }: Workplace): Promise<Map<string, unknown[]>> {
   const all = async (statement: ReturnType<typeof sql>) =>
     (await db.rows<{ value: unknown }>(statement)).map(({ value }) => value)

@@ -1,4 +1,4 @@
-/** Values made from the schemas of the document: most of them fit, some are just beside, a few are meant to hurt. */
+/** Values made from the document's schemas: most are valid, some are just invalid, a few are hostile. */
 import type { Random } from '../faults/random.ts'
 
 export interface Schema {
@@ -69,7 +69,7 @@ const hostile: readonly unknown[] = [
   ['a', 1, null],
 ]
 
-/** A value for the schema; the name says which known ones would fit. */
+/** A value for the schema; the name says which known values would be valid. */
 export function makeValue(maker: Maker, schema: Schema, name = ''): unknown {
   const { random, known, schemas } = maker
   if (random.chance(0.04)) return random.pick(hostile)

@@ -16,7 +16,7 @@ import { openWorkplace, type Workplace } from './worker.ts'
 
 export type Tool = 'send_message' | 'move_chat' | 'set_column'
 
-export interface Told {
+export interface AgentAnswer {
   readonly status: number
   readonly body: Readonly<Record<string, unknown>> & { readonly code?: string; readonly error?: string }
   readonly headers?: Readonly<Record<string, string>>
@@ -108,7 +108,7 @@ export class AgentStage {
   }
 
   /** The answer that the agent gets, refusals included. */
-  async call(calling: ToolCall): Promise<Told> {
+  async call(calling: ToolCall): Promise<AgentAnswer> {
     const { tool = 'send_message', input, token, as = this.caller, app = this.app, client_name } = calling
     const wanted = { input, approval_token: token, client_name, base_url: 'https://parley.example' }
     const reply: Reply = await performApproved(app, routeOf(tool), as, wanted).catch((error) => {
@@ -116,7 +116,7 @@ export class AgentStage {
       const { status, code, message, retry_after } = error
       return { status, body: { code, error: message, retry_after } }
     })
-    return reply as Told
+    return reply as AgentAnswer
   }
 
   /** Makes a request and returns its id. */

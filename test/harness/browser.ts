@@ -3,7 +3,7 @@ import { request as httpRequest, type IncomingHttpHeaders } from 'node:http'
 import { signIn } from './person.ts'
 import type { Service } from './service.ts'
 
-export interface Seen {
+export interface BrowserAnswer {
   readonly status: number
   readonly headers: IncomingHttpHeaders
   readonly body: Record<string, unknown> & { readonly code?: string; readonly error?: string }
@@ -39,7 +39,7 @@ export class Browser {
   }
 
   /** Below /dashboard/api, unless the whole path is given. */
-  ask(method: string, path: string, { body, headers = {} }: BrowserRequest = {}): Promise<Seen> {
+  ask(method: string, path: string, { body, headers = {} }: BrowserRequest = {}): Promise<BrowserAnswer> {
     const { hostname, port } = new URL(this.#service.url)
     const text = body === undefined || typeof body === 'string' ? body : JSON.stringify(body)
     const sent: Record<string, string | null | undefined> = {

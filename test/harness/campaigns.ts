@@ -105,7 +105,7 @@ export class CampaignPlace {
   /** Moves the clock, doing everything that falls due on the way. */
   async advance(seconds: number): Promise<void> {
     const worker = this.#worker
-    if (!worker) throw new Error('Nobody works here.')
+    if (!worker) throw new Error('There is no worker.')
     await advanceClock(this.app, { platforms: [this.work.sandbox], loops: worker.loops }, seconds)
   }
 

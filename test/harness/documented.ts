@@ -35,7 +35,7 @@ const ofHttp = new Set([
   'x-content-type-options',
 ])
 
-export interface Answered {
+export interface CheckedAnswer {
   readonly status: number
   readonly headers: Headers
   readonly body: { readonly code?: unknown }
@@ -47,7 +47,7 @@ export function isDocumented(path: string): boolean {
 }
 
 /** What the document does not name. Undefined if it names everything, or the address is not the contract's. */
-export function findUndocumented(method: string, path: string, answer: Answered): string | undefined {
+export function findUndocumented(method: string, path: string, answer: CheckedAnswer): string | undefined {
   const operation = operationAt(method, path)
   if (!operation) return undefined
   const what = `${method} ${path} answered ${answer.status}`
@@ -68,7 +68,7 @@ export function findUndocumented(method: string, path: string, answer: Answered)
 }
 
 /** Checks a refusal's form, which all refusals share: a sentence, a known code, and the headers of every answer. */
-export function findUnsound(what: string, { status, headers, body }: Answered): string | undefined {
+export function findUnsound(what: string, { status, headers, body }: CheckedAnswer): string | undefined {
   if (Object.keys(body).sort().join() !== 'code,error')
     return `${what} in another form than every refusal has.`
   const { code, error } = body as { readonly code: string; readonly error?: unknown }

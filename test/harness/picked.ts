@@ -9,7 +9,7 @@ import { newId } from '../../src/lib/ids.ts'
 import { insertCampaign, type NewCampaign } from './campaigns.ts'
 import { type LedgerRows, openLedgerRows } from './ledger-rows.ts'
 
-export interface Picked {
+export interface PickedRecipient {
   readonly held: Held
   readonly campaign_id: string
   readonly person_id: number
@@ -37,7 +37,7 @@ export class PickedRows {
   }
 
   /** A campaign with one recipient, on a new account unless one is given. */
-  async picked(given: NewCampaign = {}, held?: Held): Promise<Picked> {
+  async picked(given: NewCampaign = {}, held?: Held): Promise<PickedRecipient> {
     const account = held ?? (await this.rows.account())
     const { account_id } = account
     const person_id = this.#person++
@@ -63,7 +63,7 @@ export class PickedRows {
         .status
   }
 
-  stateOf({ held, campaign_id }: Picked): Promise<Standing> {
+  stateOf({ held, campaign_id }: PickedRecipient): Promise<Standing> {
     return this.rows.db.one<Standing>(sql`
       select r.status, (select count(*)::int from operations where campaign_id = ${campaign_id}) as operations,
         coalesce((select sum(used)::int from account_days where account_id = ${held.account_id}), 0) as used
@@ -74,7 +74,7 @@ export class PickedRows {
     return this.rows.db.transaction((tx) => controlCampaign(tx, {}, { id, control }))
   }
 
-  operation({ campaign_id }: Picked) {
+  operation({ campaign_id }: PickedRecipient) {
     return this.rows.db.one<{ id: string; attempt_token: string; attempt_no: number }>(
       sql`select id, attempt_token, attempt_no from operations where campaign_id = ${campaign_id}`,
     )

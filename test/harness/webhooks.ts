@@ -121,7 +121,7 @@ export class WebhookPlace {
     return { id: webhook.id, secret }
   }
 
-  async tell(
+  async emitMany(
     workspace_id: string,
     count: number,
     data: (n: number) => unknown = (n) => ({ n }),

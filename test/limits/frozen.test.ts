@@ -6,7 +6,7 @@ import { listLiveness, liveSeconds } from '../../src/ledger/liveness.ts'
 import { openWorkplace, type Workplace } from '../harness/worker.ts'
 
 const tickMs = 1_000
-/** As made small for these tests: how long it is quiet before it is asked, and how long it may take to answer. */
+/** As shortened for these tests: how long it is quiet before a ping, and how long the answer may take. */
 const quietAndPingMs = 3_000 + 1_500
 
 let place: Workplace
@@ -17,7 +17,7 @@ beforeAll(async () => {
 })
 afterAll(() => place.close())
 
-/** How long before the database's present this account was last heard of, and what time it is there. */
+/** How long before the database's now this account was last heard, and the time there. */
 function heard(account_id: string) {
   return place.db.one<{ now_ms: number; observed_ms: number | null }>(sql`
     select extract(epoch from clock_timestamp())::float8 * 1000 as now_ms,
@@ -26,7 +26,7 @@ function heard(account_id: string) {
 }
 
 test(
-  'a frozen account is no longer live when it was silent for too long, and a quiet one still is',
+  'a frozen account is no longer live after too long a silence, and a quiet one still is',
   async () => {
     const tenant = await place.service.tenant()
     const [frozen, quiet] = [await place.connected(tenant), await place.connected(tenant)]
@@ -40,15 +40,15 @@ test(
       const live = await listLiveness(place.db, [frozen, quiet])
       expect(live.get(quiet)).toBe(true)
       const { now_ms, observed_ms } = await heard(frozen)
-      // However late this process looks: nobody has said since that the account was heard of.
+      // However late this process looks: no process has recorded a sign of the account since.
       expect(observed_ms ?? 0).toBeLessThan(begun + tickMs)
       if (!live.get(frozen)) leftMs = now_ms - begun
       await sleep(100)
     }
     process.stdout.write(`a frozen account was live for ${(leftMs / 1000).toFixed(1)} s\n`)
-    // Not at the first doubt either: until a ping was not answered it may only be quiet. Then it is over at once.
+    // Nor at the first doubt: until a ping stays unanswered the account may only be quiet. Then it ends immediately.
     expect(leftMs).toBeGreaterThan(quietAndPingMs - tickMs)
-    // Nothing was asked of a person: the platform never said no.
+    // No operator has to act: the platform never refused.
     expect(await place.status(frozen)).toBe('READY')
     expect(await place.messages(frozen)).toEqual([])
   },

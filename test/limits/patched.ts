@@ -1,20 +1,20 @@
 /**
- * Limits of the shipped source changed for tests in this process, by their markers (`../faults/patch.ts`). A project of
- * vitest.config.ts says with which of them its modules are loaded.
+ * Limits of the shipped source changed for tests in this process, by their markers (`../faults/patch.ts`). Each
+ * project in vitest.config.ts names the patches that its modules are loaded with.
  */
 import { relative, sep } from 'node:path'
 import type { Plugin } from 'vite'
 import { readSources, repository } from '../faults/markers.ts'
 import { applyPatches, type Patch, placePatches } from '../faults/patch.ts'
 
-/** A busy machine takes its time for the large data of a test. Whoever tests these limits is loaded without. */
+/** A busy machine is slow with the large data of a test. Tests of these limits are loaded without this. */
 export const patientStore: readonly Patch[] = [
   { marker: 'limit: statement', replace: 'statement_timeout: 60_000,' },
   { marker: 'limit: idle transaction', replace: 'idle_in_transaction_session_timeout: 90_000,' },
   { marker: 'limit: silence of the database', replace: 'const silentMsMax = 75_000' },
 ]
 
-/** About a tenth of what is shipped: what depends on their proportions holds as it does there. */
+/** About a tenth of what is shipped: their proportions stay the same. */
 export const briefSessions: readonly Patch[] = [
   { marker: 'limit: live session', replace: 'export const liveSeconds = 9' },
   { marker: 'limit: quiet session', replace: 'const quietMs = 3_000' },
@@ -25,23 +25,23 @@ export const briefSessions: readonly Patch[] = [
   },
 ]
 
-/** So that a few files are too many. */
+/** So that a few files exceed it. */
 export const smallStore: readonly Patch[] = [
   { marker: 'limit: stored bytes of a workspace', replace: 'const storedBytesMax = sql`1000000`' },
 ]
 
-/** A call to a receiver that hangs ends soon, so that many of them are tested. */
+/** A call to a hanging receiver ends soon, so that many can be tested. */
 export const briefCalls: readonly Patch[] = [
   { marker: 'limit: webhook call', replace: 'const callMsMax = 4_000' },
   { marker: 'limit: attempts at a stop', replace: 'const stopMsMax = 1_500' },
 ]
 
-/** So that a few connections are too many. */
+/** So that a few connections exceed it. */
 export const fewConnections: readonly Patch[] = [
   { marker: 'limit: connections in all', replace: 'const connectionsMax = 60' },
 ]
 
-/** A play that lasts for seconds, and callers that do not wait for it as long. */
+/** A play that lasts for seconds, and callers that wait less long for it. */
 export const longPlays: readonly Patch[] = [
   { marker: 'limit: processor time of a play', replace: 'const cpuMsMax = 60_000' },
   { marker: 'limit: wait for a play', replace: 'const waitMsMax = 1_000' },
@@ -53,7 +53,7 @@ export function withPatches(patches: readonly Patch[]): Plugin {
   return {
     name: 'patches',
     enforce: 'pre',
-    // Vitest keeps transformed modules for all projects: those with other patches are others.
+    // Vitest caches transformed modules for all projects: those with other patches need another id.
     configureVitest({ defineCacheKeyGenerator }) {
       defineCacheKeyGenerator(() => JSON.stringify(patches))
     },

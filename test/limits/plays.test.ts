@@ -1,4 +1,7 @@
-/** Previews and forecasts that take long: who waits for them, and who does not. How long they wait is made small (`patched.ts`). */
+/**
+ * Previews and forecasts that take long: which callers wait for them, and which do not. The waits are made short
+ * (`patched.ts`).
+ */
 import { readdirSync, readFileSync } from 'node:fs'
 import { getPriority } from 'node:os'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -9,7 +12,7 @@ import { openService, type Service, type Tenant } from '../harness/service.ts'
 let service: Service
 let busy: Tenant
 let other: Tenant
-/** Whose forecast takes seconds. */
+/** A campaign whose forecast takes seconds. */
 let long: string
 
 beforeAll(async () => {
@@ -42,7 +45,7 @@ async function bodyOf({ workspace_id }: Tenant): Promise<object> {
   }
 }
 
-/** How nice each thread of this process is whose priority is not the process's own. */
+/** The niceness of each thread of this process whose priority is not the process's own. */
 function listLowered(): number[] {
   const all = readdirSync('/proc/self/task').map((id) => {
     const stat = readFileSync(`/proc/self/task/${id}/stat`, 'utf8')
@@ -59,7 +62,7 @@ async function closedCount(): Promise<number> {
   return values.find(({ labels }) => labels.reason === 'closed')?.value ?? 0
 }
 
-test('429 with Retry-After for the same workspace while one is made, 200 for another one; and a caller who leaves ends it', async () => {
+test('429 with Retry-After for the same workspace while one runs, 200 for another one; and a caller who leaves ends it', async () => {
   const bodies = { busy: await bodyOf(busy), other: await bodyOf(other) }
   const leaving = new AbortController()
   const forecast = fetch(`${service.url}/api/v1/campaigns/${long}/forecast`, {
@@ -86,7 +89,7 @@ test('429 with Retry-After for the same workspace while one is made, 200 for ano
 })
 
 test.runIf(process.platform === 'linux')(
-  'campaigns are played through behind all other threads',
+  'campaigns are played with a lower priority than all other threads',
   async () => {
     await service.post('/campaigns/preview', { key: other.key, body: await bodyOf(other) })
     const lowered = listLowered()

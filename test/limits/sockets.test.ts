@@ -1,4 +1,4 @@
-/** Which connection is cut for a new one, where 60 are the most (`patched.ts`). */
+/** Which connection is cut for a new one, with a maximum of 60 (`patched.ts`). */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { afterEach, beforeEach, expect, test } from 'vitest'
@@ -36,7 +36,7 @@ afterEach(async () => {
   await new Promise((resolve) => server.close(resolve))
 })
 
-/** A connection of its own, once the service has it. */
+/** A separate connection, once the service has it. */
 async function dial(send = '', from = '127.0.0.1'): Promise<Client> {
   const { port } = server.address() as AddressInfo
   const accepted = new Promise((resolve) => server.once('connection', resolve))
@@ -74,7 +74,7 @@ test.each([
   ['idle', ''],
   ['with headers that do not end', 'GET / HTTP/1.1\r\nHost: a\r\nX-'],
   ['with a body that does not end', 'POST /wait HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nx'],
-])('those %s are cut for new ones, the oldest first', async (_, send) => {
+])('cuts those %s for new ones, the oldest first', async (_, send) => {
   const old = await dialMany(connectionsMax, send)
   for (const [at, client] of (await dialMany(5)).entries()) {
     await requireServed(client)
@@ -84,7 +84,7 @@ test.each([
   expect(dropped).toEqual(Array(5).fill('connections'))
 })
 
-test('one that has asked lately stays, and one that has not goes', async () => {
+test('keeps one with a recent request, and cuts one without', async () => {
   const all = await dialMany(connectionsMax)
   const [first, second] = all
   await requireServed(first as Client)
@@ -93,7 +93,7 @@ test('one that has asked lately stays, and one that has not goes', async () => {
   expect(first?.cut).toBe(false)
 })
 
-test('one that waits for its answer stays; where all of them do, the new one goes', async () => {
+test('keeps one that waits for its answer; if all of them do, refuses the new one', async () => {
   const all = await dialMany(connectionsMax, get('/wait'))
   await until('all wait', 20_000, () => waiting.length === connectionsMax)
   const more = await dial()
@@ -102,23 +102,26 @@ test('one that waits for its answer stays; where all of them do, the new one goe
   await until('all are served', 20_000, () => all.every(isServed))
 })
 
-test('one that does not read its answer goes where no other can', async () => {
+test('cuts one that does not read its answer if no other can be cut', async () => {
   const reader = await dial(get('/long'))
   reader.socket.pause()
   await until('its answer is on the way', 20_000, () => reader.socket.bytesRead > 0)
   await dialMany(connectionsMax - 1, get('/wait'))
   await until('all others wait', 20_000, () => waiting.length === connectionsMax - 1)
   await requireServed(await dial())
-  // Paused, it does not hear of it.
+  // Paused, it does not notice.
   reader.socket.resume()
   await until('the reader is cut', 20_000, () => reader.cut)
 })
 
-test.runIf(process.platform === 'linux')('the source that has most gives, whoever else is idle', async () => {
-  const few = await dialMany(2, '', '127.0.0.2')
-  const many = await dialMany(connectionsMax - 2)
-  for (const client of await dialMany(10, '', '127.0.0.3')) await requireServed(client)
-  expect(few.filter(({ cut }) => cut)).toHaveLength(0)
-  await until('ten of many are cut', 20_000, () => many.filter(({ cut }) => cut).length >= 10)
-  for (const client of few) await requireServed(client)
-})
+test.runIf(process.platform === 'linux')(
+  'cuts the source that has most, even if others are idle',
+  async () => {
+    const few = await dialMany(2, '', '127.0.0.2')
+    const many = await dialMany(connectionsMax - 2)
+    for (const client of await dialMany(10, '', '127.0.0.3')) await requireServed(client)
+    expect(few.filter(({ cut }) => cut)).toHaveLength(0)
+    await until('ten of many are cut', 20_000, () => many.filter(({ cut }) => cut).length >= 10)
+    for (const client of few) await requireServed(client)
+  },
+)

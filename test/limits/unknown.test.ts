@@ -1,4 +1,4 @@
-/** An answer of the platform that never comes: what a person can do about it. */
+/** A platform answer that never comes: what an operator can do about it. */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { closeOperation, listLedger } from '../../src/capabilities/operations/operations.ts'
@@ -13,7 +13,7 @@ beforeAll(async () => {
 afterAll(() => workplace.close())
 
 describe('an ambiguous operation', () => {
-  test('is listed, closed once by a person, audited, and its key is 409 for ever', async () => {
+  test('is listed, closed once by an operator, audited, and its key is 409 for ever', async () => {
     const { service } = workplace
     const { workspace_id, key, ...tenant } = await service.tenant()
     const account_id = await workplace.connected({ workspace_id, key, ...tenant })

@@ -1,6 +1,6 @@
 /**
- * Hostile URLs and receivers, against real sockets. The limit of a call is made small (`patched.ts`), and everything is
- * asked at once. The table of outcomes is printed.
+ * Hostile URLs and receivers, on real sockets. The limit of a call is made small (`patched.ts`), and all calls run at
+ * once. The table of outcomes is printed.
  */
 import { execFileSync } from 'node:child_process'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
@@ -24,7 +24,7 @@ afterAll(async () => {
   rmSync(directory, { recursive: true, force: true })
 })
 
-/** Every connection that a server on loopback saw which nobody may reach. */
+/** Every connection that reached a server on loopback which no call may reach. */
 let connections = 0
 let forbidden: number
 beforeAll(async () => {
@@ -65,7 +65,7 @@ function caller(
 
 const post = (by: HttpCaller, url: string) => by.post({ url, headers: { 'x-a': 'b' }, body: '{}' })
 
-/** What came of it in one word: the problem, or the status. */
+/** The result in one word: the problem, or the status. */
 const wordOf = (outcome: CallOutcome | undefined) => String(outcome?.error ?? outcome?.status)
 
 const table: string[][] = []
@@ -105,7 +105,7 @@ const addresses = [
   ...['fe80::1', 'fec0::1', 'ff02::1', '5f00::1', '3fff::1', '::ffff:0:127.0.0.1'],
 ]
 
-test('a literal address that is not public is not called, in whatever notation', async () => {
+test('does not call a literal address that is not public, in any notation', async () => {
   const strict = caller([])
   const spelled = ['127.1', '0x7f.1', '2130706433', '0177.0.0.1', '①②⑦.0.0.1', '0', '0xa9fea9fe']
   const literal = addresses.map((each) => (each.includes(':') ? `[${each}]` : each))
@@ -116,7 +116,7 @@ test('a literal address that is not public is not called, in whatever notation',
   expect(connections).toBe(0)
 })
 
-test('a name is not called if one of its addresses is not public', async () => {
+test('does not call a name if one of its addresses is not public', async () => {
   for (const address of addresses) {
     for (const answers of [[address], ['8.8.8.8', address], [address, '2606:4700::1111']]) {
       const strict = caller([], { 'evil.example': answers })
@@ -127,7 +127,7 @@ test('a name is not called if one of its addresses is not public', async () => {
   expect(connections).toBe(0)
 })
 
-test('a URL that would be refused at creation is refused at every call', async () => {
+test('refuses at every call a URL that would be refused at creation', async () => {
   const strict = caller([], { 'a.example': ['127.0.0.1'] })
   for (const url of [
     `http://a.example:${forbidden}/`,
@@ -148,7 +148,7 @@ test('a URL that would be refused at creation is refused at every call', async (
   expect(connections).toBe(0)
 })
 
-test('a name that turns from public to private is never connected to: 2,000 rounds', async () => {
+test('never connects to a name that turns from public to private: 2,000 rounds', async () => {
   const mapped = '::ffff:127.0.0.1'
   const rounds = 2_000
   const seen = new Map<string, number>()
@@ -180,11 +180,11 @@ test('a name that turns from public to private is never connected to: 2,000 roun
   table.push(['rebinding', [...words].flat().join(' '), ''])
   expect([...words]).toEqual([['blocked_address', rounds]])
   expect(connections).toBe(0)
-  // Each family once: what was checked is what would be connected to.
+  // Each family once: the checked address is the one that would be connected to.
   expect(server.asked()).toBeLessThan(rounds * 2.2)
 })
 
-/** A receiver that answers by hand. */
+/** A receiver that a test answers by hand. */
 async function http(answer: (response: ServerResponse) => void): Promise<string> {
   const server = createServer({ maxHeaderSize: 1 << 20 }, (request, response) => {
     request.resume().on('end', () => answer(response.on('error', () => {})))
@@ -282,7 +282,7 @@ test('a receiver that hangs, drips, floods, lies or redirects costs its own time
           void s.once('data', () => s.end('HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n')),
       ),
     ],
-    ['nobody listens', 'refused', '', Promise.resolve(`http://127.0.0.1:${closed}/`)],
+    ['no server listens', 'refused', '', Promise.resolve(`http://127.0.0.1:${closed}/`)],
     ['plain HTTP behind https', 'tls', 'https', http((r) => void r.end())],
     ...[301, 302, 303, 307, 308].map(
       (status) =>
@@ -345,7 +345,7 @@ async function largestPiece(calls: () => Promise<void>): Promise<number> {
   return largest
 }
 
-test('an endless answer is read in small pieces, so that hundreds of them fit into the memory', async () => {
+test('reads an endless answer in small pieces, so that hundreds of them fit into memory', async () => {
   const open = caller(['127.0.0.1'])
   const url = await http((r) => endless(r.writeHead(200, { 'content-length': 10 * 2 ** 30 })))
   const largest = await largestPiece(async () => {
@@ -367,7 +367,7 @@ test('a call leaves nothing behind, however long the signal lives that may cut i
   expect(await calls(100)).toBeLessThan(before + 50)
 })
 
-test('a call that is cut off ends at once, also while it connects, and nobody knows what came of it', async () => {
+test('a call that is cut off ends immediately, also while it connects, with an unknown result', async () => {
   const open = caller(['127.0.0.1'])
   const silent = await raw(() => {})
   for (const url of [silent, silent.replace('http:', 'https:')]) {
@@ -395,7 +395,7 @@ const hasOpenssl = (() => {
   }
 })()
 
-/** A key and a certificate for so many days, signed by `by`, or by itself. */
+/** A key and a certificate for this many days, signed by `by`, or by itself. */
 function certificate(name: string, { by, days }: { by?: string; days: number }) {
   const file = (kind: string, of = name) => join(directory, `${of}.${kind}`)
   const run = (...args: string[]) => execFileSync('openssl', args, { stdio: 'pipe' })
@@ -411,7 +411,7 @@ function certificate(name: string, { by, days }: { by?: string; days: number }) 
   return { key: readFileSync(file('key')), cert: readFileSync(file('crt')) }
 }
 
-test.runIf(hasOpenssl)('certificates are verified, whatever the environment says', async () => {
+test.runIf(hasOpenssl)('verifies certificates, whatever the environment says', async () => {
   const authority = certificate('authority', { days: 30 })
   const good = certificate('good.example', { by: 'authority', days: 30 })
   const old = certificate('old.example', { by: 'authority', days: -1 })
@@ -439,7 +439,7 @@ test.runIf(hasOpenssl)('certificates are verified, whatever the environment says
   }
 })
 
-test('a proxy of the environment is not used', async () => {
+test('does not use a proxy from the environment', async () => {
   const before = connections
   const proxy = `http://127.0.0.1:${forbidden}`
   Object.assign(process.env, {

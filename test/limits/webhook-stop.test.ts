@@ -1,6 +1,6 @@
 /**
- * What becomes of attempts when a worker stops. How long it waits for them is made smaller (`patched.ts`), and is less than
- * a call may take.
+ * What happens to attempts when a worker stops. Its wait for them is made shorter (`patched.ts`) than a call may
+ * take.
  */
 import { getEventListeners } from 'node:events'
 import { setImmediate as turn } from 'node:timers/promises'
@@ -15,7 +15,7 @@ let place: WebhookPlace
 let tenant: Tenant
 let receiver: Receiver
 let id: string
-/** Answers the request that came last. */
+/** Answers the latest request. */
 let answer: () => void
 beforeEach(async () => {
   place = await WebhookPlace.open()
@@ -34,31 +34,31 @@ afterEach(async () => {
 /** A worker whose one attempt hangs. */
 async function hanging(): Promise<void> {
   await place.work()
-  await place.tell(tenant.workspace_id, 1)
+  await place.emitMany(tenant.workspace_id, 1)
   await until('it is under way', 60_000, () => receiver.received.length === 1)
 }
 
 const failedAttempts = async () => (await place.db.rows(sql`select n from webhook_attempts`)).length
 
-test('a stop lets an attempt end: it is recorded and not repeated', async () => {
+test('a stop lets an attempt finish: it is recorded and not repeated', async () => {
   await hanging()
   const lease = () =>
     place.db.one<{ until: string }>(sql`select lease_until::text as until from webhooks where id = ${id}`)
   const before = await lease()
   const stopped = place.rest()
-  // It waits from then on: without the wait the attempt would have been cut off by now.
+  // The stop waits from then on: without the wait the attempt would have been cut off by now.
   await until('the stop has begun', 60_000, async () => (await lease()).until !== before.until)
   await turn()
   answer()
   await stopped
   expect(await place.deliveries(tenant, id)).toMatchObject([{ state: 'delivered', attempts: 1 }])
   await place.work()
-  await place.tell(tenant.workspace_id, 1)
+  await place.emitMany(tenant.workspace_id, 1)
   await until('the next one comes', 60_000, () => receiver.received.length === 2)
   expect(new Set(receiver.ids).size).toBe(2)
 })
 
-test('a stop cuts off an attempt that goes on: nobody knows what came of it, so it is repeated', async () => {
+test('a stop cuts off an attempt that continues: its result is unknown, so it is repeated', async () => {
   await hanging()
   await place.rest()
   expect(await place.deliveries(tenant, id)).toMatchObject([{ state: 'pending', attempts: 0, last: null }])
@@ -72,7 +72,7 @@ test('a stop cuts off an attempt that goes on: nobody knows what came of it, so 
   expect([second?.id, second?.body]).toEqual([first?.id, first?.body])
 })
 
-test('a stop keeps the endpoint while it waits, and gives it back at once', async () => {
+test('a stop keeps the endpoint while it waits, and releases it immediately', async () => {
   await hanging()
   await place.db.pool.query(`
     create table renewals (seconds float8);
@@ -91,7 +91,7 @@ test('a stop keeps the endpoint while it waits, and gives it back at once', asyn
   expect(owner).toBeNull()
 })
 
-test('the steps of a worker leave nothing behind on the signal that ends them', async () => {
+test("a worker's steps leave nothing behind on the signal that ends them", async () => {
   const { app } = place.service
   const all = loops(app)
   const stopping = new AbortController()

@@ -1,6 +1,6 @@
 /**
- * Single edits of the shipped source at its markers (`../faults/markers.ts`), each with the smallest test that must fail
- * with it. `still` must pass all the same: the edit takes a guard away and breaks nothing else.
+ * Single edits of the shipped source at its markers (`../faults/markers.ts`), each with the smallest test that must
+ * fail with it. `still` must pass with it: the edit removes a guard and breaks nothing else.
  */
 import type { Patch } from '../faults/patch.ts'
 
@@ -8,7 +8,7 @@ export interface Mutant {
   readonly what: string
   readonly patches: readonly Patch[]
   readonly file: string
-  /** The titles of the test and of what it is described by, with spaces between. */
+  /** The titles of its describe blocks and of the test, joined with spaces. */
   readonly test: string
   readonly still?: string
 }
@@ -20,12 +20,12 @@ const crossing = {
 
 const clockSetBack = {
   file: 'src/ledger/positions.test.ts',
-  still: 'claimAccounts leaves an account whose owner lives, and takes one whose lease has run out',
+  still: 'claimAccounts skips an account whose owner is alive, and claims one whose lease has expired',
 }
 const rechecking = {
   file: 'src/ledger/recheck.test.ts',
   still:
-    'somebody on the list is not written to first but others are, and an answer in a chat is no first message',
+    'a suppressed person gets no first message but others do, and an answer in a chat is not a first message',
 }
 
 const ledger = (name: string) => `src/ledger/${name}.test.ts`
@@ -38,10 +38,13 @@ const telegram = (name: string) => ({ file: `src/platform/telegram/${name}.test.
 /** A value in a template of the shipped source. */
 const value = (expression: string) => `$${'{'}${expression}}`
 
-const turnsOfKeys = { file: 'src/lib/queue.test.ts', still: 'work that fails gives its place back' }
+const turnsOfKeys = {
+  file: 'src/lib/queue.test.ts',
+  still: 'turns of many keys work that fails gives its turn back',
+}
 const playing = {
   file: 'src/capabilities/campaigns/play.test.ts',
-  still: 'a play answers a page of the timetable, the load of every day and the end',
+  still: 'a play returns a page of the timetable, the load of every day and the end',
 }
 
 const platformStore = {
@@ -56,56 +59,56 @@ const loggingIn = {
 
 const dataCentre = (name: string) => ({ file: `src/platform/sandbox/mtproto/${name}.test.ts` })
 
-type Place = Pick<Mutant, 'file' | 'still'>
+type MutantTests = Pick<Mutant, 'file' | 'still'>
 
-/** The line of the marker is replaced, or left out. */
-function mutant(place: Place, marker: string, test: string, replace = '', what = marker): Mutant {
+/** Replaces the line of the marker, or removes it. */
+function mutant(place: MutantTests, marker: string, test: string, replace = '', what = marker): Mutant {
   return { what, patches: [{ marker, replace }], test, ...place }
 }
 
-/** A condition of the boundary is left out. */
+/** Removes a condition of the boundary. */
 const crosses = (marker: string, test: string) => mutant(crossing, marker, `does not cross ${test}`)
 
-const settling = { file: ledger('settle'), still: 'the attempt of the row speaks submitting: completed' }
+const settling = { file: ledger('settle'), still: "the row's own attempt settles submitting: completed" }
 const advancing = {
   file: ledger('positions'),
   still: 'advancePositions moves the position of an account that is ours, and counts the write',
 }
 const claiming = {
   file: ledger('positions'),
-  still: 'claimAccounts leaves an account whose owner lives, and takes one whose lease has run out',
+  still: 'claimAccounts skips an account whose owner is alive, and claims one whose lease has expired',
 }
-const sweeping = { file: ledger('sweep'), still: 'sweep an attempt whose lease lasts stays as it is' }
+const sweeping = { file: ledger('sweep'), still: 'sweep keeps an attempt whose lease is valid' }
 const puttingBack = {
   file: ledger('put-back'),
-  still: 'putBack an account that is not of this database leaves nothing',
+  still: 'putBack restores nothing for an account that this database does not have',
 }
-const attempting = { file: ledger('attempt'), still: 'what is queued is sent once and completed' }
+const attempting = { file: ledger('attempt'), still: 'sends a queued message once and completes it' }
 const restoring = {
   file: ledger('restore-guard'),
-  still: 'at the start the database is the one this disk knows: it may cross',
+  still: 'at the start operations cross when the database is the one this disk knows',
 }
 const planning = { file: 'src/capabilities/campaigns/planning/plan.test.ts' }
 const messages = { file: running('crossing') }
 const journalling = {
   file: ledger('journal'),
-  still: 'a line that a full disk cut off does not swallow the next one',
+  still: 'a line cut off by a full disk does not corrupt the next one',
 }
 
 const repliedInFlight = {
   file: 'src/capabilities/campaigns/running/outcomes.test.ts',
-  still: 'a reply that was written before our first message is no reply to it: the sequence goes on',
+  still: 'a reply that was written before our first message does not end the sequence',
 }
 const attemptingMessages = {
   file: running('message-attempt'),
-  still: 'somebody is put on the list while their message is on its way somebody else is not held for them',
+  still: 'a person who is suppressed while their message is in flight does not hold up another person',
 }
-const lookedUp = 'a contact who is found by name, and whose phone is on the list at the look-up'
-const learnt = 'what is learnt of a message whose recipient'
+const lookedUp = 'a contact found by name, whose phone is suppressed at the look-up'
+const lateOutcome = 'a late outcome of a message whose recipient'
 const crossingDirectly = { file: ledger('direct-crossing') }
-const leftAlone = 'what another transaction holds is left alone'
+const leftAlone = 'skips what another transaction has locked'
 const anotherAccount =
-  'a message of a campaign that another account of its pool sent, as the journal knows known as submitting: account, chat and day are put back, and each day has what was used of it'
+  'a campaign message that another account of its pool sent, according to the journal known as submitting: account, chat and day are restored, and each day has its use'
 const hearing = { file: worker('hearing') }
 const byHistory = 'a reply, and a request to stop in a page of history'
 const elsewhere = 'another account of the pool'
@@ -113,14 +116,14 @@ const elsewhere = 'another account of the pool'
 const poolGuards = { file: 'test/pools.test.ts' }
 const runs = {
   file: ledger('runs'),
-  still: 'listBehind names accounts of which the database knows fewer writes, or nothing at all',
+  still: 'listBehind names accounts of which the database has fewer writes, or none at all',
 }
 const identities = { file: 'src/capabilities/campaigns/running/identities.test.ts' }
-const confirmed = 'confirmAccounts leaves it where'
-const serverRestarted = 'the database server was started again'
-const putBackWhole = 'the whole directory is put back, journals included'
+const confirmed = 'confirmAccounts skips it where'
+const serverRestarted = 'after a restart of the database server'
+const putBackWhole = 'the whole directory is restored, journals included'
 
-/** What spans accounts. */
+/** Guards that span accounts. */
 const pools: readonly Mutant[] = [
   crosses('guard: server run', 'the server was started again'),
   mutant(
@@ -139,103 +142,103 @@ const pools: readonly Mutant[] = [
   mutant(
     runs,
     'guard: disabling lets the pools go on',
-    'an account that is not confirmed holds nothing once an operator disables it: READY before',
+    'an account that is not confirmed blocks nothing once an operator disables it: READY before',
   ),
   mutant(
     restoring,
     'guard: a new run is noticed at the start',
-    `${serverRestarted} at the start of a worker: its journals are put back before it crosses`,
+    `${serverRestarted} a starting worker puts its journals back before anything crosses`,
     'return undefined',
   ),
   mutant(
     restoring,
     'guard: a new run of the server is noticed',
-    `${serverRestarted} under a running worker: its journals are put back with the next heartbeat`,
+    `${serverRestarted} a running worker puts its journals back with the next heartbeat`,
   ),
   mutant(
     restoring,
     'guard: marks are compared',
-    `${serverRestarted} and what this process saw committed is missing: every worker learns of it`,
+    `${serverRestarted} every worker learns that commits which this process saw are missing`,
   ),
   mutant(
     puttingBack,
     'guard: what was removed is not forgotten',
-    'listUnknown an operation that was removed after its 30 days is not forgotten; one that was made later is',
+    'listUnknown does not report an operation as lost that was deleted after its 30 days, but reports a later one',
   ),
   mutant(
     poolGuards,
     'guard: a pool is confirmed',
-    `${putBackWhole} nothing goes out again, the accounts connecting in the order 2, 0, 1`,
+    `${putBackWhole} sends nothing again when the accounts connect in the order 2, 0, 1`,
     'as ready,',
   ),
   mutant(
     poolGuards,
     'guard: a pool is confirmed',
-    `${putBackWhole} a contact that another account took over meanwhile gets nothing again from the one that had it`,
+    `${putBackWhole} sends nothing again from an account whose contact another account took over in the meantime`,
     'and not (r.account_id is null and about.pool_unconfirmed) as ready,',
     'a pool is confirmed, for contacts that an account has taken',
   ),
   mutant(
     poolGuards,
     'guard: any account of the pool may have sent it',
-    `${putBackWhole} nothing goes out again, the accounts connecting in the order 2, 0, 1`,
+    `${putBackWhole} sends nothing again when the accounts connect in the order 2, 0, 1`,
     'where false) sender',
   ),
   mutant(
     poolGuards,
     'guard: contacts of an unconfirmed account stay its own',
-    'contacts of an account that is lost in a new run stay its own until an operator disables it',
+    'a lost account keeps its contacts in a new run until an operator disables it',
   ),
   mutant(
     poolGuards,
     'guard: confirmed in a run that is over',
-    'contacts of an account that is lost stay its own in a new run that no worker has noticed yet',
+    'a lost account also keeps its contacts in a new run that no worker has noticed yet',
     'select run_no from instance',
   ),
   mutant(
     poolGuards,
     'guard: a person who was written to under another name',
-    `${putBackWhole} a person known by two names gets nothing again, whichever name is looked up first`,
+    `${putBackWhole} sends nothing again to a person with two names, whichever name is looked up first`,
     'return false',
   ),
   mutant(
     identities,
     'guard: one person of a batch',
-    'a person who is named twice in one campaign gets one message, whichever of 6 accounts find them',
+    'a person who appears twice in one campaign gets one message, whichever of 6 accounts finds them',
     `const person = \`${value('account_id')} ${value('chat_id')}\``,
   ),
   mutant(
     identities,
     'guard: whom a look_up found is kept',
-    'a contact whom a look-up found is kept by every name until the recipient is final',
+    'a contact that a look-up found keeps every name until the recipient is final',
   ),
   mutant(
     identities,
     'guard: a contact of whom only the chat is known',
-    'a contact whom a look-up found and of whom only the chat is known is looked up again',
+    'a contact that a look-up found is looked up again when only the chat is known',
     'chat_id: row.chat_id,',
   ),
   mutant(
     identities,
     'guard: a name that is another person',
-    'a contact whom a look-up found and of whom only the chat is known is looked up again',
+    'a contact that a look-up found is looked up again when only the chat is known',
     'if (false) {',
   ),
   mutant(
     poolGuards,
     'guard: a proven message is recorded',
-    `${putBackWhole} what was sent to a person who is suppressed since is recorded, and not sent`,
+    `${putBackWhole} records what was sent to a person who is now suppressed, and does not send it`,
     'const suppressed = listed',
   ),
   mutant(
     { file: 'src/capabilities/campaigns/running/dispatch-contacts.test.ts' },
     'guard: a person who was reached is not written to again',
-    'contacts that are one person under two names are written to once, also where the follow-up to one was refused',
+    'contacts that are one person under two names get one message, also when the follow-up to one was refused',
     "and other.status not in ('failed', 'cancelled')",
   ),
 ]
 
-/** What both boundaries share: the deadline counts from after the COMMIT. */
+/** Shared by both boundaries: the deadline counts from after the COMMIT. */
 const noClock = 'const startedAt = Number.NaN'
 const clockAfterCommit: Patch = {
   marker: 'crash point 5',
@@ -244,20 +247,21 @@ const clockAfterCommit: Patch = {
 
 const members = {
   file: 'src/capabilities/users/members.test.ts',
-  still: 'GET /members 200 with everybody who belongs to the workspace, and nobody who has left',
+  still: 'GET /members 200 with everyone who belongs to the workspace, and no one who has left',
 }
 const roleMatrix = { file: 'test/roles.test.ts', still: '/dashboard/api/w/{workspace_id} list_members' }
 const oidc = {
   file: 'src/capabilities/oidc/oidc.test.ts',
-  still: 'GET /dashboard/oidc/callback 302 to the page that was wanted, as the user who is linked',
+  still: 'GET /dashboard/oidc/callback 302 to the requested page, as the linked user',
 }
 const devices = { file: 'src/capabilities/sessions/devices.test.ts' }
 const sockets = { file: 'test/limits/sockets.test.ts' }
 const waits = { file: 'src/capabilities/events/events.test.ts' }
 const lockout = { file: 'test/lockout.test.ts' }
-const setupLinks = 'POST /members/{user_id}/setup-link 409 for an operator, and for who can sign in already'
+const setupLinks =
+  'POST /members/{user_id}/setup-link 409 for an operator, and for a user who can already sign in'
 
-/** Who belongs to a workspace, and who is let in by the identity provider. */
+/** Members of a workspace, and sign-ins at the identity provider. */
 const people: readonly Mutant[] = [
   mutant(
     members,
@@ -267,7 +271,7 @@ const people: readonly Mutant[] = [
   mutant(
     members,
     'guard: a key needs a member',
-    'DELETE /members/{user_id} 409 for a key that is made while its user leaves',
+    'DELETE /members/{user_id} 409 for a key that is created while its user leaves',
   ),
   mutant(
     roleMatrix,
@@ -278,13 +282,13 @@ const people: readonly Mutant[] = [
   mutant(
     roleMatrix,
     'guard: scopes of a role',
-    'scopes POST /keys: a member makes a key with each scope of their own, and with no other',
+    'scopes POST /keys: a member can give a key each scope of their own, and no other',
     'const scopes = scopesOfRole.owner',
   ),
   mutant(
     roleMatrix,
     'guard: no key beyond its maker',
-    'scopes POST /keys: a member makes a key with each scope of their own, and with no other',
+    'scopes POST /keys: a member can give a key each scope of their own, and no other',
   ),
   mutant(
     {
@@ -292,7 +296,7 @@ const people: readonly Mutant[] = [
       still: 'one session moves a chat and sets a column, knowing only the tools: modern',
     },
     'guard: choices for who may read them',
-    'a caller that may not read them, or a closed gate: the eight tools without lists',
+    'lists the eight tools without choices for a caller that may not read them, or with a closed gate',
     'if (!choices) return listed',
   ),
   mutant(
@@ -308,48 +312,44 @@ const people: readonly Mutant[] = [
   mutant(
     members,
     'guard: no link into another workspace',
-    'POST /members 201 without a link for a user of another workspace: it would lead there, too',
+    'POST /members 201 without a link for a user of another workspace: it would open that one too',
     'and false',
   ),
   mutant(
     members,
     'guard: links from before a further workspace',
-    'a set-up link that somebody keeps does not lead into a workspace that its user is added to later',
+    'a set-up link that its receiver keeps does not open a workspace that its user is added to later',
   ),
   mutant(
     members,
     'guard: links from before an operator',
-    'a set-up link that somebody keeps does not make an operator of whoever has it',
+    'a set-up link that its receiver keeps does not make its holder an operator',
   ),
   mutant(
     members,
     'guard: links from before an owner',
-    'a set-up link that somebody keeps does not make an owner of whoever has it',
+    'a set-up link that its receiver keeps does not make its holder an owner',
   ),
   mutant(
     { file: 'src/capabilities/sessions/sessions.test.ts' },
     'guard: a session that has ended',
-    'POST /dashboard/api/password 401 where the session has ended, or the password is another, since it was let in',
+    'POST /dashboard/api/password 401 when the session ended, or the password changed, after the check',
   ),
   mutant(
     { file: 'src/capabilities/sessions/sessions.test.ts' },
     'guard: no hash for a link that is not good',
-    'POST /dashboard/api/setup a link that is not good costs nobody a hash',
+    'POST /dashboard/api/setup an invalid link computes no hash',
   ),
   mutant(
     { file: 'src/capabilities/sessions/sessions.test.ts' },
     'guard: what was compared still holds',
-    'POST /dashboard/api/sign-in 401 where the password is another, or the user disabled, since it was compared',
+    'POST /dashboard/api/sign-in 401 when the password changed, or the user was disabled, after it was compared',
   ),
-  mutant(
-    members,
-    'guard: roles are for owners',
-    'POST /members 403 where an admin gives a role above member',
-  ),
+  mutant(members, 'guard: roles are for owners', 'POST /members 403 when an admin gives a role above member'),
   mutant(
     { file: 'test/people.test.ts' },
     'guard: owners are for owners',
-    'DELETE /members/{user_id} as the line says for: admin',
+    'DELETE /members/{user_id} answers as its line says to: admin',
   ),
   mutant(
     oidc,
@@ -359,7 +359,7 @@ const people: readonly Mutant[] = [
   mutant(
     members,
     'guard: another owner can sign in',
-    'the last owner 409 when giving up the role or leaving; once there is another, both go',
+    'the last owner 409 when giving up the role or leaving; with another owner both succeed',
   ),
   mutant(
     oidc,
@@ -369,7 +369,7 @@ const people: readonly Mutant[] = [
   mutant(
     devices,
     'guard: a device token is signed',
-    'a known browser is not signed in by it, and a token that somebody made or changed is none',
+    'a known browser is not signed in by its token, and a forged or changed token does not count',
   ),
   mutant(devices, 'guard: age of a device token', 'a known browser is known for 180 days'),
   mutant(
@@ -381,13 +381,13 @@ const people: readonly Mutant[] = [
   mutant(
     { file: 'src/lib/lane-queue.test.ts' },
     'guard: nobody takes all places',
-    'a source gives places back to others: the last to come of the one that has most is refused',
+    'a source gives places to others: the latest of the source that has most is refused',
     'return undefined',
   ),
   mutant(
     lockout,
     'guard: attempts of one source',
-    'sign-ins under attack 429 for one source after 100 attempts, whatever X-Forwarded-For it writes itself',
+    'sign-ins under attack 429 for one source after 100 attempts, whatever X-Forwarded-For it sends',
   ),
   mutant(
     lockout,
@@ -398,49 +398,49 @@ const people: readonly Mutant[] = [
   mutant(
     lockout,
     'guard: a full queue uses up no attempt',
-    'sign-ins under attack 429 while the queue is full uses up no attempt',
+    'sign-ins under attack 429 while the queue is full consumes no attempt',
   ),
   mutant(
     waits,
     'guard: waits of a key',
-    'GET /events?wait= 429 for a fourth that waits at the same time under one key, on any process; what does not wait is answered',
+    'GET /events?wait= 429 for a fourth waiting request of one key, on any process; requests without wait are answered',
   ),
   mutant(
     waits,
     'guard: waits of a workspace',
-    'GET /events?wait= 429 for the 21st of a workspace, whatever keys; another workspace waits all the same',
+    "GET /events?wait= 429 for a workspace's 21st waiting request, whatever the keys; another workspace may still wait",
   ),
   mutant(
     waits,
     'guard: waits are counted in turn',
-    'GET /events?wait= 429 for the 21st of a workspace, whatever keys; another workspace waits all the same',
+    "GET /events?wait= 429 for a workspace's 21st waiting request, whatever the keys; another workspace may still wait",
   ),
   mutant(
     waits,
     'guard: a wait that is over gives its place back',
-    'GET /events?wait= 429 for a fourth that waits at the same time under one key, on any process; what does not wait is answered',
+    'GET /events?wait= 429 for a fourth waiting request of one key, on any process; requests without wait are answered',
   ),
   mutant(
     waits,
     'guard: a caller who leaves waits no longer for events',
-    'GET /events?wait= 200 once a caller who waited has left, and once those of a process that died have expired',
+    "GET /events?wait= 200 after a waiting caller has left, and after a dead process's waiting requests have expired",
   ),
   mutant(
     sockets,
     'guard: the source that has most',
-    'the source that has most gives, whoever else is idle',
+    'cuts the source that has most, even if others are idle',
     'const candidate = { socket, rank, completeAt, count: 0 }',
   ),
   mutant(
     sockets,
     'guard: who waits for an answer is not cut',
-    'one that waits for its answer stays; where all of them do, the new one goes',
+    'keeps one that waits for its answer; if all of them do, refuses the new one',
     'return 1',
   ),
   mutant(
     { file: 'src/access/limits.test.ts' },
     'guard: idle callers go first',
-    'in memory drops idle callers first: whoever has asked in its window keeps its count',
+    'in memory drops idle callers first: a caller with a request in its window keeps its count',
   ),
   mutant(
     { file: 'src/access/limits.test.ts' },
@@ -451,13 +451,13 @@ const people: readonly Mutant[] = [
   mutant(
     { file: 'src/access/limits.test.ts' },
     'guard: a refused attempt adds no row',
-    'in PostgreSQL adds no row for what a later limit refuses',
+    'in PostgreSQL adds no row for a call that a later limit refuses',
     'if (!window.allowed) return window',
   ),
   mutant(
     { file: 'src/http/client-address.test.ts' },
     'guard: who may say where a client is',
-    'where nobody is trusted X-Forwarded-For changes nothing',
+    'where no proxy is trusted X-Forwarded-For changes nothing',
   ),
   mutant(
     { file: 'src/http/client-address.test.ts' },
@@ -468,53 +468,53 @@ const people: readonly Mutant[] = [
   mutant(
     { file: 'src/lib/addresses.test.ts' },
     'guard: one source for a network',
-    'a source is an IPv4 address, or the first 64 bits of one of IPv6, however it is written',
+    'a source is an IPv4 address, or the first 64 bits of an IPv6 address, in any spelling',
     'return parsed.toString()',
   ),
   mutant(
     { file: 'src/capabilities/campaigns/campaigns.test.ts' },
     'guard: first messages of other campaigns',
-    'POST /campaigns/preview and GET /campaigns/{campaign_id}/forecast 200 without reading the texts of the other campaigns on the account, which can be long',
+    "POST /campaigns/preview and GET /campaigns/{campaign_id}/forecast 200 without reading the texts of the account's other campaigns, which can be long",
     'sql`k.message_text`,',
   ),
   mutant(
     { file: 'src/capabilities/campaigns/campaigns.test.ts' },
     'guard: follow_ups of other campaigns',
-    'POST /campaigns/preview and GET /campaigns/{campaign_id}/forecast 200 without reading the texts of the other campaigns on the account, which can be long',
+    "POST /campaigns/preview and GET /campaigns/{campaign_id}/forecast 200 without reading the texts of the account's other campaigns, which can be long",
     'stepsOf,',
   ),
   mutant(
     { file: 'src/lib/addresses.test.ts' },
     'guard: zones of addresses',
-    'an address is read in its one strict form',
+    'an address has one strict form',
     'return isIP(text) === 0 ? undefined : ipaddr.process(text)',
   ),
   mutant(
     { file: 'src/config.test.ts' },
     'guard: networks of proxies are not all',
-    'the configuration takes proxies to trust, by address and by network, and never everybody',
+    'the configuration accepts trusted proxies, by address and by network, and never all addresses',
   ),
   mutant(
     oidc,
     'guard: age of a flow',
-    'GET /dashboard/oidc/callback 401 after ten minutes, and for a cookie that was moved from elsewhere',
+    'GET /dashboard/oidc/callback 401 after ten minutes, and for a cookie copied from elsewhere',
   ),
   mutant(
     oidc,
     'guard: an address given anew',
-    'an e-mail address does not lead to a user who has an account at the provider already: addresses are given anew',
+    'an e-mail address does not link a user who already has an account at the provider: addresses are reassigned',
   ),
 ]
 
 const directories = {
   file: 'src/db/data-directory.test.ts',
-  still: 'a directory that a group may write to is taken',
+  still: 'accepts a directory that a group may write to',
 }
 
-/** What an operator types, and where it acts. */
+/** The command line, and where it acts. */
 const terminal: readonly Mutant[] = [
   mutant(
-    { file: 'src/config.test.ts', still: 'the configuration takes the address https://a.example/@b' },
+    { file: 'src/config.test.ts', still: 'the configuration accepts the address https://a.example/@b' },
     'guard: origin and path',
     'the configuration refuses the address https://ana:hunter2@parley.example/path, without repeating it',
     '.refine((text) => URL.canParse(text), {',
@@ -522,19 +522,19 @@ const terminal: readonly Mutant[] = [
   mutant(
     directories,
     'guard: a directory that everybody may write to',
-    'a directory of mode 1777, which everybody may write to, is refused and left alone',
+    'refuses a directory of mode 1777, which every user may write to, and changes nothing in it',
     'if (false) {',
   ),
   mutant(
     directories,
     'guard: owner of a secret',
-    'a secret of another user refuses the directory, before anything is made in it',
+    'a secret of another user makes the directory refused, before anything is created in it',
     'if (false) {',
   ),
   mutant(
     { file: 'test/command-line.test.ts' },
     'guard: a read makes nothing',
-    'in a data directory without a Parley gate list refuses and makes nothing',
+    'in a data directory without a Parley gate list refuses and creates nothing',
   ),
   mutant(
     { file: 'test/command-line.test.ts' },
@@ -545,20 +545,20 @@ const terminal: readonly Mutant[] = [
 ]
 const approving = {
   file: 'src/capabilities/approvals/bindings.test.ts',
-  still: 'the update uses the token up where everything is as it was',
+  still: 'the update consumes the token when nothing has changed',
 }
 
 const placeholders = {
   file: 'src/capabilities/campaigns/planning/personalize.test.ts',
-  still: 'personalization a value is text: brackets in a name are not filled',
+  still: 'personalization treats a value as text: brackets in a name are not filled',
 }
 
-/** What the contract says of texts, addresses and answers. */
+/** The contract's rules for texts, addresses and answers. */
 const contract: readonly Mutant[] = [
   mutant(
     placeholders,
     'guard: only placeholders between the brackets',
-    'personalization only a known word stands between the brackets: [[first name]]',
+    'personalization accepts only a known word between the brackets: [[first name]]',
   ),
   mutant(
     {
@@ -583,7 +583,7 @@ const contract: readonly Mutant[] = [
   mutant(
     placeholders,
     'guard: a placeholder of the other form',
-    'personalization a word in the form of the other document is refused in any spelling: name',
+    "personalization refuses a word in the other document's form in any spelling: name",
   ),
 ]
 
@@ -592,7 +592,7 @@ export const mutants: readonly Mutant[] = [
   crosses('guard: dispatch', 'dispatch is off'),
   mutant(crossing, 'guard: restore_counter', 'does not cross the restore counter is lower', 'where true'),
   crosses('guard: generation', 'the generation is another'),
-  crosses('guard: owes', 'a worker owes'),
+  crosses('guard: owes', 'a worker still has to put its journals back'),
   crosses('guard: writes', 'the database knows fewer writes'),
   crosses('guard: queued', 'its caller has withdrawn it'),
   crosses('guard: expires_at', 'it has expired'),
@@ -611,17 +611,17 @@ export const mutants: readonly Mutant[] = [
   mutant(
     crossing,
     'guard: proven is not sent',
-    'a stored message that carries the random id proves it: nobody may submit it',
+    'a stored message with the random id is proof: no worker may submit it',
   ),
   mutant(
     crossing,
     'guard: the release waits for the row',
-    'a crossing whose answer was lost its commit is still under way: the release waits for it and hits',
+    'a crossing whose answer was lost is released after its pending commit, which the release waits for',
   ),
   mutant(
     crossing,
     'guard: a late crossing finds another token',
-    'a crossing whose answer was lost it is still queued: the crossing that comes late does nothing, and whoever reads it anew crosses',
+    'a crossing whose answer was lost does nothing when it arrives late on a row that is still queued, and the next attempt crosses',
   ),
 
   {
@@ -630,33 +630,29 @@ export const mutants: readonly Mutant[] = [
       { marker: 'guard: token of a release', replace: 'const ours = row !== undefined' },
       { marker: 'guard: settle token', replace: 'true' },
     ],
-    test: 'a crossing whose answer was lost the token is of another attempt: nothing changes',
+    test: 'a crossing whose answer was lost changes nothing when the token belongs to another attempt',
     ...crossing,
   },
 
   // The one way to end.
-  mutant(settling, 'guard: settle token', 'another attempt speaks submitting: nothing changes', 'true'),
+  mutant(settling, 'guard: settle token', 'another attempt settles submitting: nothing changes', 'true'),
   mutant(
     settling,
     'guard: settle queued_no',
-    'no attempt speaks who queued it for another time ends nothing',
+    'no attempt settles a caller who queued it for another time ends nothing',
   ),
-  mutant(settling, 'guard: settle crossed rows only', 'the attempt of the row speaks queued: released'),
-  mutant(
-    settling,
-    'guard: settle queued rows only',
-    'no attempt speaks submitting: only what is queued ends',
-  ),
-  mutant(settling, 'guard: settle unknown once', 'the attempt of the row speaks ambiguous: ambiguous'),
+  mutant(settling, 'guard: settle crossed rows only', "the row's own attempt settles queued: released"),
+  mutant(settling, 'guard: settle queued rows only', 'no attempt settles submitting: only a queued row ends'),
+  mutant(settling, 'guard: settle unknown once', "the row's own attempt settles ambiguous: ambiguous"),
   mutant(
     settling,
     'guard: the kind is told in the same transaction',
-    'the kind is told in the same transaction what it writes commits with the row',
+    "the kind's own changes in the same transaction commit with the row",
   ),
   mutant(
     settling,
     'guard: counted once',
-    'a completion that is told twice is counted once',
+    'a completion that is reported twice counts once',
     'const fresh = changed ? own : []',
   ),
 
@@ -679,35 +675,35 @@ export const mutants: readonly Mutant[] = [
   mutant(
     advancing,
     'guard: live once caught up',
-    'advancePositions is live from the first batch on that was read to the end, and not before',
+    'advancePositions makes the session live with the first batch that was read to the end, and not before',
     'observed_at = real_now()',
   ),
   mutant(
     claiming,
     'guard: account lease too far ahead',
-    'claimAccounts takes one whose lease is further ahead than any can be: the clock was set back',
+    'claimAccounts claims one whose lease is further ahead than possible: the clock was set back',
   ),
   mutant(
     claiming,
     'guard: not live until caught up',
-    'claimAccounts makes it not live, and renewing the lease does not make it so',
+    'claimAccounts makes it not live, and renewing the lease does not change that',
     'observed_at = real_now()',
   ),
   mutant(
     claiming,
     'guard: renewing makes nothing live',
-    'claimAccounts makes it not live, and renewing the lease does not make it so',
+    'claimAccounts makes it not live, and renewing the lease does not change that',
     'when true',
   ),
   mutant(
     claiming,
     'guard: only accounts that may act are claimed',
-    'claimAccounts leaves one that is DISABLED, whoever drove it before',
+    'claimAccounts skips one that is DISABLED, whichever worker drove it before',
   ),
   mutant(
     claiming,
     'guard: a lease is given back by its epoch',
-    'releaseLease ends the lease of this epoch only: its worker may have taken the account again',
+    'releaseLease ends the lease of this epoch only: its worker may have claimed the account again',
   ),
   mutant(claiming, 'guard: a lease that has run out is not held', 'holdsLease where it has run out'),
   mutant(
@@ -718,47 +714,47 @@ export const mutants: readonly Mutant[] = [
   mutant(
     sweeping,
     'guard: an owing worker is not forgotten',
-    'forgetWorkers keeps one that owes, however long ago it ended: its journals may know what the database has forgotten',
+    'forgetWorkers keeps one that has not put its journals back, however long ago it ended: they may know what the database has lost',
   ),
   mutant(
     sweeping,
     'guard: lease too far ahead',
-    'sweep a lease further ahead than any can be counts as over',
+    'sweep treats a lease further ahead than possible as expired',
   ),
   mutant(
     sweeping,
     'guard: swept with its worker',
-    'sweep an attempt whose owner has stopped is unknown at once',
+    'sweep makes an attempt whose owner has stopped unknown immediately',
   ),
   mutant(
     sweeping,
     'guard: swept is ambiguous',
-    'sweep an attempt whose lease has run out is unknown, never queued',
+    'sweep makes an attempt whose lease has expired unknown, never queued',
     "return { id, token, ending: { to: 'released', reason: 'never_written' } }",
   ),
   mutant(
     sweeping,
     'guard: sweep waits for nobody',
-    'sweep a row that somebody is at is left to them, and the others are not',
+    'sweep skips a row that another transaction has locked, and not the others',
     'for update of o',
   ),
   mutant(
     sweeping,
     'guard: a chat hides no other',
-    'listQueued many that wait in one chat do not hide another chat',
+    'listQueued many waiting in one chat do not hide another chat',
     'select',
   ),
   mutant(
-    { file: ledger('lanes'), still: 'one at a time in each chat, four at a time of each account' },
+    { file: ledger('lanes'), still: 'runs one at a time in each chat, and four at a time of each account' },
     'guard: files are fair',
-    'files of one account that hang leave room for those of another, and for its own texts',
+    "one account's hanging files leave room for another account's, and for its own texts",
     'if (file && this.#files.size >= filesMax) return undefined',
   ),
 
   mutant(
-    { file: ledger('floods'), still: 'of 5 s and then 600 s the longer one holds' },
+    { file: ledger('floods'), still: 'of 5 s and then 600 s the longer one applies' },
     'guard: the longer flood wait holds',
-    'of 600 s and then 5 s the longer one holds',
+    'of 600 s and then 5 s the longer one applies',
     `set ${value('end')} = domain_now() + make_interval(secs => ${value('retry_after_seconds')})`,
   ),
 
@@ -766,62 +762,62 @@ export const mutants: readonly Mutant[] = [
   mutant(
     puttingBack,
     'guard: a known attempt is not put back',
-    'putBack submitting, and the very attempt is known',
+    'putBack submitting, and this very attempt is known',
     '',
     'put back without a look at the attempt',
   ),
   mutant(
     puttingBack,
     'guard: a repeat of the key is put back',
-    'putBack a repeat has made another row for the key: it must not run, and keeps its public name',
+    'putBack blocks the row that a repeat has made for the key, and keeps its public name',
   ),
   mutant(
     restoring,
     'guard: journals are put back',
-    'at the start it is an older copy: the journals are put back, and a person switches on',
+    'at the start puts the journals back into an older copy, and an operator switches sending on',
   ),
   mutant(
     restoring,
     'guard: an older copy is noticed',
-    'at the start it is an older copy: the journals are put back, and a person switches on',
+    'at the start puts the journals back into an older copy, and an operator switches sending on',
   ),
   mutant(
     restoring,
     'guard: another generation is noticed',
-    'at the start it has another generation: the journals are put back first',
+    'at the start puts the journals back first when the generation is another',
     'return undefined',
   ),
   mutant(
     restoring,
     'guard: what came to nothing is not put back',
-    'at the start what provably came to nothing is not put back: not_written',
+    'at the start does not restore what provably did nothing: not_written',
     "if (kind === 'refused') nothing.add(entry.token)",
   ),
   mutant(
     restoring,
     'guard: owing worker crosses nothing',
-    'a put-back that fails nothing crosses, here or elsewhere, until it is complete',
+    'a put-back that fails blocks every crossing, here and in other processes, until it is complete',
   ),
   mutant(
     restoring,
     'guard: a debt is kept on the disk',
-    'a put-back that fails is remembered on the disk: the next process of it goes on',
+    'a put-back that fails is recorded on the disk: the next process on it continues',
   ),
   mutant(
     restoring,
     'guard: the debt of an ended worker is taken over',
-    'a worker that dies owing, beside one of its disk that owes nothing the other takes over what it owed once it has ended',
+    'a worker that dies before it put its journals back, next to one on its disk that is done the other one takes over its journals once it has ended',
   ),
   mutant(
     restoring,
     'guard: a living worker keeps its debt',
-    'a worker that dies owing, beside one of its disk that owes nothing the other takes over what it owed once it has ended',
+    'a worker that dies before it put its journals back, next to one on its disk that is done the other one takes over its journals once it has ended',
     'const debts = others',
   ),
   mutant(
     restoring,
     'guard: an inherited debt is put back',
-    'a worker that dies owing, beside one of its disk that owes nothing what it noticed while the database was away is put back, too',
+    'a worker that dies before it put its journals back, next to one on its disk that is done also puts back what it noticed while the database was unreachable',
   ),
   mutant(
     restoring,
@@ -831,50 +827,50 @@ export const mutants: readonly Mutant[] = [
   mutant(
     restoring,
     'guard: noticed while a debt ended',
-    'commits are found lost at the moment at which a put-back is done: it begins again',
+    'starts again when commits are found lost at the moment at which a put-back finishes',
   ),
   mutant(
     restoring,
     'guard: a living journal is not set aside',
-    'journals of others that of a process that lives is not set aside',
+    'journals of others are not set aside while their process is alive',
     'if (told.get(name) === size && ended) await markReplayed(directory, file)',
   ),
 
   mutant(
     restoring,
     'guard: an older copy stays one',
-    'an older copy that could not be told stays one, also where another generation is noticed since',
+    'an older copy that could not be reported stays one, also when another generation is noticed later',
     'this.#untold = why',
   ),
   mutant(
     restoring,
     'guard: a generation begun meanwhile',
-    'a heartbeat that was answered before lost commits were noticed does not bring the generation before back',
+    'a heartbeat answered before lost commits were noticed does not bring the earlier generation back',
   ),
   mutant(
     restoring,
     'guard: damaged lines keep sending off',
-    'a damaged line keeps sending off, also where nothing was forgotten',
+    'a damaged line keeps sending off, also when nothing was lost',
   ),
   mutant(
     restoring,
     'guard: a put back that noticed more is not done',
-    'what is noticed while the journals are put back is not forgotten: they are put back again',
+    'what is noticed while the journals are put back is kept: they are put back again',
   ),
   mutant(
     restoring,
     'guard: noticed during a put back',
-    'what is noticed while the journals are put back is not forgotten: they are put back again',
+    'what is noticed while the journals are put back is kept: they are put back again',
   ),
   mutant(
     restoring,
     'guard: a journal that failed is not done',
-    'journals of others that could not be replayed is not set aside, and the put-back is not complete',
+    'journals of others that could not be replayed are not set aside, and the put-back is not complete',
   ),
   mutant(
     restoring,
     'guard: a failed replay is no put back',
-    'journals of others that could not be replayed is not set aside, and the put-back is not complete',
+    'journals of others that could not be replayed are not set aside, and the put-back is not complete',
     'await replay(app, parts, file)',
   ),
   mutant(
@@ -895,13 +891,13 @@ export const mutants: readonly Mutant[] = [
       still: 'an older page that carries the random id of an unknown outcome proves it',
     },
     'guard: asked once',
-    'a page that was answered since it was listed is not asked for again',
+    'does not request a page that was answered after it was listed',
   ),
-  mutant(journalling, 'guard: journal is flushed', 'an intent resolves only when the disk has it'),
+  mutant(journalling, 'guard: journal is flushed', 'an intent resolves only when it is on disk'),
   mutant(
     journalling,
     'guard: checksum of a line',
-    'a line whose bytes have changed is skipped and counted, the others are read',
+    'skips and counts a line whose bytes have changed, and reads the others',
   ),
   mutant(
     journalling,
@@ -912,7 +908,7 @@ export const mutants: readonly Mutant[] = [
   mutant(
     journalling,
     'guard: only replayed journals are removed',
-    'a journal past keeping is removed once it was replayed, and not before',
+    'removes a journal past its retention once it was replayed, and not before',
     'if (Date.now() - mtimeMs > keepMs) await unlink(join(directory, name))',
   ),
   mutant(
@@ -924,18 +920,18 @@ export const mutants: readonly Mutant[] = [
   mutant(
     { file: worker('account-pool') },
     'guard: unwritable journal gives accounts up',
-    'accounts are taken, and given up while the journal cannot be written',
+    'claims accounts, and gives them up while the journal cannot be written',
   ),
   mutant(
     restoring,
     'guard: a disk that forgot the database puts its journals back',
-    'a disk whose memory of the database is gone lost: its journals are put back all the same',
+    'a disk whose record of the database is gone lost: its journals are still put back',
     'const stranger = false',
   ),
   mutant(
     { file: ledger('enqueue') },
     'guard: what was never asked is not unknown',
-    'there is no connection for the row: nothing was asked, and the caller is not told that nobody knows',
+    'without a connection for the row nothing was started, and the caller does not get outcome_ambiguous',
     'return error instanceof LostCommit || isConnectionLost(error)',
   ),
   mutant(
@@ -946,12 +942,12 @@ export const mutants: readonly Mutant[] = [
   mutant(
     { file: worker('account-pool') },
     'guard: sessions end with their leases',
-    'a database that is away for longer than a lease: the sessions end here',
+    'ends the sessions when the database is unreachable for longer than a lease',
   ),
   mutant(
     { file: ledger('echoes') },
     'guard: what was seen stays seen',
-    'an answer that comes late does not lower the count of writes that was seen',
+    'a late answer does not lower the known count of writes',
     'writes.seen = committed',
   ),
 
@@ -959,60 +955,60 @@ export const mutants: readonly Mutant[] = [
   mutant(
     attempting,
     'guard: unwritable journal',
-    'a journal that cannot be written: nothing is sent',
+    'sends nothing when the journal cannot be written',
     'return true',
   ),
   mutant(
     attempting,
     'guard: journal before call',
-    'the journal knows of it before the platform does',
+    'writes the journal before it calls the platform',
     'const intended = true',
   ),
   mutant(
     attempting,
     'guard: deadline',
-    'a process that was held up since before the boundary sends nothing, and says so',
+    'sends nothing after a freeze that began before the boundary, and reports that',
     'if (!intended) {',
   ),
   mutant(
     attempting,
     'guard: one kind of an account at a time',
-    'messages of two kinds of an account are recorded one kind after the other: an update about both waits in no circle',
+    'records messages of two kinds of one account one kind after the other, without a deadlock with an update about both',
     'for (const together of [learnt]) {',
   ),
   {
     what: 'the clock starts after the boundary',
     patches: [{ marker: 'guard: clock starts before the boundary', replace: noClock }, clockAfterCommit],
-    test: 'a process that was held up since before the boundary sends nothing, and says so',
+    test: 'sends nothing after a freeze that began before the boundary, and reports that',
     ...attempting,
   },
   mutant(
     attempting,
     'guard: lost commit is not sent',
-    'the answer to the crossing is lost nothing is sent, and the row is released',
+    'when the answer to the crossing is lost sends nothing, and releases the row',
     "if (isLost(err)) return crossings.map(({ id, token }) => ({ id, token, status: 'crossed', writes: null }))",
   ),
   mutant(
     attempting,
     'guard: lost commit is in the journal',
-    'the answer to the crossing is lost, and the worker ends before the database is back its journal says that nothing was sent',
+    'when the answer to the crossing is lost, and the worker ends before the database is back its journal says that nothing was sent',
   ),
   mutant(
     attempting,
     'guard: lost commit is released',
-    'the answer to the crossing is lost nothing is sent, and the row is released',
+    'when the answer to the crossing is lost sends nothing, and releases the row',
   ),
   mutant(
     attempting,
     'guard: lost commit is released',
-    'the answer to the crossing is lost and the release fails at first: it is said again until it is heard',
+    'when the answer to the crossing is lost retries a release that fails at first until it succeeds',
     'await release().catch(() => {})',
     'release tried once',
   ),
   mutant(
     attempting,
     'guard: tried until stored',
-    'an outcome that the database does not take is told again until it does',
+    'retries an outcome until the database accepts it',
     'throw err',
   ),
   mutant(
@@ -1020,74 +1016,74 @@ export const mutants: readonly Mutant[] = [
     'guard: recorded in the order of ids',
     'outcomes of several kinds at once lock their rows in the order of the ids',
   ),
-  mutant(attempting, 'guard: drain before the end', 'a worker that stops waits for what it has submitted'),
+  mutant(attempting, 'guard: drain before the end', 'a stopping worker waits for what it has submitted'),
   mutant(
     attempting,
     'guard: flood wait from its own time',
-    'a flood wait that a journal tells of counts from its own time',
+    'a flood wait from a journal counts from its own time',
     'return seconds',
   ),
   mutant(
     { file: 'test/limits/unknown.test.ts' },
     'guard: no answer is unknown',
-    'an ambiguous operation is listed, closed once by a person, audited, and its key is 409 for ever',
+    'an ambiguous operation is listed, closed once by an operator, audited, and its key is 409 for ever',
     "const known: Outcome<unknown> = outcome ?? { kind: 'not_written', reason: 'timeout' }",
   ),
 
   mutant(
     attempting,
     'guard: who may not send does not ask',
-    'before its preparation asks the platform a flood wait lasts: nobody is looked up, and the row is released',
+    'before its preparation calls the platform a flood wait lasts: no look-up is made, and the row is released',
   ),
   mutant(
     attempting,
     'guard: trouble of the account releases',
-    'an account that is needs_login releases the message, so that its key may run again, and the account says so',
+    'an account that is needs_login releases the message, so that its key may run again, and reports it',
     "return { to: 'refused', refusal: outcome.reason }",
   ),
   mutant(
     attempting,
     'guard: only our own messages prove',
-    'a message of another person proves nothing, whatever random id it shows',
+    "another person's message proves nothing, whatever random id it shows",
     'random_id !== null ? [{ random_id, message_id: id, at: timestamp }] : [],',
   ),
   mutant(
     attempting,
     'guard: a late answer is recorded',
-    'a late answer is recorded: what was unknown is known',
+    'it records a late answer, so that the unknown outcome becomes known',
   ),
 
   // Callers.
   mutant(
-    { file: ledger('waiting'), still: 'two callers of one row are both told at once' },
+    { file: ledger('waiting'), still: 'two callers of one row both get its outcome' },
     'guard: waits for its attempt',
-    'who has queued a key again is not told what the attempt before came to',
+    "a caller that has queued a key again does not get the earlier attempt's outcome",
     'waiter.end(row)',
     'the first outcome wins',
   ),
   mutant(
-    { file: ledger('waiting'), still: 'two callers of one row are both told at once' },
+    { file: ledger('waiting'), still: 'two callers of one row both get its outcome' },
     'guard: poll of settled rows',
-    'an outcome whose wake-up was lost is found by the poll',
+    'the poll finds an outcome whose wake-up was lost',
     'const poll = setInterval(() => {}, pollMs)',
   ),
   mutant(
     { file: ledger('enqueue') },
     'guard: key is looked up',
-    'a second API key of the workspace meets the same operation',
+    'a second API key of the workspace finds the same operation',
     `where idempotency_key = ${value('key')} and key_id is null`,
   ),
   mutant(
     { file: ledger('enqueue') },
     'guard: key is stored',
-    'a second API key of the workspace meets the same operation',
+    'a second API key of the workspace finds the same operation',
     `${value("[caller.via.kind === 'key' ? caller.via.id : '', key].join(' ')")},`,
     'keys are scoped by API key',
   ),
   mutant(
     { file: ledger('enqueue') },
     'guard: random id of the key',
-    'the same key has the same random id, also where its row was forgotten',
+    'the same key has the same random id, also when its row was deleted',
     `${value('randomIdOf(app, caller.workspace_id, kind, id)')}::bigint,`,
   ),
   mutant(
@@ -1103,17 +1099,17 @@ export const mutants: readonly Mutant[] = [
   mutant(
     { file: 'src/capabilities/messages/send.test.ts' },
     'guard: suppression in the second half',
-    'POST /chats/start 409 for a first text that met a flood wait, once the person has asked to be left alone',
+    'POST /chats/start 409 for a first text that got a flood wait, once the person has opted out',
   ),
   mutant(
     clockSetBack,
     'guard: heartbeat from the future',
-    'a clock that was set back a worker whose heartbeat is in the future is not counted on for a share of the accounts',
+    'a clock that was set back a worker whose heartbeat is in the future does not count for shares of the accounts',
   ),
   mutant(
     clockSetBack,
     'guard: heard of in the future',
-    'a clock that was set back renewing a lease forgets that its session was heard of in the future',
+    'a clock that was set back renewing a lease resets a session time that is in the future',
     'h.observed_at,',
   ),
   mutant(
@@ -1124,32 +1120,32 @@ export const mutants: readonly Mutant[] = [
   mutant(
     puttingBack,
     'guard: a repeat of this moment is put back',
-    'putBack a repeat that is being queued at this moment is put back, too',
+    'putBack also blocks a repeat that is being queued at this moment',
   ),
   mutant(
     restoring,
     'guard: owing before the database is asked',
-    'commits are lost, and the database is away when that is noticed by a crossing: it is remembered until it is put back',
+    'when commits are lost, and the database is unreachable at that moment a crossing notices, and it is remembered until the journals are put back',
   ),
   mutant(
     restoring,
     'guard: forgotten switches off at once',
-    'what was forgotten and put back by a try that failed still switches sending off',
+    'an operation that a failed attempt restored still switches sending off',
   ),
   mutant(
     {
       file: worker('account-pool'),
-      still: 'accounts are taken, and given up while the journal cannot be written',
+      still: 'claims accounts, and gives them up while the journal cannot be written',
     },
     'guard: writes are kept over sessions',
-    'commits are lost, the lease of this process among them: it still knows how far the account had come',
+    'knows how far the account had come when commits are lost, including its own lease',
     'const writes = { seen: committed }',
   ),
-  mutant(rechecking, 'guard: recheck', 'somebody on the list is not written to first by their id'),
+  mutant(rechecking, 'guard: recheck', 'a suppressed person gets no first message by their id'),
   mutant(
     rechecking,
     'guard: entries wait for crossings',
-    'in one order with whoever adds to the list an operator waits for a crossing under way',
+    'entries and crossings have one order: an operator waits for a crossing in progress',
   ),
 
   // Clocks.
@@ -1159,7 +1155,7 @@ export const mutants: readonly Mutant[] = [
       still: 'a sending window opens at its first minute and is closed at its last',
     },
     'guard: a clock change on the way to the window',
-    'a sending window opens again where clocks pass it twice, or go back into it',
+    'a sending window opens again when clocks pass it twice, or go back into it',
     'const change = undefined as number | undefined',
   ),
 
@@ -1167,44 +1163,44 @@ export const mutants: readonly Mutant[] = [
   mutant(
     messages,
     'guard: one in flight',
-    'a message of an account that has one in flight waits',
+    'a message waits while the account has another message in flight',
     'where false',
   ),
   mutant(
     messages,
     'guard: quota is used with the crossing',
-    'a message that was released is taken up again under its id, and uses the day once',
+    'a message that was released crosses again under its id, and uses the quota once',
     'used = d.used,',
     'the use of a day is not counted with the crossing',
   ),
   mutant(
     messages,
     'guard: refund',
-    'a message that was released is taken up again under its id, and uses the day once',
+    'a message that was released crosses again under its id, and uses the quota once',
     'return day !== null && !nothing ? [{ account_id, workspace_id, day, cold, by: -1 }] : []',
     'the refund is swapped',
   ),
   mutant(
     messages,
     'guard: a recipient is put back with its operation',
-    'a message that a restored database has forgotten is put back with its recipient and the use of its day',
+    'a message that a restored database has lost is restored with its recipient and its use of the quota',
   ),
   mutant(
     messages,
     'guard: suppression at the boundary',
-    'a message to somebody whose name alone is on the list ends the recipient',
+    'a message to a person whose name alone is on the list ends the recipient',
     "(split_part(r.contact, ':', 1), split_part(r.contact, ':', 2)))) and false as suppressed,",
   ),
   mutant(
     messages,
     'guard: suppression list is read under its lock',
-    'a message to somebody who comes onto the list in this very moment ends the recipient',
+    'a message to a person who is suppressed at this very moment ends the recipient',
     'const suppressed = locked.suppressed',
   ),
   mutant(
     messages,
     'guard: campaign is held',
-    'while a cancel is under way nothing crosses on what was read before it',
+    'while a cancel is in progress no message crosses on what was read before it',
     '',
     'the status is read outside of the locks',
   ),
@@ -1218,19 +1214,19 @@ export const mutants: readonly Mutant[] = [
   mutant(
     messages,
     'guard: a settlement sees the cancel',
-    'while a cancel is under way what ends meanwhile waits for it, so that nobody is left waiting',
+    'while a cancel is in progress a recipient that ends in the meantime waits for it, so that none stays pending',
     'order by id',
   ),
   mutant(
     messages,
     'guard: single sends go first',
-    'a message is not picked while somebody waits for a single send of the account',
+    'a message is not picked while a caller waits for a single send of the account',
     'select from operations q where false)',
   ),
   mutant(
     messages,
     'guard: pool accounts that are driven',
-    'a message to a contact is left to the account with most of its day left, unless its worker has died',
+    'a message to a contact is left to the account with most quota left, unless its worker has died',
   ),
   mutant(
     messages,
@@ -1240,7 +1236,7 @@ export const mutants: readonly Mutant[] = [
   mutant(
     messages,
     'guard: lost commit is not sent',
-    'a message whose crossing gives no answer is not sent, and its worker says so',
+    'a message whose crossing gets no answer is not sent, and its worker reports that',
     '',
     'lost commit of a message is not sent',
   ),
@@ -1250,26 +1246,26 @@ export const mutants: readonly Mutant[] = [
       { marker: 'guard: clock starts before the boundary of a message', replace: noClock },
       clockAfterCommit,
     ],
-    test: 'a message whose process stands still after it has crossed is not sent after a cancel that came meanwhile, and its worker says so',
+    test: 'a message whose process freezes after it has crossed is not sent after a cancel in the meantime, and its worker reports that',
     ...messages,
   },
   mutant(
     messages,
     'guard: lost commit is in the journal',
-    'a message whose crossing gives no answer and whose worker ends before the database is back: its journal says that nothing was sent',
+    'a message whose crossing gets no answer is journaled as not sent when its worker ends before the database is back',
     '',
     'lost commit of a message is in the journal',
   ),
   mutant(
     messages,
     'guard: proven message is not sent',
-    'a message that the platform has shown before crosses with its proof, and nobody submits it',
+    'a message that the platform has shown before crosses with its proof, and no worker submits it',
     "return { status: 'crossed', writes, operation: operationOf(decision.attempt), proof: null }",
   ),
   mutant(
     { file: 'src/capabilities/campaigns/running/dispatch.test.ts' },
     'guard: a reply ends what waits',
-    'a reply ends the sequence, is told once, and counts',
+    'a reply ends the sequence, emits one event, and counts',
     'const replied = []',
   ),
   mutant(
@@ -1281,7 +1277,7 @@ export const mutants: readonly Mutant[] = [
   mutant(
     hearing,
     'guard: edits are heard',
-    'a reply, and a request to stop in an edit that brings along a message end the sequence',
+    'a reply, and a request to stop in an edit that also stores a message end the sequence',
     'hear(app, tx, held, stored),',
   ),
   mutant(
@@ -1298,73 +1294,73 @@ export const mutants: readonly Mutant[] = [
   mutant(
     hearing,
     'guard: history asks to stop after a message of ours',
-    `${byHistory} are none where they are older than our message`,
+    `${byHistory} do not count if they are older than our message`,
     'or true',
     'history asks to stop at any time',
   ),
   mutant(
     { file: 'src/capabilities/campaigns/running/replies.test.ts' },
     'guard: written by what was sent',
-    'what only history brings an opt-out of somebody whom the API wrote to suppresses the person',
+    'a message that only history contains as an opt-out suppresses a person whom the API wrote to',
     'where false),',
   ),
   mutant(
     hearing,
     'guard: written by a campaign',
-    'while a message is in flight a request to stop that came after the crossing is heard',
+    'while a message is in flight counts an opt-out that came after the crossing',
     'where false)',
   ),
   mutant(
     hearing,
     'guard: a stored answer is an answer',
-    'while a message is in flight of which the database has no trace, as after a restore, a reply that is stored counts once it is known',
+    'while a message is in flight counts a stored reply to a message that a restore has lost, once the message is known',
     'and false',
   ),
   mutant(
     hearing,
     'guard: older than the campaign',
-    'while a message is in flight what is older than the campaign is not even noted',
+    'while a message is in flight does not even record what is older than the campaign',
     'true',
   ),
   mutant(
     hearing,
     'guard: newest is kept',
-    'while a message is in flight of a page the newest is kept, and decides once the message is accepted',
+    'while a message is in flight keeps the newest of a page, which decides once the message is accepted',
   ),
   mutant(
     hearing,
     'guard: a reply to another account of the pool',
-    `${elsewhere} hears the reply: the sequence ends, and the event names the account that has the message`,
+    `${elsewhere} receives the reply: the sequence ends, and the event names the account that has the message`,
     'where false',
   ),
   mutant(
     hearing,
     'guard: a reply to another account of the pool',
-    `${elsewhere} does not answer a campaign that has had its say, nor one of another pool`,
+    `${elsewhere} does not end a campaign whose sequence is over, nor one of another pool`,
     'where p.pool',
     'a reply to an account of no pool of the campaign',
   ),
   mutant(
     hearing,
     'guard: nothing is left to end elsewhere',
-    `${elsewhere} does not answer a campaign that has had its say, nor one of another pool`,
+    `${elsewhere} does not end a campaign whose sequence is over, nor one of another pool`,
   ),
   mutant(
     hearing,
     'guard: two accounts are compared by time',
-    `${elsewhere} hears the reply: the sequence ends, and the event names the account that has the message`,
+    `${elsewhere} receives the reply: the sequence ends, and the event names the account that has the message`,
     'else true',
   ),
   mutant(
     hearing,
     'guard: numbers of two accounts are not compared',
-    `${elsewhere} hears while a message is in flight: what came before the crossing is none, whatever its number`,
+    `${elsewhere} while one is in flight, a message from before the crossing is not a reply, whatever its number`,
     'const comparable = true',
   ),
   mutant(
     { file: 'src/capabilities/campaigns/running/pick.test.ts' },
     'guard: the first contact is taken first',
-    'an account takes the first contact that is left, also where an account before it has something else to do',
+    'an account takes the first remaining contact, also when an account before it has other work',
     'const row = head',
   ),
   mutant(
@@ -1386,76 +1382,76 @@ export const mutants: readonly Mutant[] = [
   mutant(
     attemptingMessages,
     'guard: only what is in flight is released',
-    `${learnt} has failed because a person noted so, and nothing was written: it stays failed`,
+    `${lateOutcome} failed because an operator said so, and it was not sent: it stays failed`,
   ),
   mutant(
     messages,
     'guard: what was stopped stays so',
-    'a message that a restored database has forgotten is recorded, and a recipient that was suppressed meanwhile stays so',
+    'a message that a restored database has lost is recorded, and a recipient that was suppressed in the meantime stays so',
   ),
   mutant(
     attemptingMessages,
     'guard: what is final stays so',
-    `${learnt} has failed because a person noted so, and it was sent: it is completed, and nothing follows`,
+    `${lateOutcome} failed because an operator said so, and it was sent: it is completed, and nothing follows`,
     "const over = was === 'ambiguous' || row.campaign_status === 'cancelled'",
     'what failed is followed up',
   ),
   mutant(
     attemptingMessages,
     'guard: what is final stays so',
-    `${learnt} was final because nobody knew, and it was sent: it is completed, and nothing follows`,
+    `${lateOutcome} became final as unknown, and it was sent: it is completed, and nothing follows`,
     "const over = was === 'failed' || row.campaign_status === 'cancelled'",
     'what was unknown is followed up',
   ),
   mutant(
     attemptingMessages,
     'guard: unknown in a cancelled campaign is final',
-    `${learnt} is of a campaign that was cancelled meanwhile, and nobody knows: it is final at once`,
+    `${lateOutcome} is in a cancelled campaign, and it is unknown: it is final immediately`,
     'const due = dueAfter(row, row.crossed_at)',
   ),
   mutant(
     attemptingMessages,
     'guard: ends as it was picked',
-    'a look-up that finds nobody ends the contact as it was picked, and not one that has changed since',
+    'a look-up that finds no one ends the contact as it was picked, and not one that has changed since',
   ),
   mutant(
     attemptingMessages,
     'guard: a flood wait of a look up is noted',
-    'a look-up that meets a flood wait holds the account for as long, and the contact stays due',
+    'a look-up that gets a flood wait holds the account that long, and the contact stays due',
   ),
   mutant(
     attemptingMessages,
     'guard: a proven message calls nobody',
-    'with a proof of the boundary nobody is called: the message completes as the one that was shown',
+    'a proof found at the boundary completes the message as shown, without a call',
     'if (false) await null',
   ),
   mutant(
     attemptingMessages,
     'guard: a proven message is in the journal',
-    'with a proof of the boundary nobody is called: the message completes as the one that was shown',
+    'a proof found at the boundary completes the message as shown, without a call',
   ),
   mutant(
     attemptingMessages,
     'guard: the phone that a look_up tells',
-    `${lookedUp} as the platform tells it: nothing is sent`,
+    `${lookedUp} gets nothing when the platform returns the number`,
     'r.found_phone as found_under,',
   ),
   mutant(
     crossingDirectly,
     'guard: cold messages add up',
-    'a message that crosses raises used_cold, the second of a day as well',
+    'a message that crosses increments used_cold, also for the second one of a day',
     'used_cold = excluded.used_cold',
   ),
   mutant(
     crossingDirectly,
     'guard: messages raise writes',
-    'a message that crosses raises the writes of its account, and its worker remembers them',
+    "a message that crosses increments its account's writes, and its worker remembers them",
     'writes = h.writes',
   ),
   mutant(
     crossingDirectly,
     'guard: writes are remembered',
-    'a message that crosses raises the writes of its account, and its worker remembers them',
+    "a message that crosses increments its account's writes, and its worker remembers them",
   ),
   mutant(
     crossingDirectly,
@@ -1466,30 +1462,25 @@ export const mutants: readonly Mutant[] = [
   mutant(
     crossingDirectly,
     'guard: only what was released is taken up again',
-    'a message that crosses is not taken up again by another attempt while it is in flight',
+    'a message that crosses does not cross again in another attempt while it is in flight',
   ),
   mutant(
     crossingDirectly,
     'guard: a message without its operation does not cross',
-    'a message that crosses without its operation does not: the whole batch is undone',
+    'a message that crosses without its operation does not cross: the whole batch is rolled back',
   ),
-  mutant(
-    crossingDirectly,
-    'guard: days wait for nobody',
-    `${leftAlone} the day of the account`,
-    'for update',
-  ),
+  mutant(crossingDirectly, 'guard: days wait for nobody', `${leftAlone} the account's day`, 'for update'),
   mutant(
     crossingDirectly,
     'guard: what another transaction holds is left alone',
-    `${leftAlone} the day of the account`,
+    `${leftAlone} the account's day`,
     "if (row.forbidden === 'busy' || contended.has(recipient_id)) return { do: 'busy' }",
     'a day that another transaction holds is taken',
   ),
   mutant(
     crossingDirectly,
     'guard: what another transaction holds is left alone',
-    `${leftAlone} the person whom a contact turned out to be`,
+    `${leftAlone} the person that a contact resolved to`,
     "if (day.busy || row.forbidden === 'busy') return { do: 'busy' }",
     'a person whom another transaction holds is taken',
   ),
@@ -1497,91 +1488,91 @@ export const mutants: readonly Mutant[] = [
   mutant(
     { file: webhooks('webhooks') },
     'guard: webhooks counted under a lock',
-    'POST /webhooks 409 for the eleventh, however many ask at once, and inactive ones count',
+    'POST /webhooks 409 for the eleventh, however many callers create at once; inactive ones count',
   ),
   mutant(
     { file: webhooks('endpoints') },
     'guard: lease of an endpoint',
-    'the lease of an endpoint keeps others away until it is given back or has run out',
+    'the lease of an endpoint excludes other processes until it is released or has expired',
     'and (true',
   ),
   mutant(
     { file: webhooks('endpoints') },
     'guard: count of the owner',
-    'the lease of an endpoint lets its owner count only: a process that has lost it tells what it knows of the delivery',
+    "the lease of an endpoint lets only its owner count: a process that has lost it only records the delivery's outcome",
     '),',
   ),
   mutant(
     { file: webhooks('delivery') },
     'guard: leases of endpoints renewed',
-    'an attempt that takes long keeps its endpoint: the lease is renewed meanwhile',
+    'a long attempt keeps its endpoint: the lease is renewed in the meantime',
   ),
   mutant(
     { file: webhooks('delivery') },
     'guard: one probe at a time',
-    'a failing endpoint is asked for one at a time after three failures, with gaps that double',
+    'a failing endpoint gets one delivery at a time after three failures, with gaps that double',
   ),
   mutant(
     { file: 'test/limits/webhook-calls.test.ts' },
     'guard: url checked at every call',
-    'a literal address that is not public is not called, in whatever notation',
+    'does not call a literal address that is not public, in any notation',
   ),
   mutant(
     { file: 'test/limits/webhook-calls.test.ts' },
     'guard: every address of a name is checked',
-    'a name is not called if one of its addresses is not public',
+    'does not call a name if one of its addresses is not public',
   ),
   mutant(
     { file: 'test/limits/webhook-calls.test.ts' },
     'guard: one buffer for all sockets',
-    'an endless answer is read in small pieces, so that hundreds of them fit into the memory',
+    'reads an endless answer in small pieces, so that hundreds of them fit into memory',
   ),
   mutant(
     stopping,
     'guard: attempts may end at a stop',
-    'a stop lets an attempt end: it is recorded and not repeated',
+    'a stop lets an attempt finish: it is recorded and not repeated',
   ),
   mutant(
     stopping,
     'guard: attempts cut off at a stop',
-    'a stop cuts off an attempt that goes on: nobody knows what came of it, so it is repeated',
+    'a stop cuts off an attempt that continues: its result is unknown, so it is repeated',
   ),
   mutant(
     stopping,
     'guard: leases of endpoints at a stop',
-    'a stop keeps the endpoint while it waits, and gives it back at once',
+    'a stop keeps the endpoint while it waits, and releases it immediately',
     'const renewed = Promise.resolve()',
   ),
   mutant(
     { file: webhooks('delivery') },
     'guard: nothing for a deleted endpoint',
-    'an endpoint with deliveries that are loaded gets none of them once it is deleted',
+    'an endpoint with loaded deliveries gets none of them once it is deleted',
   ),
   mutant(
     { file: webhooks('delivery') },
     'guard: nothing is loaded for a deleted endpoint',
-    'an endpoint with deliveries that are loaded gets none of them once it is deleted',
+    'an endpoint with loaded deliveries gets none of them once it is deleted',
   ),
   mutant(
     { file: webhooks('delivery') },
     'guard: nothing for an endpoint that is off',
-    'an endpoint with deliveries that are loaded gets none of them once it is switched off',
+    'an endpoint with loaded deliveries gets none of them once it is switched off',
   ),
   mutant(
     { file: webhooks('delivery') },
     'guard: count of the address',
-    'a failing endpoint is not blamed for what its address before answers after the change',
+    'a failing endpoint does not count a late failure of its previous address',
   ),
   mutant(
     { file: webhooks('delivery') },
     'guard: queued anew',
-    'resending 200 while the last attempt of a series is under way: the new series is not lost with it',
+    'resending 200 during the last attempt of a series keeps the new series',
     'const queuedAnew = sql`false`',
   ),
   mutant(
     { file: 'src/capabilities/events/events.test.ts' },
     'guard: poll of waiting readers',
-    'GET /events?wait= 200 without a wake-up: the poll finds it',
+    'GET /events?wait= 200 without a wake-up: the poll finds the event',
     'const poll = undefined',
   ),
   ...people,
@@ -1596,69 +1587,77 @@ export const mutants: readonly Mutant[] = [
     '409 while another call with the token is in progress, in words for an agent, which has no Idempotency-Key',
     'throw error',
   ),
-  mutant(approving, 'guard: approval is of the key', 'the update does not for another key'),
-  mutant(approving, 'guard: approval is of the user', 'the update does not for another user'),
-  mutant(approving, 'guard: approval is of the workspace', 'the update does not for another workspace'),
-  mutant(approving, 'guard: approval is for the operation', 'the update does not for another operation'),
-  mutant(approving, 'guard: approval is for the account', 'the update does not for another account'),
-  mutant(approving, 'guard: approval is for the chat', 'the update does not for another chat'),
-  mutant(approving, 'guard: approval is for the payload', 'the update does not for another payload'),
-  mutant(approving, 'guard: approval is used once', 'the update does not a second time'),
+  mutant(approving, 'guard: approval is of the key', 'the update does not consume it for another key'),
+  mutant(approving, 'guard: approval is of the user', 'the update does not consume it for another user'),
+  mutant(
+    approving,
+    'guard: approval is of the workspace',
+    'the update does not consume it for another workspace',
+  ),
+  mutant(
+    approving,
+    'guard: approval is for the operation',
+    'the update does not consume it for another operation',
+  ),
+  mutant(
+    approving,
+    'guard: approval is for the account',
+    'the update does not consume it for another account',
+  ),
+  mutant(approving, 'guard: approval is for the chat', 'the update does not consume it for another chat'),
+  mutant(
+    approving,
+    'guard: approval is for the payload',
+    'the update does not consume it for another payload',
+  ),
+  mutant(approving, 'guard: approval is used once', 'the update does not consume it a second time'),
   mutant(
     approving,
     'guard: account of an approval',
-    'the update does not where the account is not ready, also where this process has not heard of it',
+    'the update does not consume it while the account is not READY, also where this process does not know yet',
   ),
   mutant(
     approving,
     'guard: approval expires',
-    'two minutes of domain time 120.1 s after it does not: send_message',
+    'two minutes of domain time does not run 120.1 s after it: send_message',
   ),
   mutant(
     approving,
     'guard: approval is of this database',
-    'a database that was restored to before the use another generation of the database takes no token of the one before',
+    'a database restored to before the use refuses a token of an earlier generation of the database',
   ),
-  mutant(
-    approving,
-    'guard: key of an approval',
-    'who and what has to be there still 403 after the key was revoked',
-  ),
-  mutant(
-    approving,
-    'guard: user of an approval',
-    'who and what has to be there still 403 after the user was disabled',
-  ),
+  mutant(approving, 'guard: key of an approval', 'what must still exist 403 after the key was revoked'),
+  mutant(approving, 'guard: user of an approval', 'what must still exist 403 after the user was disabled'),
   mutant(
     approving,
     'guard: membership of an approval',
-    'who and what has to be there still 403 after the membership has ended, also where the key is still there',
+    'what must still exist 403 after the membership ended, also where the key still exists',
   ),
   mutant(
     approving,
     'guard: identity of an approval',
-    'who and what has to be there still 403 after the identity became somebody else’s',
+    'what must still exist 403 after the identity was linked to another user',
   ),
   mutant(
     approving,
     'guard: uuid of an approval',
-    'a token with something else than was approved 403 twice, and nothing is used up: the UUID of the identity',
+    'a token used for something other than was approved 403 twice, and the token is not consumed: the UUID of the identity',
   ),
   mutant(
     approving,
     'guard: platform identity of an approval',
-    'a token with something else than was approved 403 twice, and nothing is used up: who the account is on its platform',
+    "a token used for something other than was approved 403 twice, and the token is not consumed: the account's identity on its platform",
   ),
   mutant(
     approving,
     'guard: key of an approved operation',
-    'a database that was restored to before the use nothing is known but the message itself: it is not sent again',
+    'a database restored to before the use does not send again when only the message itself is known',
     'return keyPrefix + crypto.randomUUID()',
   ),
   mutant(
     approving,
     'guard: operation of a used approval',
-    'a database that was restored to before the use the ledger knows the operation: the approval is used',
+    'a database restored to before the use consumes the approval when the ledger has the operation',
     "export const isUsed: Sql = sql`a.state = 'used'`",
   ),
   mutant(
@@ -1674,12 +1673,12 @@ export const mutants: readonly Mutant[] = [
   mutant(
     { file: 'src/capabilities/approvals/approvals.test.ts' },
     'guard: gate of the tool',
-    'a write without a token 503 while the gate of the tool is closed, with a token and without',
+    "a write without a token 503 while the tool's gate is closed, with a token and without",
   ),
   mutant(
     { file: 'src/capabilities/campaigns/campaigns.test.ts' },
     'guard: what is not there is told before the limit',
-    'POST /campaigns 429 past the limit of a minute, not counting replays',
+    'POST /campaigns 429 above the limit per minute, not counting replays',
   ),
   mutant(
     { file: 'src/capabilities/approvals/dashboard-routes.test.ts' },
@@ -1690,60 +1689,60 @@ export const mutants: readonly Mutant[] = [
   mutant(
     turnsOfKeys,
     'guard: one at a time for a key',
-    'turns of many keys one at a time for a key, two in all, and the keys take turns',
+    'turns of many keys runs one at a time per key, two in all, and the keys take turns',
   ),
   mutant(
     turnsOfKeys,
     'guard: keys take turns',
-    'turns of many keys one at a time for a key, two in all, and the keys take turns',
+    'turns of many keys runs one at a time per key, two in all, and the keys take turns',
   ),
   mutant(
     turnsOfKeys,
     'guard: places of all keys',
-    'turns of many keys one at a time for a key, two in all, and the keys take turns',
+    'turns of many keys runs one at a time per key, two in all, and the keys take turns',
   ),
   mutant(
     turnsOfKeys,
     'guard: a caller who leaves waits no longer',
-    'turns of many keys a caller that leaves waits no longer, and takes the place of no other',
+    "turns of many keys a caller that leaves stops waiting, and takes no other caller's place",
   ),
   mutant(
     { file: 'test/limits/plays.test.ts' },
     'guard: the thread learns that the caller left',
-    '429 with Retry-After for the same workspace while one is made, 200 for another one; and a caller who leaves ends it',
+    '429 with Retry-After for the same workspace while one runs, 200 for another one; and a caller who leaves ends it',
   ),
   mutant(
     playing,
     'guard: a play is kept for a minute',
-    'a play serves further pages for a minute, and not once something has changed',
+    'a play serves further pages for a minute, but not after something has changed',
     'return undefined',
   ),
   mutant(
     playing,
     'guard: a play stops when the caller leaves',
-    'a play stops once nobody waits for it, and is not kept',
+    'a play stops when no caller waits for it, and is not kept',
   ),
   mutant(
     playing,
     'guard: a play has a budget of processor time',
-    'a play has no end after its processor time, and says what it has',
+    'a play returns what it has, without an end, when its processor time is used up',
   ),
   mutant(
     telegram('transport'),
     'guard: held before every write',
-    'a connection whose lease has run out writes no byte, and is over',
+    'a connection whose lease has expired writes no byte, and ends',
     'const mayWrite = true',
   ),
   mutant(
     telegram('transport'),
     'guard: transport error',
-    'a connection that gets a frame of four bytes, which is a transport error, is over',
+    'a connection that gets a frame of four bytes, which is a transport error, ends',
     'if (length === 5) {',
   ),
   mutant(
     telegram('transport'),
     'guard: bounded frame',
-    'a connection that gets a frame of more than 4 MiB is over before the frame is read',
+    'a connection that gets a frame of more than 4 MiB ends before the frame is read',
   ),
   mutant(
     platformStore,
@@ -1806,12 +1805,12 @@ export const mutants: readonly Mutant[] = [
   mutant(
     telegram('transport'),
     'guard: loopback only',
-    'the transport of a session of a test dials nothing but loopback',
+    'the transport of a session of a test dials only loopback',
   ),
   mutant(
     telegram('transport'),
     'guard: the gate of all calls',
-    'a connection that is cut is over, and every later call is not written',
+    'a connection that is cut ends, and every later call is not_written',
     'const mayCall = true',
   ),
   mutant(
@@ -1829,104 +1828,104 @@ export const mutants: readonly Mutant[] = [
   mutant(
     telegram('module'),
     'guard: a foreign data centre is on loopback',
-    '149.154.167.50:443,key.pem is none',
+    'refuses 149.154.167.50:443,key.pem',
   ),
   mutant(
     telegram('read'),
     'guard: known people are not looked up',
-    'resolve asks Telegram only about whom no stored person is',
+    'resolve asks Telegram only about names that no stored person has',
     'const known = undefined',
   ),
   mutant(
     telegram('send'),
     'guard: a caption that is too long',
-    'a caption over the limit of the account is refused before the call',
+    "refuses a caption above the account's limit before the call",
     'if (file && text === null) {',
   ),
   mutant(
     telegram('send'),
     'guard: answers are fed',
-    'a short answer is accepted, and fed to the updates with text and random id',
+    'accepts a short answer, and feeds it to the updates with text and random id',
   ),
   mutant(
     telegram('send'),
     'guard: an answer without our random id is unknown',
-    'a whole answer is accepted if it names our random id, and unknown if it does not',
+    'accepts a full answer that names our random id, and treats another as unknown',
     "if (proof?._ !== 'updateMessageID') return { kind: 'accepted', value: { message_id: '0', at: timeOf(0) } }",
   ),
   mutant(
     telegram('upload'),
     'guard: parts are copied',
-    'a chunk as long as a part is copied as well',
+    'also copies a chunk as long as a part',
     'part = filled === 0 && bytes.length === part.length ? bytes : (part.set(bytes, filled), part)',
   ),
   mutant(
     telegram('updates'),
     'guard: a container that is missing',
-    'updates that are pushed in a container after a missing one wait as well',
+    'pushed updates in a container after a missing one wait as well',
   ),
   mutant(
     telegram('updates'),
     'guard: an update that is missing',
-    'updates that are pushed before which one is missing wait for it, and the difference is not asked for',
+    'pushed updates wait for a missing one before them, without a request for the difference',
   ),
   mutant(
     telegram('updates'),
     'guard: an update that is known',
-    'updates that are pushed are handed over in order, each once, with the state after them',
+    'pushed updates are delivered in order, each once, with the state after them',
     '}',
   ),
   mutant(
     telegram('updates'),
     'guard: a pts ahead of ours',
-    'the difference is asked for when Telegram stands further than we do, and only then',
+    'the difference is requested when Telegram is ahead of us, and only then',
     'await this.#difference()',
   ),
   mutant(
     telegram('updates'),
     'guard: so many containers wait',
-    'updates that are pushed end the stream when 5,000 of them wait',
+    'pushed updates end the stream when 5,000 of them wait',
     'const isFull = false',
   ),
   mutant(
     telegram('updates'),
     'guard: a slice is not caught up',
-    'the beginning with a state is the difference, in slices of which only the last has caught up',
+    'the start with a state is the difference, in slices of which only the last is caught up',
     'await this.#hand(updatesOf(found), { users, chats, caught_up: true })',
   ),
   mutant(
     telegram('updates'),
     'guard: missed updates end the stream',
-    'the difference that is too long moves on, tells the gap, and ends the stream before it has caught up',
+    'the difference that is too long moves on, reports the gap, and ends the stream before it is caught up',
     "throw new Error('Updates were missed.')",
   ),
   mutant(
     telegram('updates'),
     'guard: an awaited batch',
-    'updates that are pushed wait until the batch before is stored',
+    'pushed updates wait until the batch before is stored',
     'taken.catch(() => {})',
   ),
   mutant(
     telegram('view'),
     'guard: an edit that changes nothing shown',
-    'an edit that Telegram hides, as it does for reactions, is none',
+    'ignores an edit that Telegram hides, as it does for reactions',
   ),
   // The data centre of the sandbox.
   mutant(
     dataCentre('sending'),
     'guard: random id accepted once',
-    'de-duplication answers a repeated random id with the first message, and accepts that of another account',
+    'de-duplication answers a repeated random id with the first message, and accepts the same id from another account',
     'const first = undefined',
   ),
   mutant(
     dataCentre('sending'),
     'guard: own sends only in their answers',
-    'messages.sendMessage is accepted, and the connection hears of it in the answer alone',
+    'messages.sendMessage is accepted, and its connection gets it in the answer alone',
   ),
   mutant(
     dataCentre('sending'),
     'guard: a number needs its access hash',
-    'messages.sendMessage a person is written to with the access hash that this account was given',
+    'messages.sendMessage needs the access hash that this account got for the person',
     'return peer.userId',
   ),
   mutant(
@@ -1937,31 +1936,31 @@ export const mutants: readonly Mutant[] = [
   mutant(
     dataCentre('hostile'),
     'guard: a message id is processed once',
-    'frames that are written twice are processed once',
+    'processes frames once that are written twice',
   ),
 
   // Leases, as a platform's session sees them.
   mutant(
     claiming,
     'guard: takeover waits',
-    'claimAccounts where a platform wants 75 seconds before another worker takes over leaves an account whose lease ran out 74 seconds ago, and takes one of 76',
+    'claimAccounts when a platform requires 75 seconds before another worker takes over skips an account whose lease expired 74 seconds ago, and claims one after 76',
     'or f.lease_until < real_now()',
   ),
   mutant(
     claiming,
     'guard: only workers that have the platform',
-    'readShares counts for each platform the workers that have it',
+    'readShares counts the workers of each platform',
   ),
   mutant(
     claiming,
     'guard: held by the monotonic clock',
-    'a lease without asking the database ends by the monotonic clock',
+    'a lease checked without the database ends by the monotonic clock',
     'const awake = true',
   ),
   mutant(
     claiming,
     'guard: held by the wall clock',
-    'a lease without asking the database ends by the wall clock, which goes on while a machine sleeps',
+    'a lease checked without the database ends by the wall clock, which goes on while a machine sleeps',
     'return awake',
   ),
   ...[
@@ -1974,29 +1973,29 @@ export const mutants: readonly Mutant[] = [
     mutant(
       {
         file: worker('account-pool'),
-        still: 'accounts are taken, and given up while the journal cannot be written',
+        still: 'claims accounts, and gives them up while the journal cannot be written',
       },
       marker,
-      'a platform is told whether the lease still holds: while its renewals arrive, and not once its session is over',
+      'tells a platform whether the lease still holds: while renewals arrive, and not after the session has ended',
       replace,
     ),
   ),
   mutant(
     {
       file: worker('account-pool'),
-      still: 'accounts are taken, and given up while the journal cannot be written',
+      still: 'claims accounts, and gives them up while the journal cannot be written',
     },
     'guard: a wait at connect is served in full',
-    'a platform that asks to wait at connecting is asked again only after the whole of it',
+    "waits out a platform's whole flood wait before it connects again",
     "if (end.kind === 'flood_wait') return 300_000",
   ),
   mutant(
     {
       file: worker('account-pool'),
-      still: 'accounts are taken, and given up while the journal cannot be written',
+      still: 'claims accounts, and gives them up while the journal cannot be written',
     },
     'guard: few history calls of an account',
-    'of many chats whose history callers wait for, an account fetches two at a time',
+    'an account fetches two at a time of many chats whose history callers wait for',
     'false',
   ),
 
@@ -2004,7 +2003,7 @@ export const mutants: readonly Mutant[] = [
   mutant(
     attempting,
     'guard: a wait on reading is no strike',
-    'a flood wait for reading is a strike: 0',
+    'a flood wait for reading counts as 0 strikes',
     'return true',
   ),
   mutant(
@@ -2017,7 +2016,7 @@ export const mutants: readonly Mutant[] = [
   mutant(
     { file: running('dispatch-contacts') },
     'guard: known chats pass those to be looked up',
-    'contacts wait for the end of a wait for look-ups, while those whose chats are known are written to',
+    'contacts wait out a flood wait for look-ups, while those with known chats get their messages',
     'and false',
   ),
   mutant(
@@ -2034,17 +2033,17 @@ export const mutants: readonly Mutant[] = [
   mutant(
     { file: running('replies') },
     'guard: campaigns wait for a gap',
-    'what was missed because updates were lost no follow-up leaves before it is fetched, and the page says that the account is not ready',
+    'a message whose update was lost no follow-up is sent before it is fetched, and the page says that the account is not ready',
   ),
   mutant(
     { file: running('replies') },
     'guard: a chat with news after a gap is fetched',
-    'what was missed because updates were lost an opt-out among more messages than a page holds suppresses the person',
+    'a message whose update was lost an opt-out among more messages than a page has suppresses the person',
   ),
   mutant(
     { file: running('replies') },
     'guard: a gap is fetched whole',
-    'what was missed because updates were lost an opt-out among more messages than a page holds suppresses the person',
+    'a message whose update was lost an opt-out among more messages than a page has suppresses the person',
     'closed = true',
   ),
   mutant(
@@ -2061,7 +2060,7 @@ export const mutants: readonly Mutant[] = [
   mutant(
     { file: worker('account-pool') },
     'guard: a gap is synced in the same session',
-    'updates go missing in a session: it syncs the account again, without connecting anew',
+    'syncs the account again when updates go missing in a session, without a new connection',
   ),
   mutant(
     { file: worker('ingest') },
@@ -2083,12 +2082,12 @@ export const mutants: readonly Mutant[] = [
   mutant(
     restoring,
     'guard: no connection for a clone',
-    'at the start and drives accounts that two addresses must not use at once a copy made a moment ago, where no other worker lives: they are not connected until sending is switched on',
+    'at the start with accounts that two addresses must not use at once does not connect them in a fresh copy without another living worker, until sending is switched on',
     'or true)',
   ),
   mutant(
     restoring,
     'guard: a copy has no other heartbeat',
-    'at the start and drives accounts that two addresses must not use at once a worker joins others that are alive: it connects them as usual',
+    'at the start with accounts that two addresses must not use at once connects them when other workers are alive',
   ),
 ]

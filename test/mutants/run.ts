@@ -19,7 +19,7 @@ import { makeScratch } from '../harness/scratch.ts'
 import { type Mutant, mutants } from './mutants.ts'
 
 const runMsMax = 180_000
-const atOnce = Math.max(2, availableParallelism())
+const runsMax = Math.max(2, availableParallelism())
 
 const { values } = parseArgs({
   options: { part: { type: 'string' }, only: { type: 'string', multiple: true } },
@@ -41,7 +41,7 @@ interface Run {
   readonly env: Readonly<Record<string, string>>
 }
 
-/** What became of each test, by its full name; empty where the tests could not even be loaded. */
+/** The status of each test, by its full name; empty if the tests could not even be loaded. */
 type Results = ReadonlyMap<string, string>
 
 let runs = 0
@@ -70,7 +70,7 @@ async function runTests(directory: string, { files, tests, env }: Run): Promise<
   )
 }
 
-/** Between the titles of a test there is a sign that reports leave out. */
+/** Between its titles a test's name has a sign that reports omit. */
 function patternOf(test: string): string {
   return test.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&').replaceAll(' ', ' (?:> )?')
 }
@@ -119,13 +119,13 @@ async function listFailing(directory: string, wanted: readonly Mutant[], env: Ru
   return failing
 }
 
-/** A few at once. */
+/** Works on `runsMax` items at a time. */
 async function inTurn<T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
   const left = [...items]
   const next = async () => {
     for (let item = left.shift(); item !== undefined; item = left.shift()) await work(item)
   }
-  await Promise.all(Array.from({ length: atOnce }, next))
+  await Promise.all(Array.from({ length: runsMax }, next))
 }
 
 function say(line: string): void {

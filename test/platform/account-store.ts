@@ -1,4 +1,4 @@
-/** What a worker gives an adapter besides the account itself, kept in memory. */
+/** What a worker gives an adapter in addition to the account itself, kept in memory. */
 import type { AccountRef, AccountStore, StoredPeer } from '../../src/platform/port.ts'
 
 export class MemoryAccountStore implements AccountStore {

@@ -43,7 +43,7 @@ export function readingConform(stage: () => Stage): void {
         seen.push(...page.chats)
         after = page.next
       } while (after !== null)
-      // The chat that was only opened is not among them.
+      // The chat that was only opened is not listed.
       expect(seen.map(({ chat }) => chat.id).sort()).toEqual([...ids].sort())
       expect(seen.map(({ last }) => last?.text)).toEqual(ids.map(() => 'hi'))
       const contacts = expectAccepted(await session.contacts())
@@ -57,13 +57,13 @@ export function readingConform(stage: () => Stage): void {
       const { chats } = expectAccepted(await session.chats({ after: null, limit: 10 }))
       const group = chats.find(({ chat }) => chat.id === String(id))?.chat
       expect(group).toMatchObject({ kind: 'group', name: 'Team' })
-      // Null where the platform lists chats without their members.
+      // Null if the platform lists chats without their members.
       if (group?.participants) expect(group.participants.map(({ id }) => id)).toContain(String(person_id))
     })
   })
 
   describe('setReadState', () => {
-    test('marks read and unread, and says so in the stream', async () => {
+    test('marks read and unread, and reports it in the stream', async () => {
       const { account_id, person_id, session, recorder, chat_id } = await stage().setScene()
       for (let n = 1; n <= 3; n++) await stage().others.write({ account_id, person_id, text: `${n}` })
       expect(expectAccepted(await session.setReadState(chat_id, false))).toEqual({ unread_count: 0 })
@@ -76,7 +76,7 @@ export function readingConform(stage: () => Stage): void {
   })
 
   describe('updates', () => {
-    test('tell of messages, edits, deletions and reading, in order', async () => {
+    test('report messages, edits, deletions and reads, in order', async () => {
       const scene = await stage().setScene()
       const { account_id, person_id, session, recorder, chat_id } = scene
       const { message_id: ours } = expectAccepted(await session.send(messageIn(scene, 'offer')))
@@ -99,7 +99,7 @@ export function readingConform(stage: () => Stage): void {
       expect(recorder.of('deleted')[0]?.message_ids).toEqual([String(theirs)])
     })
 
-    test('wait until the batch before has been taken', async () => {
+    test('wait until the batch before is stored', async () => {
       const { account_id, person_id, recorder } = await stage().setScene()
       await recorder.until(() => recorder.position !== null)
       const before = recorder.handed
@@ -115,7 +115,7 @@ export function readingConform(stage: () => Stage): void {
       expect(recorder.concurrentMax).toBe(1)
     })
 
-    test('that the listener cannot take end the session, and come again in the next', async () => {
+    test('that the listener cannot store end the session, and come again in the next', async () => {
       const { account, account_id, person_id, recorder } = await stage().setScene()
       await stage().others.write({ account_id, person_id, text: 'first' })
       await recorder.until(() => recorder.texts.length === 1)
@@ -130,7 +130,7 @@ export function readingConform(stage: () => Stage): void {
   })
 
   describe('a frozen connection', () => {
-    test('is not live, holds its updates, and goes on afterwards', async () => {
+    test('is not live, holds its updates, and continues afterwards', async () => {
       const { account_id, person_id, session, recorder, chat_id } = await stage().setScene()
       await stage().others.fault({ on: 'history', fault: 'freeze', seconds: 0.6, account_id })
       const page = session.history({ chat_id, before: null, limit: 1 })

@@ -1,4 +1,4 @@
-/** The conformance suite's listener: keeps what it is told, and can be slow or fail on demand. */
+/** The conformance suite's listener: records its calls, and can be slow or fail on demand. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Closed, Listener, Outcome, Update, UpdateBatch } from '../../src/platform/port.ts'
 
@@ -42,7 +42,7 @@ export class Recorder implements Listener {
     this.#tellClosed(closed)
   }
 
-  /** Takes no batch to its end before the answer is called. */
+  /** Does not finish any batch before the answer is called. */
   hold(): () => void {
     const gate = Promise.withResolvers<void>()
     this.#gate = gate.promise
@@ -53,7 +53,7 @@ export class Recorder implements Listener {
     this.#failing = true
   }
 
-  /** The listener of the next session, which begins where this one ended. */
+  /** The listener of the next session, which starts where this one ended. */
   continued(): Recorder {
     return new Recorder(this.position)
   }

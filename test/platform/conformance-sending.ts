@@ -37,7 +37,7 @@ export function sendingConform(stage: () => Stage): void {
       expect(await session.send({ ...messageIn(scene, ''), file })).not.toMatchObject({ kind: 'accepted' })
     })
 
-    test('surfaces refusals and flood waits, and nothing is sent', async () => {
+    test('returns refusals and flood waits, and nothing is sent', async () => {
       const scene = await stage().setScene()
       const { session, account_id } = scene
       await stage().others.fault({ on: 'send', fault: 'flood_wait', seconds: 17, account_id })
@@ -62,7 +62,7 @@ export function sendingConform(stage: () => Stage): void {
       expect(await scene.session.send(messageIn(scene, 'a'))).toMatchObject({ kind: 'unknown' })
     })
 
-    test('is unknown when the connection is lost, and the next session shows what became of it', async () => {
+    test('is unknown when the connection is lost, and the next session shows the outcome', async () => {
       const scene = await stage().setScene()
       const { account, account_id, session, recorder } = scene
       await stage().others.write({ account_id, person_id: scene.person_id, text: 'hello' })
@@ -80,7 +80,7 @@ export function sendingConform(stage: () => Stage): void {
       expect(next.sentIds).toEqual([submission.random_id])
     })
 
-    test('is submitted once even when nothing ever answers', async () => {
+    test('is submitted once even when no answer ever comes', async () => {
       const scene = await stage().setScene()
       const { account_id, session } = scene
       await stage().others.fault({ on: 'send', fault: 'timeout_before', account_id })

@@ -1,17 +1,17 @@
-/** The conformance suite on the life of a session, and whom it finds. */
+/** The conformance suite on the life cycle of a session, and on look-ups. */
 import { describe, expect, test } from 'vitest'
 import { expectAccepted, Recorder, within } from './conformance-recorder.ts'
 import { messageIn, type Stage } from './conformance-stage.ts'
 
 export function sessionsConform(stage: () => Stage): void {
   describe('connect', () => {
-    test('gives a live session of the account itself', async () => {
+    test('returns a live session of the account itself', async () => {
       const { session } = await stage().setScene()
       expect(session.self.kind).toBe('self')
       expect(await session.ping()).toBe(true)
     })
 
-    test('without a position begins from now on', async () => {
+    test('without a position starts from now on', async () => {
       const { account, account_id, person_id, session } = await stage().setScene()
       await session.close()
       await stage().others.write({ account_id, person_id, text: 'before' })
@@ -22,7 +22,7 @@ export function sessionsConform(stage: () => Stage): void {
       expect(recorder.texts).toEqual(['after'])
     })
 
-    test('without a position tells where it begins, so that nothing after that is lost', async () => {
+    test('without a position reports where it starts, so that nothing after that is lost', async () => {
       const account = await stage().newAccount()
       const recorder = new Recorder()
       const session = await stage().connect(account, recorder)
@@ -54,7 +54,7 @@ export function sessionsConform(stage: () => Stage): void {
       expect(recorder.messages.every(({ live }) => live)).toBe(true)
     })
 
-    test('a second time takes the account over', async () => {
+    test('takes the account over when called a second time', async () => {
       const { account, account_id, person_id, session, recorder } = await stage().setScene()
       const second = new Recorder()
       const newer = await stage().connect(account, second)
@@ -67,7 +67,7 @@ export function sessionsConform(stage: () => Stage): void {
       expect(recorder.texts).toEqual([])
     })
 
-    test('says when the platform refuses, is flooded or cannot be reached', async () => {
+    test('reports when the platform refuses, is flooded or cannot be reached', async () => {
       const account = await stage().newAccount()
       const { account_id } = account
       const attempt = () => stage().platform.connect({ ...account, position: null }, new Recorder())
@@ -108,7 +108,7 @@ export function sessionsConform(stage: () => Stage): void {
   })
 
   describe('resolve', () => {
-    test('finds a username in any case, and says who it is', async () => {
+    test('finds a username in any case, and returns who it is', async () => {
       const { session } = await stage().setScene()
       const username = `Ada_${stage().nextNumber()}`
       const id = String(await stage().others.addPerson({ name: 'Ada', username }))
@@ -127,7 +127,7 @@ export function sessionsConform(stage: () => Stage): void {
       expect(expectAccepted(await session.resolve({ kind: 'username', value })).kind).toBe('self')
     })
 
-    test('refuses what is nobody', async () => {
+    test('refuses a name that belongs to no person', async () => {
       const { account_id, session } = await stage().setScene()
       const username = `public_group_${stage().nextNumber()}`
       await stage().others.addGroup({ account_id, name: 'Public', username })
@@ -138,7 +138,7 @@ export function sessionsConform(stage: () => Stage): void {
   })
 
   describe('openChat', () => {
-    test('gives the private chat, the same each time', async () => {
+    test('returns the private chat, the same each time', async () => {
       const { person_id, session, chat_id } = await stage().setScene()
       const chat = expectAccepted(await session.openChat(String(person_id)))
       expect(chat).toMatchObject({ id: chat_id, kind: 'private' })

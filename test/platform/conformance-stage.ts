@@ -1,9 +1,9 @@
-/** What the conformance suite plays on: the platform under test, its other side, and accounts that meet people. */
+/** What the conformance suite runs on: the platform under test, its other side, and accounts that meet people. */
 
 import type { AccountRef, Chat, Platform, Session, Submission } from '../../src/platform/port.ts'
 import { expectAccepted, Recorder } from './conformance-recorder.ts'
 
-/** A platform to test, and its other side: the people, and what goes wrong. */
+/** A platform to test, and its other side: the people, and the faults. */
 export interface Fixture {
   readonly platform: Platform
   readonly others: OtherSide
@@ -56,7 +56,7 @@ export class Stage {
     return this.#fixture.newAccount()
   }
 
-  /** Makes names that nobody has yet. */
+  /** Makes names that are still free. */
   nextNumber(): number {
     return ++this.#number
   }
@@ -90,7 +90,7 @@ export class Stage {
 
 let lastRandomId = -(2n ** 62n)
 
-/** A text for the scene's person, with a random id of its own. */
+/** A text for the scene's person, with its own random id. */
 export function messageIn({ chat_id }: Scene, text: string): Submission {
   return { chat_id, text, file: null, random_id: String(++lastRandomId) }
 }

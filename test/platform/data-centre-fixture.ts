@@ -1,13 +1,15 @@
-/** The sandbox's data centre in this process, and mtcute's client to ask it with: one client is one connection. */
+/** The sandbox's data centre in this process, and an mtcute client for it: one client is one connection. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { connectTcp } from '@fuman/node'
 import { IntermediatePacketCodec, MemoryStorage, type TelegramTransport, tl } from '@mtcute/core'
 import { BaseTelegramClient } from '@mtcute/core/client.js'
 import { addPublicKey } from '@mtcute/core/utils.js'
 import Long from 'long'
+import { onTestFinished } from 'vitest'
+import { Crypto } from '../../src/platform/mtcute-crypto.ts'
 import type { Platform } from '../../src/platform/port.ts'
-import { Crypto } from '../../src/platform/sandbox/mtproto/crypto.ts'
 import { type DataCentre, openDataCentre } from '../../src/platform/sandbox/mtproto/data-centre.ts'
+import { writeMessage } from '../../src/platform/sandbox/person-acts.ts'
 import { openWorld, type World } from '../../src/platform/sandbox/world.ts'
 import { telegramPlatform } from '../../src/platform/telegram/adapter.ts'
 
@@ -51,6 +53,18 @@ export async function openStage({
       await world.close()
     },
   }
+}
+
+/** A stage with one account, a client of it, and Mara, a person it may look up. It closes with the test. */
+export async function setScene(options: StageOptions = {}) {
+  const stage = await openStage(options)
+  onTestFinished(() => stage.close())
+  const { world } = stage
+  const account_id = 'acc_one'
+  world.addAccount({ account_id, name: 'Sales desk' })
+  const { person_id } = world.addPerson({ name: 'Mara Lind', username: 'mara_lind', phone: '+4420' })
+  const write = (text: string) => writeMessage(world, { account_id, person_id, text })
+  return { stage, world, account_id, person_id, write, client: stage.client(account_id) }
 }
 
 /** Our own adapter, at a data centre on this machine. */
@@ -116,19 +130,19 @@ export class Client {
     return Promise.race([answer, this.#closed])
   }
 
-  /** The name of the error that the call ends in. */
+  /** The name of the error that the call rejects with. */
   async error(request: tl.RpcMethod): Promise<string> {
     const error: unknown = await this.call(request).then(
       () => 'accepted',
       (thrown) => thrown,
     )
     if (!tl.RpcError.is(error)) return String(error)
-    // mtcute takes the number out of the names it knows.
+    // mtcute removes the number from the names it knows.
     const { code, text, ...more } = error as tl.RpcError & Record<string, unknown>
     return `${code} ${text.replace('%d', String(Object.values(more).find((each) => typeof each === 'number')))}`
   }
 
-  /** Writes everything that was written since the connection was made once more, byte for byte. */
+  /** Writes everything again that was written since the connection was made, byte for byte. */
   async repeatWrites(): Promise<void> {
     for (const again of this.#written.splice(0)) await again()
   }
@@ -145,9 +159,9 @@ export class Client {
 }
 
 interface Watch {
-  /** A connection that was open is over. */
+  /** A connection that was open has ended. */
   over(): void
-  /** How these bytes are written once more. */
+  /** How to write these bytes again. */
   written(again: () => Promise<void>): void
 }
 
@@ -169,7 +183,7 @@ function transport({ over, written }: Watch): TelegramTransport {
       let isTagged = false
       connection.write = async (bytes) => {
         const copy = bytes.slice()
-        // The first bytes name the transport and are no frame.
+        // The first bytes name the transport and are not a frame.
         if (isTagged) written(() => write(copy))
         isTagged = true
         await write(bytes)
@@ -179,11 +193,11 @@ function transport({ over, written }: Watch): TelegramTransport {
   }
 }
 
-/** The person as the client knows them once it has looked their username up. */
+/** The person as the client knows them after looking their username up. */
 export async function lookUp(client: Client, username: string): Promise<tl.RawInputPeerUser> {
   const { users } = await client.call({ _: 'contacts.resolveUsername', username })
   const [user] = users
-  if (user?._ !== 'user') throw new Error(`Nobody is ${username}.`)
+  if (user?._ !== 'user') throw new Error(`There is no ${username}.`)
   return { _: 'inputPeerUser', userId: user.id, accessHash: user.accessHash ?? Long.ZERO }
 }
 
@@ -198,5 +212,5 @@ export function textOf(
 /** Waits for a state, however long it takes; the limit is for a hang. */
 export async function until(holds: () => boolean): Promise<void> {
   for (let n = 0; n < 6000 && !holds(); n++) await sleep(5)
-  if (!holds()) throw new Error('It did not come to that.')
+  if (!holds()) throw new Error('The state was not reached.')
 }

@@ -1,4 +1,4 @@
-/** What the sandbox's tests share: a world in this process or in one of its own, and its other side. */
+/** Shared by the sandbox's tests: a world in this process or in its own, and its other side. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
@@ -95,7 +95,7 @@ export interface SandboxProcess {
   kill(signal: 'SIGKILL' | 'SIGTERM'): Promise<void>
 }
 
-/** A world in a process of its own, served on loopback. */
+/** A world in its own process, served on loopback. */
 export async function startProcess(data_dir: string): Promise<SandboxProcess> {
   const script = fileURLToPath(new URL('./sandbox-process.ts', import.meta.url))
   const child = spawn(process.execPath, [script, data_dir], { stdio: ['ignore', 'pipe', 'inherit'] })

@@ -78,7 +78,7 @@ export function* wrongIn({ days, totals, apart, twice, repeated, unseen }: Look)
   if (days > 0) yield 'P6: the use of a day is not what crossed on it'
   if (totals > 0) yield 'totals: they are not the number of their rows'
   if (apart > 0) yield 'agreement: a recipient and its operation do not agree whether it is in flight'
-  if (unseen > 0) yield 'due: a recipient is due before anybody looks for it'
+  if (unseen > 0) yield 'due: a recipient is due before its account looks for it'
   if (twice > 0) yield 'P1: an account has two messages in flight'
   if (repeated > 0) yield 'P1: a person gets one step of a campaign twice'
 }
@@ -145,8 +145,8 @@ function* wrongCrossing(row: CrossedMessage): Generator<string> {
   const { status, used, quota, cold, used_cold, cold_per_day, window, weekday, minute } = row
   if (status !== 'queued' && status !== 'sending') yield `P5: crossed while its campaign was ${status}`
   if (!row.allowed) yield 'P5: crossed while its gate was closed'
-  if (row.suppressed) yield 'suppressed: crossed to somebody on the list'
-  if (row.replied) yield 'after the end: crossed to somebody who had answered'
+  if (row.suppressed) yield 'suppressed: crossed to a person on the list'
+  if (row.replied) yield 'after the end: crossed to a person who had answered'
   if (row.flooded) yield 'flood: crossed during a flood wait'
   if (!row.due) yield 'early: crossed before it was due'
   if (!row.paced) yield 'pacing: crossed too soon after the message before'

@@ -1,6 +1,6 @@
 /**
- * Preview equals reality: what POST /campaigns/preview foretells is what the worker then does on the manual clock, message
- * by message, where nobody reads or answers. PREVIEW_SEEDS says how many seeds, PREVIEW_SEED which one.
+ * Preview equals reality: what POST /campaigns/preview forecasts is what the worker then does on the manual clock,
+ * message by message, when no one reads or answers. PREVIEW_SEEDS says how many seeds, PREVIEW_SEED which one.
  */
 import { afterAll, expect, test } from 'vitest'
 import { sql } from '../../src/db/sql.ts'
@@ -8,11 +8,11 @@ import { makeRandom, type Random } from '../faults/random.ts'
 import { type CampaignPlace, openCampaigns } from '../harness/campaigns.ts'
 
 const { PREVIEW_SEED: only, PREVIEW_SEEDS: count = '8' } = process.env
-/** These two have found something once: who is first on a new day. */
+/** These two have found a fault before: which account is first on a new day. */
 const found = [42, 60]
 const first = Array.from({ length: Number(count) }, (_, n) => n + 1)
 const seeds = only === undefined ? [...new Set([...first, ...found])] : [Number(only)]
-/** Accounts of earlier seeds stay connected, so now and then everything begins anew. */
+/** Accounts of earlier seeds stay connected, so now and then the test starts with a new service. */
 const seedsEach = 10
 const day = 86_400
 let place: CampaignPlace | undefined
@@ -21,7 +21,7 @@ afterAll(() => place?.close())
 
 interface Account {
   readonly id: string
-  /** Who has written to it. */
+  /** The people who have written to it. */
   readonly people: readonly number[]
 }
 
@@ -44,7 +44,7 @@ test.each(seeds)('seed %i', async (seed) => {
   const random = makeRandom(seed)
   const accounts = await begin(place, random)
   for (let n = 0; n < random.whole(3); n++) await create(place, bodyOf(place, random, accounts, `Other ${n}`))
-  // What is due of the others at this moment has gone out.
+  // What is due of the others at this moment has been sent.
   await place.advance(1)
   const body = bodyOf(place, random, accounts, 'Own')
   const { key } = place.tenant
@@ -112,7 +112,7 @@ async function create(at: CampaignPlace, body: object): Promise<void> {
   expect(answer.status, answer.body.error).toBe(201)
 }
 
-/** Who, by which account, which step, when: one line a message. */
+/** Recipient, account, step and time: one line per message. */
 function expected({ timetable }: Foretold): string[] {
   return timetable
     .flatMap(({ chat_id, identifier, messages }) =>

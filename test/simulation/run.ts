@@ -14,7 +14,7 @@ import { parseArgs } from 'node:util'
 import { patchEnv } from '../faults/patch.ts'
 import { openCluster } from '../harness/cluster.ts'
 import { enough, mustReach } from './rare.ts'
-import type { Told } from './story.ts'
+import type { StoryReport } from './story.ts'
 
 const processes = 2
 
@@ -34,19 +34,21 @@ const reached: Record<string, number> = {}
 const sums = { stories: 0, steps: 0, sent: 0, broken: 0 }
 const children = new Set<ChildProcess>()
 
-function take(told: Told): void {
+function take(report: StoryReport): void {
   sums.stories++
-  sums.steps += told.steps
-  sums.sent += told.sent
-  for (const [what, times] of Object.entries(told.reached)) reached[what] = (reached[what] ?? 0) + times
-  if (values.seed !== undefined) process.stdout.write(`${told.trace.join('\n')}\n`)
-  if (told.broken === undefined) return
+  sums.steps += report.steps
+  sums.sent += report.sent
+  for (const [what, times] of Object.entries(report.reached)) reached[what] = (reached[what] ?? 0) + times
+  if (values.seed !== undefined) process.stdout.write(`${report.trace.join('\n')}\n`)
+  if (report.broken === undefined) return
   sums.broken++
-  process.stdout.write(`seed ${told.seed} ${told.broken}; npm run test:simulation -- --seed ${told.seed}\n`)
+  process.stdout.write(
+    `seed ${report.seed} ${report.broken}; npm run test:simulation -- --seed ${report.seed}\n`,
+  )
 }
 
 /** Runs every `processes`-th seed, in a process of its own. */
-function tell(cluster: object, own: readonly number[]): Promise<number | null> {
+function runShare(cluster: object, own: readonly number[]): Promise<number | null> {
   const child = spawn(
     process.execPath,
     [join(import.meta.dirname, 'seeds.ts'), JSON.stringify(cluster), ...own.map(String)],
@@ -76,13 +78,13 @@ async function main(): Promise<number> {
     const shares = Array.from({ length: Math.min(processes, seeds.length) }, (_, n) =>
       seeds.filter((_, at) => at % processes === n),
     )
-    const codes = await Promise.all(shares.map((own) => tell(cluster, own)))
+    const codes = await Promise.all(shares.map((own) => runShare(cluster, own)))
     const seconds = Math.round((performance.now() - begun) / 1000)
     process.stdout.write(`${JSON.stringify({ ...sums, seconds, reached })}\n`)
     const missed = seeds.length < enough ? [] : mustReach.filter((what) => !reached[what])
     if (missed.length > 0) process.stdout.write(`never reached: ${missed.join(', ')}\n`)
-    const told = sums.stories === seeds.length && codes.every((code) => code === 0)
-    return told && sums.broken === 0 && missed.length === 0 ? 0 : 1
+    const ended = sums.stories === seeds.length && codes.every((code) => code === 0)
+    return ended && sums.broken === 0 && missed.length === 0 ? 0 : 1
   } finally {
     await close()
   }

@@ -15,7 +15,7 @@ import type { Waiting } from './schedule.ts'
 import { type Disk, SimWorker, type WorkerPlace } from './sim-worker.ts'
 import { Broken, Watch } from './watch.ts'
 
-export interface Told {
+export interface StoryReport {
   readonly seed: number
   readonly steps: number
   readonly sent: number
@@ -31,12 +31,12 @@ export interface Told {
 const disturbedSteps = 220
 const roundsMax = 400
 
-export async function tellStory(cluster: Cluster, seed: number): Promise<Told> {
+export async function runStory(cluster: Cluster, seed: number): Promise<StoryReport> {
   const random = makeRandom(seed)
   const place = await openPlace(cluster, seed, random)
   const story = new Story(place, random)
   try {
-    return { seed, ...(await story.tell()), log: place.log }
+    return { seed, ...(await story.run()), log: place.log }
   } finally {
     await place.close()
   }
@@ -70,7 +70,7 @@ class Story {
     }
   }
 
-  async tell(): Promise<Omit<Told, 'seed' | 'log'>> {
+  async run(): Promise<Omit<StoryReport, 'seed' | 'log'>> {
     let broken: string | undefined
     try {
       await this.#begin()
@@ -228,7 +228,7 @@ class Story {
     for (const worker of this.#workers) worker.fullDisk = false
     await this.#watch.step('everything is let go', () => this.#acts.letGo())
     while (this.#workers.length < 2) await this.#start()
-    await this.#calmly('everybody is final', async () => (await listOpen(this.#place.db)) === '')
+    await this.#calmly('every recipient is final', async () => (await listOpen(this.#place.db)) === '')
     await this.#watch.judge(true)
   }
 

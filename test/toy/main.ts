@@ -1,4 +1,4 @@
-/** Parley with one slice more: the lists of main, longer by what the toy brings. */
+/** Parley with one more slice: the lists of main, extended by the toy's. */
 import { join } from 'node:path'
 import { platformModules } from '../../src/cli/platforms.ts'
 import { runProgram } from '../../src/cli/program.ts'

@@ -41,7 +41,7 @@ export const routes: readonly Route[] = [
     name: 'toy_wave',
     method: 'POST',
     path: '/toy/{chat_id}/wave',
-    summary: 'Waves to somebody',
+    summary: 'Waves to a person',
     scopes: ['send'],
     idempotency: 'required',
     account: 'required',

@@ -1,6 +1,6 @@
 /**
- * A folder to add, shown: a slice that no file of src/ knows joins a running service by the lists that main hands in.
- * Its table, its routes, its operation on the platform, its loop and its operator's verb all work as if they were ours.
+ * Adding a slice, shown: one that no file of src/ knows joins a running service by the lists that main passes in. Its
+ * table, routes, operation on the platform, loop and verb all work as if they were ours.
  */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -107,7 +107,7 @@ test('its routes are listed, checked and answered: a read, and a change under it
   expect(Object.keys(paths)).toContain('/toy/{chat_id}/wave')
 })
 
-test('its loop acts at its due time, and the clock goes from one due time to the next', async () => {
+test('its loop acts at its due time, and the clock moves from one due time to the next', async () => {
   await call('POST', '/api/v1/toy/reminders', { note: 'Later', in_seconds: 7_200 }, keyed('b'))
   const advance = await call('POST', '/sandbox/v1/clock/advance', { seconds: 3 * 3_600 })
   expect(advance.status).toBe(200)
@@ -120,7 +120,7 @@ test('its loop acts at its due time, and the clock goes from one due time to the
   ])
 })
 
-test('its operation reaches the platform once, and a repeat is told the same', async () => {
+test('its operation reaches the platform once, and a repeat returns the same', async () => {
   const { person_id } = (await call('POST', '/sandbox/v1/people', { name: 'Mara', username: 'mara_toy' }))
     .body
   await until('the account is connected', 20_000, async () => {
@@ -138,7 +138,7 @@ test('its operation reaches the platform once, and a repeat is told the same', a
   expect(entries.filter(({ text }) => text === '👋👋👋')).toHaveLength(1)
 })
 
-test('its operator has a verb, and is refused with the sentence of the same error', async () => {
+test("its operator has a verb, which refuses with the same error's sentence", async () => {
   const [first] = await reminders()
   if (!first) throw new Error('There is no reminder.')
   expect(JSON.parse((await runToy(['reminder', 'forget', first.id])).stdout)).toEqual({ id: first.id })

@@ -1,4 +1,4 @@
-/** A toy slice from outside of src/: reminders that fall due in domain time, and waving to somebody. */
+/** A toy slice outside src/: reminders that fall due in domain time, and waving to a person. */
 import type { App } from '../../src/app.ts'
 import { type Actor, record } from '../../src/capabilities/audit/audit.ts'
 import type { Caller } from '../../src/contract.ts'
@@ -29,7 +29,7 @@ export function addReminder(
     returning id, note, due_at, told_at`)
 }
 
-/** Tells of what is due, the oldest first, one at a time. */
+/** Emits what is due, the oldest first, one at a time. */
 export async function tellDue(db: Db): Promise<boolean> {
   const told = await db.run(sql`
     update toy_reminders set told_at = domain_now() where id = (
@@ -51,7 +51,7 @@ export async function findNextDue(db: Db): Promise<Date | null> {
   return due_at
 }
 
-/** What an operator does. The same refusal would be a 404 over HTTP. */
+/** An operator's action. The same refusal would be a 404 over HTTP. */
 export async function forgetReminder(app: App, actor: Actor, id: string): Promise<{ id: string }> {
   return app.db.transaction(async (tx) => {
     const gone = await tx.maybe<{ workspace_id: string }>(sql`

@@ -1,4 +1,4 @@
-/** Waving to somebody: an operation on the platform that src/ does not know. */
+/** Waving to a person: an operation on the platform that src/ does not know. */
 import { z } from 'zod'
 import type { App } from '../../src/app.ts'
 import { requireChat } from '../../src/capabilities/chats/chats.ts'

@@ -23,7 +23,7 @@ const audited = (target: string) =>
   service.app.db.rows<{ action: string }>(sql`select action from audit where target = ${target} order by seq`)
 
 describe('an account', () => {
-  test('begins as CONNECTING, and is audited', async () => {
+  test('starts as CONNECTING, and is audited', async () => {
     const account = await make()
     expect(account).toMatchObject({ platform: 'sandbox', name: 'Sales', status: 'CONNECTING' })
     expect(account.id).toMatch(/^acc_[0-9A-Za-z]{20}$/)
@@ -42,7 +42,7 @@ describe('an account', () => {
     })
   })
 
-  test('is disabled from every status and connects again when it is enabled, each audited once', async () => {
+  test('is disabled in every status and reconnects when enabled, each audited once', async () => {
     const { id } = await make()
     const change = (enabled: boolean) => setAccountEnabled(service.app, 'system', { id, enabled })
     for (const status of statuses.filter((each) => each !== 'DISABLED')) {
@@ -59,7 +59,7 @@ describe('an account', () => {
     )
   })
 
-  test('is seen by its own workspace only, and by /me at once', async () => {
+  test('is visible only to its own workspace, and to /me immediately', async () => {
     const own = await service.tenant('Own')
     const other = await service.tenant('Other')
     const id = await service.account(own.workspace_id)

@@ -50,7 +50,7 @@ async function newAccount(tenant: Tenant) {
 }
 
 describe('GET /analytics', () => {
-  test('200 a day has its whole length, also where a clock change skips or repeats midnight', async () => {
+  test('200: a day has its full length, also where a clock change skips or repeats midnight', async () => {
     const tenant = await service.tenant('Clocks')
     const account = await newAccount(tenant)
     const begins = async (timezone: string, today: string) => {
@@ -75,7 +75,7 @@ describe('GET /analytics', () => {
     }
   })
 
-  test('200 zeros for a workspace in which nothing has happened', async () => {
+  test('200 with zeros for a workspace in which nothing has happened', async () => {
     const tenant = await service.tenant('Empty')
     expect(await read(tenant)).toEqual({
       period: '7d',
@@ -90,7 +90,7 @@ describe('GET /analytics', () => {
     expect(await read(tenant, 'all')).toMatchObject({ from: null, messages: { received: 0, sent: 0 } })
   })
 
-  test('200 counts each message once, on its day of the workspace, whichever way it came', async () => {
+  test('200 counts each message once, on its day in the workspace, however it arrived', async () => {
     const tenant = await service.tenant('Counting')
     const account = await newAccount(tenant)
     const edge = new Date('2026-11-09T00:00:00.000Z')
@@ -110,7 +110,7 @@ describe('GET /analytics', () => {
     expect((await read(tenant, '30d')).messages).toEqual({ received: 3, sent: 1 })
     expect((await read(tenant, 'all')).messages).toEqual({ received: 3, sent: 1 })
     expect((await read(await service.tenant('Stranger'), 'all')).messages).toEqual({ received: 0, sent: 0 })
-    // What is rolled back was never there.
+    // A rolled-back message was never stored.
     const broken = service.app.db.transaction(async (tx) => {
       await storeMessages(tx, account, [{ chat_id: '1', message: messageOf(9, now, true), announce: false }])
       throw new Error('on purpose')
@@ -162,12 +162,12 @@ describe('GET /analytics', () => {
     )
   })
 
-  test('200 counts right when many store at once', async () => {
+  test('200 counts correctly when many transactions store at once', async () => {
     const tenant = await service.tenant('Many')
     const account = await newAccount(tenant)
     await Promise.all(
       Array.from({ length: 20 }, (_, at) => {
-        // Each message comes twice, from two sides, as an answer and its echo do.
+        // Each message arrives twice, from two sides, like an answer and its echo.
         const some = Array.from({ length: 5 }, (__, n) =>
           messageOf(Math.floor(at / 2) * 5 + n + 1, new Date(now.getTime() - n * 7_200_000), true),
         )
@@ -178,7 +178,7 @@ describe('GET /analytics', () => {
     expect((await read(tenant)).messages).toEqual({ received: 0, sent: 50 })
   })
 
-  test('200 what campaigns came to, the newest first, and not the legacy ones', async () => {
+  test('200 with the results of campaigns, newest first, without legacy ones', async () => {
     const tenant = await service.tenant('Campaigns')
     const other = await service.tenant('Other')
     const { account_id, workspace_id } = await newAccount(tenant)
@@ -239,7 +239,7 @@ describe('GET /analytics', () => {
     expect(text).toBe(JSON.stringify(JSON.parse(text)))
   })
 
-  test('400 for another period; 503 while its tables are not there', async () => {
+  test('400 for another period; 503 while its tables are missing', async () => {
     const { key } = await service.tenant('Bad')
     for (const period of ['1d', '', 'ALL', '7d&period=7d']) {
       expect((await service.get(`/analytics?period=${period}`, { key })).status, period).toBe(400)

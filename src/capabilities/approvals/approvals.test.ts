@@ -1,4 +1,4 @@
-/** An agent's writes: asked for, approved by the key's own user, run once. */
+/** An agent's writes: requested, approved by the key's own user, run once. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { type AgentStage, openAgentStage } from '../../../test/harness/agents.ts'
 import { until } from '../../../test/harness/process.ts'
@@ -22,7 +22,7 @@ beforeAll(async () => {
 afterAll(() => stage.workplace.close())
 afterEach(() => stage.resumeClock())
 
-/** Every request is over, so that the next test finds none that waits. */
+/** Ends every request, so that the next test finds none pending. */
 async function clear(): Promise<void> {
   await stage.db.run(sql`
     update approvals set expires_at = domain_now() - interval '1 hour' where state = 'waiting'`)
@@ -42,7 +42,7 @@ const operationOf = (id: unknown) =>
     select kind, state, key_id, user_id from operations where id = ${id}`)
 
 describe('a write with an approval', () => {
-  test('a message is asked for, approved, and sent once', async () => {
+  test('sends a message once after its request is approved', async () => {
     const input = stage.message()
     const asked = await stage.call({ input })
     expect(asked).toMatchObject({ status: 403, body: { code: 'approval_required', payload: input } })
@@ -61,7 +61,7 @@ describe('a write with an approval', () => {
     expect(await operationOf(done.body.operation_id)).toEqual(row)
   })
 
-  test('a second use sends nothing and tells what the first came to', async () => {
+  test('a second use sends nothing and returns the first result', async () => {
     const input = stage.message()
     const token = await stage.approved(input)
     const { body: answer } = await stage.call({ input, token })
@@ -74,7 +74,7 @@ describe('a write with an approval', () => {
     expect(stage.accepted(input)).toBe(1)
   })
 
-  test('a used token with another payload is told nothing of the first', async () => {
+  test('a used token with another payload reveals nothing about the first', async () => {
     const input = stage.message()
     const token = await stage.approved(input)
     await stage.call({ input, token })
@@ -84,7 +84,7 @@ describe('a write with an approval', () => {
     expect(stage.accepted(other)).toBe(0)
   })
 
-  test('a move is done once, as an operation of its own', async () => {
+  test('moves a chat once, as an operation of its own', async () => {
     const input = stage.move('talks')
     const token = await stage.approved(input, { tool: 'move_chat' })
     expect(await stageNow()).toBe('new')
@@ -99,7 +99,7 @@ describe('a write with an approval', () => {
     })
   })
 
-  test('a column is set once, as an operation of its own', async () => {
+  test('sets a column once, as an operation of its own', async () => {
     const input = stage.value('Team')
     const token = await stage.approved(input, { tool: 'set_column' })
     expect(await valueNow()).toEqual([])
@@ -111,7 +111,7 @@ describe('a write with an approval', () => {
     })
   })
 
-  test('what the platform refuses is told, and the approval is used', async () => {
+  test('returns what the platform refuses, and consumes the approval', async () => {
     const input = stage.message()
     const token = await stage.approved(input)
     stage.workplace.fault({ on: 'send', fault: 'refuse', times: 1, account_id: stage.account_id })
@@ -122,7 +122,7 @@ describe('a write with an approval', () => {
     expect(stage.accepted(input)).toBe(0)
   })
 
-  test('where nobody knows whether it was sent, it is asked for with the token, which sends nothing again', async () => {
+  test('an unknown outcome is looked up with the token, which sends nothing again', async () => {
     const input = stage.message()
     const token = await stage.approved(input)
     stage.workplace.fault({ on: 'send', fault: 'unavailable', times: 1, account_id: stage.account_id })
@@ -135,12 +135,12 @@ describe('a write with an approval', () => {
     expect(stage.accepted(input)).toBe(0)
   })
 
-  test('what came to nothing is told with what to do next, and the approval is used', async () => {
+  test('a send that did nothing says what to do next, and consumes the approval', async () => {
     const input = stage.message()
     const id = await stage.ask(input)
     const { token } = await approve(stage.app, stage.user, id)
     const released = await stage.db.transaction(async (tx) => {
-      // Nothing crosses the boundary meanwhile.
+      // Nothing crosses the boundary in the meantime.
       await tx.run(sql`select 1 from settings where name = 'dispatch' for update`)
       const calling = stage.call({ input, token })
       await until('it is queued', 30_000, async () => {
@@ -158,7 +158,7 @@ describe('a write with an approval', () => {
     expect(stage.accepted(input)).toBe(0)
   })
 
-  test('without account_id the approved account is the one', async () => {
+  test('without account_id the approved account is used', async () => {
     await stage.workplace.service.open('extended')
     const { account_id, ...input } = stage.message()
     const asked = await stage.call({ input })
@@ -193,11 +193,11 @@ describe('many calls at once with one token', () => {
     const token = await stage.approved(input, { tool })
     const before = await operationCount()
     const calls = Array.from({ length: count }, (_, n) => (n % 2 ? neighbour : stage.app))
-    const told = await Promise.all(calls.map((app) => stage.call({ tool, input, token, app })))
+    const answers = await Promise.all(calls.map((app) => stage.call({ tool, input, token, app })))
     await neighbour.close()
-    const codes = told.map(({ status, body }) => body.code ?? String(status))
+    const codes = answers.map(({ status, body }) => body.code ?? String(status))
     expect(codes.filter((code) => code === '200')).toHaveLength(1)
-    // Where so many wait for a connection, the last of them may be told that the database does not answer.
+    // With this many callers waiting for a connection, the last of them may hear that the database does not answer.
     const lost = codes.filter((code) => code !== '200' && code !== 'store_unavailable')
     expect(new Set(lost)).toEqual(new Set(['approval_used']))
     expect((await operationCount()) - before).toBe(1)
@@ -220,20 +220,20 @@ describe('a write without a token', () => {
     ['account_scope_required', 'send_message', () => ({ ...stage.message(), account_id: undefined })],
     ['account_unavailable', 'send_message', () => ({ ...stage.message(), account_id: 'acc_nobody' })],
     ['chat_unavailable', 'send_message', () => ({ ...stage.message(), chat_id: 'platform:chat:9' })],
-  ] as const)('%s: %s is checked to the end, and nobody is asked', async (code, tool, input) => {
+  ] as const)('%s: %s runs every check, and requests no approval', async (code, tool, input) => {
     const before = await approvalsOf()
     expect((await stage.call({ tool, input: input() })).body.code).toBe(code)
     expect(await approvalsOf()).toBe(before)
   })
 
-  test('503 while the account cannot send: nobody is asked', async () => {
+  test('503 while the account cannot send, and requests no approval', async () => {
     await setDispatch(stage.app, 'system', false)
     const { status, body } = await stage.call({ input: stage.message() })
     await setDispatch(stage.app, 'system', true)
     expect([status, body.code]).toEqual([503, 'provider_unavailable'])
   })
 
-  test('503 while the gate of the tool is closed, with a token and without', async () => {
+  test("503 while the tool's gate is closed, with a token and without", async () => {
     const input = stage.message()
     const token = await stage.approved(input)
     await stage.workplace.service.shut('mcp_send')
@@ -245,18 +245,18 @@ describe('a write without a token', () => {
     expect((await stage.call({ input, token })).status).toBe(200)
   })
 
-  test('403 where the key lacks the scope', async () => {
+  test('403 when the key lacks the scope', async () => {
     const as = { ...stage.caller, scopes: ['read', 'write'] as const }
     expect((await stage.call({ input: stage.message(), as })).body.code).toBe('missing_scope')
   })
 
-  test('a move that is only asked for leaves chat and events as they are', async () => {
+  test('a requested move changes neither chat nor events', async () => {
     const events = await stage.workplace.events(stage.tenant.workspace_id)
     await stage.ask(stage.move('talks'), { tool: 'move_chat' })
     expect(await stage.workplace.events(stage.tenant.workspace_id)).toEqual(events)
   })
 
-  test('the same again is the same request while it waits, and another one after 30 minutes', async () => {
+  test('the same call returns the pending request, and creates another after 30 minutes', async () => {
     const input = stage.message()
     const id = await stage.ask(input)
     expect(await Promise.all([stage.ask(input), stage.ask(input)])).toEqual([id, id])
@@ -266,13 +266,13 @@ describe('a write without a token', () => {
     expect(await stage.ask(input)).not.toBe(id)
   })
 
-  test('the same by many at once is one request', async () => {
+  test('many identical calls at once create one request', async () => {
     const input = stage.message()
     const ids = await Promise.all(Array.from({ length: 10 }, () => stage.ask(input)))
     expect(new Set(ids).size).toBe(1)
   })
 
-  test('the same is another request once the account is somebody else on its platform', async () => {
+  test('the same call creates another request once the account has another identity on its platform', async () => {
     const input = stage.message()
     const change = (by: number) =>
       stage.db.run(sql`
@@ -285,14 +285,14 @@ describe('a write without a token', () => {
     expect(await stage.ask(input)).toBe(before)
   })
 
-  test('another key asks for itself', async () => {
+  test('another key gets its own request', async () => {
     const input = stage.message()
     const { id: key_id } = await stage.workplace.service.key(stage.tenant)
     const other = { ...stage.caller, via: { ...stage.caller.via, id: key_id } as typeof stage.caller.via }
     expect(await stage.ask(input)).not.toBe(await stage.ask(input, { as: other }))
   })
 
-  test('while a token is good it is the same request, and after it has expired another one', async () => {
+  test('the same call returns the approved request while its token is valid, and creates another once it has expired', async () => {
     const input = stage.message()
     const id = await stage.ask(input)
     const { expires_at } = await approve(stage.app, stage.user, id)
@@ -302,7 +302,7 @@ describe('a write without a token', () => {
     expect(await stage.ask(input)).not.toBe(id)
   })
 
-  test('what was denied is denied for 30 minutes', async () => {
+  test('a denied call stays denied for 30 minutes', async () => {
     const input = stage.message()
     const id = await stage.ask(input)
     await deny(stage.app, stage.user, id)
@@ -313,7 +313,7 @@ describe('a write without a token', () => {
     expect(await stage.ask(input)).not.toBe(id)
   })
 
-  test('the same payload may be asked for anew once it was done', async () => {
+  test('the same payload can be requested again after it ran', async () => {
     const input = stage.message()
     const token = await stage.approved(input)
     await stage.call({ input, token })
@@ -323,7 +323,7 @@ describe('a write without a token', () => {
     expect(stage.accepted(input)).toBe(2)
   })
 
-  test('429 while 20 requests of the key wait, and not for those that are known', async () => {
+  test('429 while 20 requests of the key are pending, but not for repeats of those', async () => {
     await clear()
     const inputs = Array.from({ length: 20 }, () => stage.message())
     const ids = await Promise.all(inputs.map((input) => stage.ask(input)))
@@ -352,7 +352,7 @@ describe('a write without a token', () => {
 })
 
 describe('afterwards', () => {
-  test('every step is in the audit chain, without a text', async () => {
+  test('the audit log has every step, without a text', async () => {
     const input = stage.message('a very private text')
     const id = await stage.ask(input)
     const { token } = await approve(stage.app, stage.user, id)
@@ -375,7 +375,7 @@ describe('afterwards', () => {
     expect(await verifyAudit(stage.app)).toMatchObject({ ok: true })
   })
 
-  test('what a person decided and what was asked for never changes', async () => {
+  test('a decision and the request it is about never change', async () => {
     const id = await stage.ask(stage.message())
     await approve(stage.app, stage.user, id)
     for (const change of [
@@ -392,7 +392,7 @@ describe('afterwards', () => {
     }
   })
 
-  test('after 30 days a request is forgotten with its text, and its operation stays', async () => {
+  test('a request is deleted with its text after 30 days, and its operation stays', async () => {
     const input = stage.message()
     const id = await stage.ask(input)
     const { token } = await approve(stage.app, stage.user, id)

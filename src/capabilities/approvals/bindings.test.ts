@@ -1,12 +1,15 @@
-/** What a token is bound to: each of it changed, in time and out of time, and with a database that went back. */
+/**
+ * What a token is bound to. Each test changes one of these: inside and outside its validity, and with a restored
+ * database.
+ */
 import { randomUUID } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import {
+  type AgentAnswer,
   type AgentStage,
   callerOf,
   openAgentStage,
   routeOf,
-  type Told,
 } from '../../../test/harness/agents.ts'
 import { perform } from '../../access/perform.ts'
 import type { Caller } from '../../contract.ts'
@@ -28,10 +31,10 @@ beforeAll(async () => {
 afterAll(() => stage.workplace.close())
 afterEach(() => stage.resumeClock())
 
-interface Changed {
+interface BindingChange {
   /** Another caller or another input. */
   readonly call?: () => Promise<{ as?: Caller; input?: object; tool?: 'move_chat' }>
-  /** Something else in the database, and how it becomes what it was. */
+  /** Something else in the database, and how to change it back. */
   readonly change?: () => Sql
   readonly back?: () => Sql
 }
@@ -48,7 +51,7 @@ async function otherAccount(): Promise<string> {
   return account_id
 }
 
-const changes: readonly (readonly [string, Changed])[] = [
+const changes: readonly (readonly [string, BindingChange])[] = [
   [
     'the user',
     {
@@ -76,7 +79,7 @@ const changes: readonly (readonly [string, Changed])[] = [
   ['the key', { call: async () => ({ as: key((await stage.workplace.service.key(stage.tenant)).id) }) }],
   ['the account', { call: async () => ({ input: { account_id: await otherAccount() } }) }],
   [
-    'who the account is on its platform',
+    "the account's identity on its platform",
     {
       change: () =>
         sql`update accounts set platform_user_id = coalesce(platform_user_id, 0) + 1 where id = ${stage.account_id}`,
@@ -107,18 +110,18 @@ async function workspaceOnly() {
   return { workspace_id }
 }
 
-describe('a token with something else than was approved', () => {
-  test.each(changes)('403 twice, and nothing is used up: %s', async (_, { call, change, back }) => {
+describe('a token used for something other than was approved', () => {
+  test.each(changes)('403 twice, and the token is not consumed: %s', async (_, { call, change, back }) => {
     const input = stage.message()
     const token = await stage.approved(input)
     const { input: more, ...other } = (await call?.()) ?? {}
     const asked = other.tool ? { input: more, ...other } : { input: { ...input, ...more }, ...other }
     if (change) await stage.db.run(change())
-    const told = [await stage.call({ ...asked, token }), await stage.call({ ...asked, token })]
+    const answer = [await stage.call({ ...asked, token }), await stage.call({ ...asked, token })]
     if (back) await stage.db.run(back())
-    for (const { status, body } of told) {
+    for (const { status, body } of answer) {
       expect(status).toBe(403)
-      // A foreign workspace has no such account, and is told that first.
+      // The account does not exist in another workspace, and that is the first refusal.
       expect(['approval_mismatch', 'account_unavailable']).toContain(body.code)
     }
     expect(stage.accepted(input)).toBe(0)
@@ -126,7 +129,7 @@ describe('a token with something else than was approved', () => {
     expect(stage.accepted(input)).toBe(1)
   })
 
-  test('to another key and to nobody the same is said of a token, whatever became of it', async () => {
+  test('another key and a caller without one get the same answer about a token, whatever its state', async () => {
     const input = stage.message()
     const token = await stage.approved(input)
     const as = key((await stage.workplace.service.key(stage.tenant)).id)
@@ -141,7 +144,7 @@ describe('a token with something else than was approved', () => {
   })
 })
 
-/** The one update by itself: what the checks before it would have noticed, too. */
+/** The update alone: it must also notice what the checks before it would have noticed. */
 describe('the update', () => {
   async function bound(): Promise<{ token: string; binding: Binding }> {
     const input = stage.message()
@@ -158,7 +161,7 @@ describe('the update', () => {
 
   const use = (binding: Binding, as = stage.caller) => stage.db.transaction(consume(stage.app, as, binding))
 
-  test('uses the token up where everything is as it was', async () => {
+  test('consumes the token when nothing has changed', async () => {
     const { binding } = await bound()
     await use(binding)
     expect(await stage.state(binding.id)).toBe('used')
@@ -173,7 +176,7 @@ describe('the update', () => {
     ['chat', () => [{ chat_id: '1' }]],
     ['payload', () => [{ fingerprint: Buffer.alloc(32) }]],
     ['token', () => [{ token: 'apr_other' }]],
-  ])('does not for another %s', async (_, changed) => {
+  ])('does not consume it for another %s', async (_, changed) => {
     const { binding } = await bound()
     const [other, as] = changed(binding)
     await expect(use({ ...binding, ...other }, { ...stage.caller, ...as })).rejects.toThrow('another input')
@@ -181,7 +184,7 @@ describe('the update', () => {
     await use(binding)
   })
 
-  test('does not where the account is not ready, also where this process has not heard of it', async () => {
+  test('does not consume it while the account is not READY, also where this process does not know yet', async () => {
     const { binding } = await bound()
     const using = stage.db.transaction(async (tx) => {
       await tx.run(sql`update accounts set status = 'RESTRICTED' where id = ${stage.account_id}`)
@@ -190,7 +193,7 @@ describe('the update', () => {
     await expect(using).rejects.toThrow('another input')
   })
 
-  test('does not a second time', async () => {
+  test('does not consume it a second time', async () => {
     const { binding } = await bound()
     await use(binding)
     await expect(use(binding)).rejects.toThrow('another input')
@@ -248,17 +251,14 @@ test('409 while another call with the token is in progress, in words for an agen
 })
 
 describe('two minutes of domain time', () => {
-  test.each(['send_message', 'set_column'] as const)(
-    '119.9 s after the approval it runs: %s',
-    async (tool) => {
-      const input = tool === 'send_message' ? stage.message() : stage.value('late')
-      const token = await stage.approved(input, { tool })
-      await at(token, -0.1)
-      expect((await stage.call({ tool, input, token })).status).toBe(200)
-    },
-  )
+  test.each(['send_message', 'set_column'] as const)('runs 119.9 s after the approval: %s', async (tool) => {
+    const input = tool === 'send_message' ? stage.message() : stage.value('late')
+    const token = await stage.approved(input, { tool })
+    await at(token, -0.1)
+    expect((await stage.call({ tool, input, token })).status).toBe(200)
+  })
 
-  test.each(['send_message', 'set_column'] as const)('120.1 s after it does not: %s', async (tool) => {
+  test.each(['send_message', 'set_column'] as const)('does not run 120.1 s after it: %s', async (tool) => {
     const input = tool === 'send_message' ? stage.message() : stage.value('too late')
     const token = await stage.approved(input, { tool })
     await at(token, 0.1)
@@ -268,12 +268,12 @@ describe('two minutes of domain time', () => {
         body: { code: 'approval_expired' },
       })
     }
-    // Only time stood in its way: nothing was used up.
+    // Only the time was wrong: the token is not consumed.
     await at(token, -0.1)
     expect((await stage.call({ tool, input, token })).status).toBe(200)
   })
 
-  /** Seconds from the end of the token's time on. */
+  /** Seconds after the token's expiry. */
   async function at(token: string, seconds: number): Promise<void> {
     const { expires_at } = await stage.db.one<{ expires_at: Date }>(sql`
       select token_expires_at as expires_at from approvals where token_hash = sha256(convert_to(${token}, 'UTF8'))`)
@@ -281,18 +281,18 @@ describe('two minutes of domain time', () => {
   }
 })
 
-describe('who and what has to be there still', () => {
-  /** Of somebody of their own, because some of it cannot be undone. */
-  async function refusedAfter(change: (other: AgentStage) => Promise<unknown>): Promise<Told> {
+describe('what must still exist', () => {
+  /** A user of their own, because some of these changes cannot be undone. */
+  async function refusedAfter(change: (other: AgentStage) => Promise<unknown>): Promise<AgentAnswer> {
     const other = await stage.colleague()
     const input = other.message()
     const token = await other.approved(input)
     await change(other)
     await stage.workplace.service.settle()
-    const told = await other.call({ input, token })
-    expect(await other.call({ input, token })).toEqual(told)
+    const answer = await other.call({ input, token })
+    expect(await other.call({ input, token })).toEqual(answer)
     expect(other.accepted(input)).toBe(0)
-    return told
+    return answer
   }
 
   const refused = { status: 403, body: { code: 'approval_mismatch' } }
@@ -309,7 +309,7 @@ describe('who and what has to be there still', () => {
     expect(await refusedAfter(expire)).toMatchObject(refused)
   })
 
-  test('403 after the membership has ended, also where the key is still there', async () => {
+  test('403 after the membership ended, also where the key still exists', async () => {
     const end = async ({ tenant: { user_id, key_id } }: AgentStage) => {
       await stage.db.run(sql`update memberships set ended_at = domain_now() where user_id = ${user_id}`)
       await stage.db.run(sql`update keys set revoked_at = null where id = ${key_id}`)
@@ -333,14 +333,14 @@ describe('who and what has to be there still', () => {
     expect(await refusedAfter(unlink)).toMatchObject(refused)
   })
 
-  test('403 after the identity became somebody else’s', async () => {
+  test('403 after the identity was linked to another user', async () => {
     const give = ({ user }: AgentStage) =>
       stage.db.run(sql`
         update identities set user_id = ${stage.tenant.user_id} where subject = ${user.via.identity.subject}`)
     expect(await refusedAfter(give)).toMatchObject(refused)
   })
 
-  test('403 while the account is disabled, and it runs once it is not', async () => {
+  test('403 while the account is disabled, and it runs once the account is enabled', async () => {
     const input = stage.message()
     const token = await stage.approved(input)
     const { account_id } = stage
@@ -357,7 +357,7 @@ describe('who and what has to be there still', () => {
   })
 })
 
-describe('a database that was restored to before the use', () => {
+describe('a database restored to before the use', () => {
   interface Used {
     readonly id: string
     readonly token: string
@@ -372,7 +372,7 @@ describe('a database that was restored to before the use', () => {
     return { id, token, input }
   }
 
-  /** The use was never committed, as far as the database knows. */
+  /** As far as the database knows, the use was never committed. */
   async function goBack({ id }: Used, { operation }: { operation: boolean }): Promise<void> {
     await stage.db.run(sql`alter table approvals disable trigger approvals_guard`)
     await stage.db.run(sql`update approvals set state = 'approved', used_at = null where id = ${id}`)
@@ -383,14 +383,14 @@ describe('a database that was restored to before the use', () => {
     await stage.db.run(sql`alter table operations enable trigger operations_guard`)
   }
 
-  test('the ledger knows the operation: the approval is used', async () => {
+  test('consumes the approval when the ledger has the operation', async () => {
     const first = await used()
     await goBack(first, { operation: true })
     expect((await stage.call(first)).body).toMatchObject({ code: 'approval_used', state: 'completed' })
     expect(stage.accepted(first.input)).toBe(1)
   })
 
-  test('a journal has put the operation back: the approval is used', async () => {
+  test('consumes the approval when a journal has restored the operation', async () => {
     const first = await used()
     const row = await stage.db.one<{
       id: string
@@ -410,20 +410,20 @@ describe('a database that was restored to before the use', () => {
     expect(stage.accepted(first.input)).toBe(1)
   })
 
-  test('nothing is known but the message itself: it is not sent again', async () => {
+  test('does not send again when only the message itself is known', async () => {
     const first = await used()
     await goBack(first, { operation: false })
     expect((await stage.call(first)).status).toBe(200)
     expect(stage.accepted(first.input)).toBe(1)
   })
 
-  test('another generation of the database takes no token of the one before', async () => {
+  test('refuses a token of an earlier generation of the database', async () => {
     const input = stage.value('restored')
     const token = await stage.approved(input, { tool: 'set_column' })
     const { generation } = await stage.db.one<{ generation: string }>(sql`select generation from instance`)
     await stage.db.run(sql`update instance set generation = gen_random_uuid()`)
-    const told = await stage.call({ tool: 'set_column', input, token })
+    const answer = await stage.call({ tool: 'set_column', input, token })
     await stage.db.run(sql`update instance set generation = ${generation}`)
-    expect(told).toMatchObject({ status: 403, body: { code: 'approval_expired' } })
+    expect(answer).toMatchObject({ status: 403, body: { code: 'approval_expired' } })
   })
 })

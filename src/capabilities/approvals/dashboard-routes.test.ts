@@ -1,4 +1,4 @@
-/** The approvals page: what a signed-in user sees and decides, and what nobody else does. */
+/** The approvals page: what a signed-in user sees and decides, and what other users do not. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { type AgentStage, openAgentStage } from '../../../test/harness/agents.ts'
 import { type Sql, sql } from '../../db/sql.ts'
@@ -38,7 +38,7 @@ async function ask<T = Record<string, unknown>>(
 }
 
 describe('GET /approvals', () => {
-  test('200 with who asks, for what, from what to what', async () => {
+  test('200 with the caller, the operation, and the values before and after', async () => {
     const input = stage.move('talks')
     const id = await stage.ask(input, { tool: 'move_chat', client_name: 'an agent' })
     const { status, body } = await ask<{ approval: unknown }>('GET', `/${id}`)
@@ -64,7 +64,7 @@ describe('GET /approvals', () => {
     expect((await ask<Page>('GET', '')).body.approvals).toContainEqual(body.approval)
   })
 
-  test('200 with what a column has now, and had when it was decided', async () => {
+  test("200 with the column's value now, and at the time of the decision", async () => {
     const id = await stage.ask(stage.value('Team'), { tool: 'set_column' })
     const shown = async () => {
       const { body } = await ask<{ approval: Record<string, unknown> }>('GET', `/${id}`)
@@ -81,7 +81,7 @@ describe('GET /approvals', () => {
     expect(await shown()).toEqual({ field: 'Plan', from: ['Free'], to: ['Team'] })
   })
 
-  test('200 with what became of each', async () => {
+  test('200 with the result of each', async () => {
     const input = stage.message()
     const ids = [await stage.ask(input), await stage.ask(stage.message()), await stage.ask(stage.message())]
     const [used, denied, over] = ids
@@ -133,7 +133,7 @@ describe('GET /approvals', () => {
     }
   })
 
-  test('401 for a key, also that of the user', async () => {
+  test('401 for a key, also one of the same user', async () => {
     const { status } = await ask('GET', '', { authorization: `Bearer ${stage.tenant.key}` })
     expect(status).toBe(401)
   })
@@ -153,13 +153,13 @@ describe('POST /approvals/{request_id}/approve', () => {
     expect(stage.workplace.service.log.join('')).not.toContain(body.token)
   })
 
-  test('of many at once one gets a token', async () => {
+  test('gives a token to one of many callers at once', async () => {
     const id = await stage.ask(stage.message())
     const answers = await Promise.all(Array.from({ length: 20 }, () => ask('POST', `/${id}/approve`)))
     expect(answers.map(({ status }) => status).sort()).toEqual([200, ...Array(19).fill(409)])
   })
 
-  test('403 after it was denied, and after it has waited too long', async () => {
+  test('403 after it was denied, and after it has expired', async () => {
     const [denied, late] = [await stage.ask(stage.message()), await stage.ask(stage.message())]
     await ask('POST', `/${denied}/deny`)
     expect(await ask('POST', `/${denied}/approve`)).toMatchObject({
@@ -173,7 +173,7 @@ describe('POST /approvals/{request_id}/approve', () => {
     }
   })
 
-  test('409 once the key that asked was revoked', async () => {
+  test('409 once the key that requested it was revoked', async () => {
     const other = await stage.colleague()
     const id = await other.ask(other.message())
     await stage.db.run(sql`update keys set revoked_at = domain_now() where id = ${other.tenant.key_id}`)
@@ -192,14 +192,14 @@ describe('POST /approvals/{request_id}/approve', () => {
       ({ tenant }) => sql`update users set disabled_at = domain_now() where id = ${tenant.user_id}`,
     ],
     [
-      'the identity is linked to somebody else',
+      'the identity is linked to another user',
       ({ tenant }, heir) => sql`update identities set user_id = ${heir} where user_id = ${tenant.user_id}`,
     ],
     [
       'the identity has another UUID',
       ({ tenant }) => sql`update identities set idp_user_uuid = ${newId()} where user_id = ${tenant.user_id}`,
     ],
-  ])('409 where %s since the user was let in', async (_, change) => {
+  ])('409 when %s after the session check', async (_, change) => {
     const other = await stage.colleague()
     const id = await other.ask(other.message())
     const heir = await stage.workplace.service.tenant('Heir')
@@ -233,7 +233,7 @@ describe('POST /approvals/{request_id}/deny', () => {
   })
 })
 
-describe('somebody else', () => {
+describe('another user', () => {
   test.each([
     ['of the same workspace, whatever their role', async () => (await stage.colleague()).cookie()],
     [
@@ -263,7 +263,7 @@ describe('somebody else', () => {
     expect(await stage.state(id)).toBe('waiting')
   })
 
-  test('404 for the user themselves once they have left the workspace', async () => {
+  test('404 for the user after they left the workspace', async () => {
     const other = await stage.colleague()
     const id = await other.ask(other.message())
     const theirs = { cookie: await other.cookie() }

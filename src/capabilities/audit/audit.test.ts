@@ -19,7 +19,7 @@ function note(target: string): Promise<void> {
   )
 }
 
-/** What only somebody with the database in hand can do. */
+/** Only possible with direct access to the database. */
 async function tamper(statement: string): Promise<void> {
   await service.app.db.pool.query(`
     begin; alter table audit disable trigger audit_append_only; ${statement};
@@ -27,7 +27,7 @@ async function tamper(statement: string): Promise<void> {
 }
 
 describe('the audit log', () => {
-  test('verifies, from the first row to the last', async () => {
+  test('verifies from the first row to the last', async () => {
     expect(await verifyAudit(service.app)).toEqual({ ok: true, rows: 8 })
   })
 
@@ -62,7 +62,7 @@ describe('the audit log', () => {
       `insert into audit select 9, at, workspace_id, actor, action, target, detail, hash from audit where seq = 8`,
       '9',
     ],
-  ])('names the first row that does not fit: %s', async (_, statement, seq) => {
+  ])('names the first row that does not match: %s', async (_, statement, seq) => {
     await tamper(statement)
     expect(await verifyAudit(service.app)).toMatchObject({ ok: false, seq, rows: Number(seq) - 1 })
   })
@@ -79,7 +79,7 @@ describe('the audit log', () => {
     }
   })
 
-  test('verifies while many write to it', async () => {
+  test('verifies while many transactions write to it', async () => {
     const written = Promise.all(Array.from({ length: 60 }, (_, at) => note(`at-once-${at}`)))
     const verdicts = await Promise.all(Array.from({ length: 30 }, () => verifyAudit(service.app)))
     expect(verdicts.filter(({ ok }) => !ok)).toEqual([])
@@ -95,7 +95,7 @@ describe('the audit log', () => {
     expect(await verifyAudit(service.app)).toEqual({ ok: true, rows: 1_108 })
   })
 
-  test('has no row of a change that was rolled back', async () => {
+  test('has no row for a change that was rolled back', async () => {
     const failing = service.app.db.transaction(async (tx) => {
       await record(service.app, tx, 'system', { action: 'a', target: 'never' })
       throw new Error('no')

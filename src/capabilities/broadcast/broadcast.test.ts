@@ -47,7 +47,7 @@ function broadcast(body: object, headers: Record<string, string> = {}): Promise<
 const code = ({ status, body }: Answer) => [status, body.code]
 
 describe('POST /broadcast', () => {
-  test('200: the most recent thirty of those who could be written to', async () => {
+  test('200 with the thirty most recent chats that may get a message', async () => {
     const audience_ref = await stage('many')
     const chats: string[] = []
     for (let n = 0; n < 33; n++) chats.unshift(await chat(audience_ref))
@@ -87,7 +87,7 @@ describe('POST /broadcast', () => {
     await service.get(`/broadcast/${String(capped.body.broadcast_id)}`, { key: own.key })
   })
 
-  test('200 with nobody: an empty audience, and one without names where the message needs them', async () => {
+  test('200 with no recipient: an empty audience, and one without names when the message needs them', async () => {
     const audience_ref = await stage('empty')
     const none = {
       recipients: 0,
@@ -127,7 +127,7 @@ describe('POST /broadcast', () => {
     }
   })
 
-  test('400 for a stage that is unknown or hidden, and for a text that cannot be', async () => {
+  test('400 for an unknown or hidden stage, and for an invalid text', async () => {
     await stage('hidden')
     await db().run(sql`update stages set hidden = true where key = 'hidden'`)
     expect(code(await broadcast({ audience_ref: 'hidden' }))).toEqual([400, 'invalid_stage'])
@@ -161,7 +161,7 @@ describe('POST /broadcast', () => {
     }
   })
 
-  test('200 once for one key, 409 for another message under it; without a key each is another broadcast', async () => {
+  test('200 once per key, 409 for another message under it; without a key every call is another broadcast', async () => {
     const audience_ref = await stage('keyed')
     await chat(audience_ref)
     const key = { 'idempotency-key': 'once' }
@@ -181,7 +181,7 @@ describe('POST /broadcast', () => {
     expect(apart.body.broadcast_id).not.toBe(first.body.broadcast_id)
   })
 
-  test('it is in no list and no detail of campaigns, and nobody else finds it', async () => {
+  test('no list or detail of campaigns shows it, and no other workspace finds it', async () => {
     await service.allow(own)
     const { body } = await broadcast({})
     const id = String(body.broadcast_id)

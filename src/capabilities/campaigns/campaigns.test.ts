@@ -25,14 +25,14 @@ const db = () => service.app.db
 const nothing = { sent: 0, failed: 0, ambiguous: 0, replies: 0, opted_out: 0 }
 const step = { branch: 'no_reply', wait_hours: 24, variants: ['Again'] }
 
-interface Shown {
+interface ShownCampaign {
   readonly id: string
   readonly status: string
   readonly totals: Readonly<Record<string, number>>
   readonly recipients: readonly Record<string, unknown>[]
 }
 
-/** A chat with somebody new. */
+/** A chat with a new person. */
 function chat(given: { name?: string; texts?: readonly string[]; account?: string; id?: `${number}` } = {}) {
   const id = given.id ?? (`${1_000 + serial++}` as const)
   return service.chat({
@@ -52,20 +52,20 @@ function create(
   return service.post('/campaigns', { key, headers: header, body: { message_text: 'Hello', ...body } })
 }
 
-async function scoped(body: object = {}): Promise<Shown> {
+async function scoped(body: object = {}): Promise<ShownCampaign> {
   const answer = await create({ recipients: [{ account_id, chat_id: await chat() }], ...body })
   expect(answer.status, answer.body.error).toBe(201)
-  return answer.body.campaign as Shown
+  return answer.body.campaign as ShownCampaign
 }
 
 async function contacts(identifiers: readonly string[], body: object = {}): Promise<Answer> {
   return create({ account_id, contacts: identifiers.map((identifier) => ({ identifier })), ...body })
 }
 
-async function detail(id: string, query = ''): Promise<Shown & Record<string, unknown>> {
+async function detail(id: string, query = ''): Promise<ShownCampaign & Record<string, unknown>> {
   const answer = await service.get(`/campaigns/${id}${query}`, { key: own.key })
   expect(answer.status, answer.body.error).toBe(200)
-  return answer.body.campaign as Shown & Record<string, unknown>
+  return answer.body.campaign as ShownCampaign & Record<string, unknown>
 }
 
 function control(id: string, verb: string, key = own.key, idempotency = `control-${serial++}`) {
@@ -89,7 +89,7 @@ describe('POST /campaigns', () => {
       warnings: [],
       campaign: { name: 'Autumn', status: 'queued', kind: 'scoped', max_followups: 2, totals: { queued: 2 } },
     })
-    const shown = await detail((answer.body.campaign as Shown).id)
+    const shown = await detail((answer.body.campaign as ShownCampaign).id)
     expect(shown.recipients).toMatchObject([
       { account_id, chat_id: one, name: 'Ada', status: 'queued', step: 0, timeline: [] },
       { account_id, chat_id: other, name: 'Bo' },
@@ -105,7 +105,7 @@ describe('POST /campaigns', () => {
     })
   })
 
-  test('201: reports have the texts of every track, up to the last follow-up that anybody gets', async () => {
+  test('201: reports have the texts of every track, up to the last follow-up that a recipient can get', async () => {
     const three = ['One', 'Two', 'Three']
     const texts = async (body: object) => {
       const { id } = await scoped(body)
@@ -144,7 +144,7 @@ describe('POST /campaigns', () => {
     expect(await campaignCount()).toBe(before)
   })
 
-  test('200 for a replay though the account, the chat and the start have gone since', async () => {
+  test('200 for a replay although account, chat and start are gone by then', async () => {
     const busy = await service.account(own.workspace_id)
     const chat_id = await chat({ account: busy })
     const body = { recipients: [{ account_id: busy, chat_id }], scheduled_at: '2999-01-01T00:00:00Z' }
@@ -158,7 +158,7 @@ describe('POST /campaigns', () => {
     expect(code(await create(soon))).toEqual([409, 'account_not_ready'])
   })
 
-  test('400 for whatever its fields do not allow, and nothing is written', async () => {
+  test('400 for every invalid field, and nothing is written', async () => {
     const chat_id = await chat()
     const recipients = [{ account_id, chat_id }]
     const before = await campaignCount()
@@ -200,7 +200,7 @@ describe('POST /campaigns', () => {
         recipients,
         scheduled_at: new Date(Date.now() + 367 * 86_400_000).toISOString(),
       },
-      'a field of nobody': { recipients, attachments: [] },
+      'an unknown field': { recipients, attachments: [] },
     }
     for (const [what, body] of Object.entries(bad)) {
       expect([what, ...code(await create(body))]).toEqual([what, 400, 'invalid_request'])
@@ -258,7 +258,7 @@ describe('POST /campaigns', () => {
         (await contacts(['@ada'], { account_id: undefined, account_pool: [account_id, id] })).status,
       ).toBe(status)
     }
-    // An account that is not ours is told of before one that is not ready.
+    // A foreign account is refused before one that is not READY.
     const both = [asleep, foreign].map((id) => ({ account_id: id, chat_id }))
     expect(code(await create({ recipients: both }))).toEqual([403, 'account_unavailable'])
     expect(await campaignCount()).toBe(before)
@@ -281,7 +281,7 @@ describe('POST /campaigns', () => {
     await db().run(sql`update accounts set platform_user_id = null where id = ${account_id}`)
   })
 
-  test('400 for the whole request where one recipient is suppressed, by id, username or phone', async () => {
+  test('400 for the whole request when one recipient is suppressed, by id, username or phone', async () => {
     const chats = [await chat(), await chat(), await chat(), await chat()]
     const [id = '', name = '', phone = ''] = chats.map((one) => one.slice('platform:chat:'.length))
     await db().run(sql`update contacts set phone = '+49 (0)170 555-01 01' where provider_id = ${phone}`)
@@ -300,7 +300,7 @@ describe('POST /campaigns', () => {
     }
   })
 
-  test('400 also where the store knows that a contact is on the list under another name', async () => {
+  test('400 also when the store knows that a contact is on the list under another name', async () => {
     const ids = [await chat(), await chat(), await chat()].map((one) => one.slice('platform:chat:'.length))
     const [byId = '', byName = '', byPhone = ''] = ids
     const phones = ['+491705550211', '+491705550212', '+491705550213']
@@ -323,9 +323,9 @@ describe('POST /campaigns', () => {
     }
     const { status, body } = await service.post('/campaigns/preview', { key: own.key, body: asked })
     expect([status, body.creatable, (body.excluded as object[]).length]).toEqual([200, false, others.length])
-    // Larger than any number of the database: nobody, and no failure.
+    // Larger than any number of the database: it matches no person, and does not fail.
     expect((await contacts(['9999999999999999999'])).status).toBe(201)
-    // Another platform's person of that name is somebody else.
+    // A person of that name on another platform is another person.
     await db().run(sql`update accounts set platform = 'telegram' where id = ${account_id}`)
     const near = await service.account(own.workspace_id)
     expect((await contacts([`@person_${byId}`], { account_id: near })).status).toBe(201)
@@ -354,7 +354,7 @@ describe('POST /campaigns', () => {
     const late = { ...step, variants: ['fine', 'Hi [[company]]'] }
     expect(code(await create({ recipients: [named], steps: [late] }))).toEqual(unresolved)
     expect(code(await contacts(['@ada'], { message_text: 'Hi {{username}}' }))).toEqual(unresolved)
-    // Also in a step that nobody gets.
+    // Also in a step that no recipient gets.
     expect(code(await create({ recipients: [named], steps: [step, step, late] }))).toEqual(unresolved)
     const cut = [step, step, { ...step, variants: ['Hi [[name]]'] }]
     expect((await create({ recipients: [nameless], steps: cut })).status).toBe(201)
@@ -368,7 +368,7 @@ describe('POST /campaigns', () => {
     expect(answer.body.error).toContain(grown.chat_id)
   })
 
-  test('400 for anything else between the brackets of the campaign, and for the other form in any spelling', async () => {
+  test("400 for any other word in the campaign's brackets, and for the other form in any spelling", async () => {
     const unresolved = [400, 'unresolved_personalization']
     const ada = { account_id, chat_id: await chat({ name: 'Ada' }) }
     for (const inside of ['first name', 'name1', 'name|a[b', '']) {
@@ -406,7 +406,7 @@ describe('POST /campaigns', () => {
       { idempotency: null },
     )
     expect(answer.status, answer.body.error).toBe(201)
-    const campaign = answer.body.campaign as Shown
+    const campaign = answer.body.campaign as ShownCampaign
     expect(campaign).toMatchObject({ kind: 'contacts', max_followups: 3, totals: { queued: 3 } })
     expect(answer.body.warnings).toEqual([])
     expect((await detail(campaign.id)).recipients).toMatchObject([
@@ -423,7 +423,7 @@ describe('POST /campaigns', () => {
     ])
   })
 
-  test('400 for what identifies nobody, 404 for a chat that no account of the pool has', async () => {
+  test('400 for an identifier of no person, 404 for a chat that no account of the pool has', async () => {
     expect(code(await contacts(['@ok_name', '@no']))).toEqual([400, 'invalid_username'])
     expect(code(await contacts(['@ok_name', 'https://example.com/ada']))).toEqual([
       400,
@@ -433,7 +433,7 @@ describe('POST /campaigns', () => {
     expect(code(await create({ account_id, contacts: lost }))).toEqual([404, 'chat_not_found'])
   })
 
-  test('a schedule: the later of two instants, told in warnings; the status is scheduled', async () => {
+  test('a schedule uses the later of two instants and warns about it; the status is scheduled', async () => {
     const year = new Date().getUTCFullYear()
     const recipients = [{ account_id, chat_id: await chat() }]
     // The last Sunday of October, when clocks in Berlin show 02:30 twice; of this year or the next.
@@ -449,7 +449,7 @@ describe('POST /campaigns', () => {
       warnings: ['scheduled_at_adjusted'],
       campaign: { status: 'scheduled', scheduled_at: `${day.toISOString().slice(0, 10)}T01:30:00.000Z` },
     })
-    const shown = await detail((answer.body.campaign as Shown).id)
+    const shown = await detail((answer.body.campaign as ShownCampaign).id)
     expect(shown.recipients[0]).toMatchObject({ blocked_by: 'scheduled', next_action_at: shown.scheduled_at })
   })
 
@@ -463,16 +463,16 @@ describe('POST /campaigns', () => {
     }
   })
 
-  test('warnings for a sequence that is cut, and for somebody who is in a campaign already', async () => {
+  test('warns about a sequence that is cut, and about a person who is in another campaign', async () => {
     const chat_id = await chat()
     const recipients = [{ account_id, chat_id }]
     const cut = await create({ recipients, steps: [step, step, step] })
     expect(cut.body.warnings).toEqual(['steps_truncated'])
     expect((await create({ recipients })).body.warnings).toEqual(['already_in_campaign'])
-    await control((cut.body.campaign as Shown).id, 'cancel')
+    await control((cut.body.campaign as ShownCampaign).id, 'cancel')
   })
 
-  test('429 past the limit of a minute, not counting replays', async () => {
+  test('429 above the limit per minute, not counting replays', async () => {
     const limited = await openService({ env: { PARLEY_CAMPAIGN_CREATE_PER_MINUTE: '2' } })
     try {
       const tenant = await limited.tenant()
@@ -488,7 +488,7 @@ describe('POST /campaigns', () => {
         })
       const nowhere = { recipients: [{ account_id: id, chat_id: 'platform:chat:987654' }] }
       const foreign = { recipients: [{ account_id: 'acc_00000000000000000000', chat_id }] }
-      // What is not there is told before the limit, and counts for nothing.
+      // A missing chat is refused before the limit, and does not count.
       const tellAll = async () => {
         for (const at of ['1', '2', '3']) {
           expect(code(await ask(`nowhere-${at}`, nowhere))).toEqual([404, 'chat_not_found'])
@@ -514,15 +514,15 @@ describe('POST /campaigns', () => {
     }
   })
 
-  test('the same key makes the same recipients, another key others', async () => {
+  test('the same key makes the same recipients, another key makes others', async () => {
     const recipients = [{ account_id, chat_id: await chat() }]
     const idOf = async (key: string) => {
       const answer = await create({ recipients }, { idempotency: key })
-      const { id } = answer.body.campaign as Shown
+      const { id } = answer.body.campaign as ShownCampaign
       return (await detail(id)).recipients[0]?.id
     }
     const first = await idOf('derived')
-    // A restore that forgot the creation: everything of it is gone, and the key with it.
+    // A restore that lost the creation: its rows are gone, and so is the key.
     await db().run(sql`delete from campaign_recipients where id = ${first}`)
     await db().run(sql`alter table operations disable trigger operations_guard`)
     await db().run(sql`delete from operations where idempotency_key = 'derived'`)
@@ -535,16 +535,16 @@ describe('POST /campaigns', () => {
     const many = Array.from({ length: 5_000 }, (_, at) => `@contact_${at}`)
     const answer = await contacts(many, { message_text: 'Hi {{name|there}}' })
     expect(answer.status).toBe(201)
-    const { id } = answer.body.campaign as Shown
+    const { id } = answer.body.campaign as ShownCampaign
     const page = await service.get(`/campaigns/${id}`, { key: own.key })
-    expect((page.body.campaign as Shown).recipients).toHaveLength(1_000)
+    expect((page.body.campaign as ShownCampaign).recipients).toHaveLength(1_000)
     expect(page.body.has_more).toBe(true)
     const seen = new Set<unknown>()
     let cursor: unknown = null
     do {
       const query = cursor === null ? '?limit=900' : `?limit=900&cursor=${String(cursor)}`
       const next = await service.get(`/campaigns/${id}${query}`, { key: own.key })
-      for (const one of (next.body.campaign as Shown).recipients) seen.add(one.identifier)
+      for (const one of (next.body.campaign as ShownCampaign).recipients) seen.add(one.identifier)
       cursor = next.body.next_cursor
     } while (cursor !== null)
     expect(seen.size).toBe(5_000)
@@ -554,7 +554,7 @@ describe('POST /campaigns', () => {
 })
 
 describe('GET /campaigns', () => {
-  test('200 the newest first, of the whole workspace, page by page, without legacy ones and broadcasts', async () => {
+  test('200 newest first, of the whole workspace, page by page, without legacy campaigns and broadcasts', async () => {
     const tenant = await service.tenant('Pages')
     await service.allow(tenant)
     const id = await service.account(tenant.workspace_id)
@@ -562,7 +562,7 @@ describe('GET /campaigns', () => {
     const made: string[] = []
     for (let n = 0; n < 5; n++) {
       const answer = await create({ recipients: [{ account_id: id, chat_id }] }, { key: tenant.key })
-      made.unshift((answer.body.campaign as Shown).id)
+      made.unshift((answer.body.campaign as ShownCampaign).id)
     }
     for (const [kind, quota] of [
       ['legacy', 30],
@@ -581,7 +581,7 @@ describe('GET /campaigns', () => {
       const page = await service.get(`/campaigns${query}`, { key: tenant.key })
       expect(page.status).toBe(200)
       expect(page.body.coverage).toMatchObject({ scope: 'internal', legacy_excluded: true })
-      ids.push(...(page.body.campaigns as Shown[]).map((one) => one.id))
+      ids.push(...(page.body.campaigns as ShownCampaign[]).map((one) => one.id))
       cursor = page.body.next_cursor
     } while (cursor !== null)
     expect(ids).toEqual(made)
@@ -613,10 +613,10 @@ describe('GET /campaigns/{campaign_id}', () => {
     }
   })
 
-  test('200: every recipient tells why it has not moved', async () => {
+  test('200: every recipient says why it has not moved', async () => {
     const { id } = await scoped({ steps: [step] })
     const blocked = async () => (await detail(id)).recipients[0]
-    // Nobody drives the account here.
+    // No worker drives the account here.
     expect(await blocked()).toMatchObject({ blocked_by: 'account_not_ready', next_action_at: null })
     await db().run(sql`
       insert into account_hosts (account_id, workspace_id, observed_at, next_campaign_at)
@@ -629,7 +629,7 @@ describe('GET /campaigns/{campaign_id}', () => {
     await db().run(sql`update users set disabled_at = now() where id = ${own.user_id}`)
     const { key } = await colleague()
     const seen = await service.get(`/campaigns/${id}`, { key })
-    expect((seen.body.campaign as Shown).recipients[0]).toMatchObject({
+    expect((seen.body.campaign as ShownCampaign).recipients[0]).toMatchObject({
       blocked_by: 'gate',
       next_action_at: null,
     })
@@ -639,7 +639,7 @@ describe('GET /campaigns/{campaign_id}', () => {
     expect(await blocked()).toMatchObject({ blocked_by: 'paused', next_action_at: null })
   })
 
-  test('200: what has happened, by step and variant and for each recipient, without texts', async () => {
+  test('200: events and counts, by step and variant and for each recipient, without texts', async () => {
     const { id } = await scoped({ steps: [step] })
     const recipient = (await detail(id)).recipients[0] as { id: string; chat_id: string }
     const operation_id = '0199a1f0-0000-7000-8000-0000000000f1'
@@ -686,7 +686,7 @@ describe('GET /campaigns/{campaign_id}', () => {
   })
 })
 
-/** Another user of the same workspace, who may do campaigns too. */
+/** Another user of the same workspace, who may also manage campaigns. */
 async function colleague() {
   const email = `colleague-${serial++}@acme.example`
   const user = await createUser(service.app, 'system', { email, workspace_id: own.workspace_id })
@@ -697,29 +697,29 @@ async function colleague() {
 describe('POST /campaigns/{campaign_id}/pause, resume and cancel', () => {
   test('200 from status to status, and whether it changed', async () => {
     const { id } = await scoped({ steps: [step] })
-    const told = async (verb: string) => {
+    const resultOf = async (verb: string) => {
       const { status, body } = await control(id, verb)
-      return [status, (body.campaign as Shown | undefined)?.status ?? body.code, body.changed]
+      return [status, (body.campaign as ShownCampaign | undefined)?.status ?? body.code, body.changed]
     }
-    expect(await told('resume')).toEqual([409, 'campaign_not_paused', undefined])
-    expect(await told('pause')).toEqual([200, 'paused', true])
+    expect(await resultOf('resume')).toEqual([409, 'campaign_not_paused', undefined])
+    expect(await resultOf('pause')).toEqual([200, 'paused', true])
     expect((await detail(id)).pause_reason).toBe('requested')
-    expect(await told('pause')).toEqual([200, 'paused', false])
-    expect(await told('resume')).toEqual([200, 'queued', true])
+    expect(await resultOf('pause')).toEqual([200, 'paused', false])
+    expect(await resultOf('resume')).toEqual([200, 'queued', true])
     await db().run(sql`update campaigns set status = 'sending', started_at = domain_now() where id = ${id}`)
-    expect(await told('pause')).toEqual([200, 'paused', true])
-    expect(await told('resume')).toEqual([200, 'sending', true])
-    expect(await told('cancel')).toEqual([200, 'cancelled', true])
-    expect(await told('cancel')).toEqual([200, 'cancelled', false])
-    expect(await told('pause')).toEqual([409, 'invalid_sequence_status', undefined])
-    expect(await told('resume')).toEqual([409, 'campaign_not_paused', undefined])
+    expect(await resultOf('pause')).toEqual([200, 'paused', true])
+    expect(await resultOf('resume')).toEqual([200, 'sending', true])
+    expect(await resultOf('cancel')).toEqual([200, 'cancelled', true])
+    expect(await resultOf('cancel')).toEqual([200, 'cancelled', false])
+    expect(await resultOf('pause')).toEqual([409, 'invalid_sequence_status', undefined])
+    expect(await resultOf('resume')).toEqual([409, 'campaign_not_paused', undefined])
     expect(await detail(id)).toMatchObject({
       totals: { cancelled: 1, queued: 0 },
       cancelled_at: expect.any(String),
     })
   })
 
-  test('200 back to sending once anything was sent, also before the loop has noted it', async () => {
+  test('200 back to sending once a message was sent, also before the loop has recorded it', async () => {
     const { id } = await scoped({ steps: [step] })
     await db().run(sql`
       update campaign_recipients set status = 'waiting', step = 1, last_sent_at = domain_now(),
@@ -737,7 +737,7 @@ describe('POST /campaigns/{campaign_id}/pause, resume and cancel', () => {
     expect((await control(id, 'resume')).body.campaign).toMatchObject({ status: 'scheduled' })
   })
 
-  test('409 for a campaign without steps, and for cancelling one that is completed', async () => {
+  test('409 for a campaign without steps, and for cancelling a completed one', async () => {
     const { id } = await scoped()
     expect(code(await control(id, 'pause'))).toEqual([409, 'not_a_sequence'])
     expect(code(await control(id, 'resume'))).toEqual([409, 'not_a_sequence'])
@@ -748,7 +748,7 @@ describe('POST /campaigns/{campaign_id}/pause, resume and cancel', () => {
     expect(code(await control(id, 'cancel'))).toEqual([409, 'campaign_completed'])
   })
 
-  test("404 for another user's campaign, which may be read all the same", async () => {
+  test("404 for changing another user's campaign, which may still be read", async () => {
     const { id } = await scoped({ steps: [step] })
     const { key } = await colleague()
     for (const verb of ['pause', 'resume', 'cancel']) {
@@ -760,11 +760,11 @@ describe('POST /campaigns/{campaign_id}/pause, resume and cancel', () => {
     })
   })
 
-  test('a malformed id is 404, and 400 on cancel', async () => {
+  test('404 for a malformed id, and 400 on cancel', async () => {
     expect(code(await control('x', 'pause'))).toEqual([404, 'campaign_not_found'])
     expect(code(await control('x', 'resume'))).toEqual([404, 'campaign_not_found'])
     expect(code(await control('x', 'cancel'))).toEqual([400, 'invalid_request'])
-    // A UUID of no version that is made here is well-formed all the same.
+    // A UUID of a version that Parley does not make is still well-formed.
     const unknown = '12345678-1234-1234-1234-123456789012'
     expect(code(await control(unknown, 'cancel'))).toEqual([404, 'campaign_not_found'])
   })
@@ -804,29 +804,29 @@ describe('POST /campaigns/{campaign_id}/pause, resume and cancel', () => {
     }
   })
 
-  test('200 from GET /operations/{operation_id}: what each change of a campaign did', async () => {
-    const told = async ({ headers }: Answer) => {
+  test('200 from GET /operations/{operation_id}: the effect of each change of a campaign', async () => {
+    const sentenceOf = async ({ headers }: Answer) => {
       const { body } = await service.get(`/operations/${headers.get('x-operation-id')}`, { key: own.key })
       const { state, detail: sentence } = body.operation as { state: string; detail: string }
       expect(state).toBe('completed')
       return sentence
     }
     const created = await create({ recipients: [{ account_id, chat_id: await chat() }], steps: [step] })
-    const { id } = created.body.campaign as Shown
-    expect(await told(created)).toBe('The campaign was created. This request sent nothing.')
-    expect(await told(await control(id, 'pause'))).toBe('The campaign was paused. This request sent nothing.')
-    expect(await told(await control(id, 'pause'))).toBe(
+    const { id } = created.body.campaign as ShownCampaign
+    expect(await sentenceOf(created)).toBe('The campaign was created. This request sent nothing.')
+    expect(await sentenceOf(await control(id, 'pause'))).toBe('The campaign was paused. This request sent nothing.')
+    expect(await sentenceOf(await control(id, 'pause'))).toBe(
       'Nothing changed: it already was in that state. This request sent nothing.',
     )
-    expect(await told(await control(id, 'resume'))).toBe(
+    expect(await sentenceOf(await control(id, 'resume'))).toBe(
       'The campaign was resumed. This request sent nothing.',
     )
-    expect(await told(await control(id, 'cancel'))).toBe(
+    expect(await sentenceOf(await control(id, 'cancel'))).toBe(
       'The campaign was cancelled. This request sent nothing.',
     )
   })
 
-  test('no body, an empty object, and nothing else', async () => {
+  test('accepts no body and an empty object, and nothing else', async () => {
     const { id } = await scoped({ steps: [step] })
     const ask = (body: unknown) =>
       service.post(`/campaigns/${id}/pause`, {
@@ -838,7 +838,7 @@ describe('POST /campaigns/{campaign_id}/pause, resume and cancel', () => {
     expect((await ask({ reason: 'x' })).status).toBe(400)
   })
 
-  test('429 past the limit of cancellations in a minute, not counting what is not there', async () => {
+  test('429 above the limit of cancellations per minute, not counting missing campaigns', async () => {
     const limited = await openService({ env: { PARLEY_CAMPAIGN_CANCEL_PER_MINUTE: '1' } })
     try {
       const tenant = await limited.tenant()
@@ -852,7 +852,7 @@ describe('POST /campaigns/{campaign_id}/pause, resume and cancel', () => {
           message_text: 'Hi',
           recipients: [{ account_id: account, chat_id }],
         })
-        return (body.campaign as Shown).id
+        return (body.campaign as ShownCampaign).id
       }
       const cancel = (id: string) => post(`/campaigns/${id}/cancel`)
       const [one, other] = [await make(), await make()]
@@ -870,7 +870,7 @@ describe('POST /campaigns/{campaign_id}/pause, resume and cancel', () => {
     }
   })
 
-  test('no status but those of the table follows another, whoever writes', async () => {
+  test('refuses every status change outside the table, also in plain SQL', async () => {
     const { id } = await scoped({ steps: [step] })
     await control(id, 'cancel')
     const back = db().run(sql`update campaigns set status = 'queued', cancelled_at = null where id = ${id}`)
@@ -888,7 +888,7 @@ describe('POST /campaigns/preview and GET /campaigns/{campaign_id}/forecast', ()
       body: { message_text: 'Hi [[name|you]]', ...body },
     })
 
-  test('200 for what creation would refuse: who and why, and nothing is stored', async () => {
+  test('200 for what creation would refuse: which recipient and why, and nothing is stored', async () => {
     const good = await chat({ name: 'Ada' })
     const barred = await chat()
     await addSuppression(service.app, 'system', {
@@ -937,14 +937,14 @@ describe('POST /campaigns/preview and GET /campaigns/{campaign_id}/forecast', ()
     expect(code(await preview(past))).toEqual([400, 'invalid_request'])
   })
 
-  test('200 without reading the texts of the other campaigns on the account, which can be long', async () => {
+  test("200 without reading the texts of the account's other campaigns, which can be long", async () => {
     const account_id = await service.account(own.workspace_id)
     const long = 'z'.repeat(4_000)
     const steps = Array.from({ length: 5 }, () => ({ ...step, variants: [long, `${long}again`] }))
     const other = { account_id, message_text: `{{ Name }}${long}`, daily_quota_per_account: 200, steps }
     for (let n = 0; n < 5; n++)
       expect((await contacts([`@long_${n}_one`, `@long_${n}_two`], other)).status).toBe(201)
-    // Looked up before, and without a name: the message that needs one fails and uses nothing of the day.
+    // Looked up before, and without a name: the message that needs one fails and uses no quota.
     await db().run(sql`update campaign_recipients set account_id = ${account_id}, chat_id = 5000 + position, name = null
       where workspace_id = ${own.workspace_id} and contact like 'username:long%two'`)
     const sockets = new Map<Socket, number>()
@@ -970,7 +970,7 @@ describe('POST /campaigns/preview and GET /campaigns/{campaign_id}/forecast', ()
     await service.open('campaign_mutation', 'scoped_routing')
   })
 
-  test('200: a campaign that is there is foretold as its preview was, beside the others on the account', async () => {
+  test("200: the forecast of a created campaign equals its preview, next to the account's other campaigns", async () => {
     const calm = await service.account(own.workspace_id)
     const recipients = [
       await chat({ account: calm }),
@@ -981,7 +981,7 @@ describe('POST /campaigns/preview and GET /campaigns/{campaign_id}/forecast', ()
     expect((await create({ recipients: others })).status).toBe(201)
     const body = { recipients: [one], daily_quota_per_account: 3, steps: [step] }
     const foretold = (await preview(body)).body
-    const made = (await create({ ...body, message_text: 'Hi [[name|you]]' })).body.campaign as Shown
+    const made = (await create({ ...body, message_text: 'Hi [[name|you]]' })).body.campaign as ShownCampaign
     const { status, body: forecast } = await service.get(`/campaigns/${made.id}/forecast`, { key: own.key })
     expect(status).toBe(200)
     expect(forecast.load).toEqual(foretold.load)
@@ -1005,7 +1005,7 @@ describe('POST /campaigns/preview and GET /campaigns/{campaign_id}/forecast', ()
     ])
   })
 
-  test('200 for further pages out of the same play, until something changes on its accounts', async () => {
+  test('200 for further pages of the same play, until something changes on its accounts', async () => {
     const calm = await service.account(own.workspace_id)
     const body = {
       message_text: 'Hi',
@@ -1014,7 +1014,7 @@ describe('POST /campaigns/preview and GET /campaigns/{campaign_id}/forecast', ()
     }
     const { body: first } = await preview(body, '?limit=1')
     const { body: second } = await preview(body, `?limit=1&cursor=${String(first.next_cursor)}`)
-    // Another play would begin later, and end later.
+    // Another play would start later, and end later.
     expect(second).toMatchObject({ end: first.end, has_more: false, timetable: [{ identifier: '@once_b' }] })
     const elsewhere = await service.account(own.workspace_id)
     await create({ account_id: elsewhere, contacts: [{ identifier: '@once_c' }] })
@@ -1023,7 +1023,7 @@ describe('POST /campaigns/preview and GET /campaigns/{campaign_id}/forecast', ()
     expect((await preview(body)).body.end).not.toBe(first.end)
   })
 
-  test('200 page by page, and a cursor is for one body only', async () => {
+  test('200 page by page, and a cursor is valid for one body only', async () => {
     const identifiers = Array.from({ length: 25 }, (_, at) => ({ identifier: `@page_${at}` }))
     const body = { message_text: 'Hi {{name|you}}', account_id, contacts: identifiers }
     const seen: unknown[] = []
@@ -1044,7 +1044,7 @@ describe('POST /campaigns/preview and GET /campaigns/{campaign_id}/forecast', ()
 })
 
 describe('GET /campaigns/{campaign_id}/verify', () => {
-  test('200: a reply whose time the platform tells in whole seconds is no end before our message', async () => {
+  test('200: a reply whose time the platform gives in whole seconds does not end before our message', async () => {
     const { id } = await scoped()
     await db().run(sql`
       insert into operations (id, workspace_id, kind, effect, fingerprint, state, reply_status, reply_body, account_id,
@@ -1068,7 +1068,7 @@ describe('GET /campaigns/{campaign_id}/verify', () => {
     expect(await isKept()).toBe(false)
   })
 
-  test('200 with every check, and what does not hold is named', async () => {
+  test('200 with every check, naming those that fail', async () => {
     const { id } = await scoped({ steps: [step] })
     const verify = async () => {
       const { status, body } = await service.get(`/campaigns/${id}/verify`, { key: own.key })
@@ -1102,7 +1102,7 @@ describe('GET /campaigns/{campaign_id}/verify', () => {
       update campaign_recipients set status = 'failed', ended_at = '2020-01-01', next_action_at = null, step = 1
       where campaign_id = ${id}`)
     expect(await verify()).toEqual([false, ['messages', 'nothing_after_the_end']])
-    // Written before our message crossed, and heard of only after it.
+    // Written before our message crossed, and received only after it.
     await db().run(sql`
       update campaign_recipients set status = 'replied', replied_at = '2020-01-01', ended_at = domain_now()
       where campaign_id = ${id}`)

@@ -83,15 +83,15 @@ function play(given: Partial<Story>): PlannedMessage[] {
   return [...new Forecast(story).steps()].filter((one) => one !== undefined)
 }
 
-const told = (messages: readonly PlannedMessage[]) =>
+const linesOf = (messages: readonly PlannedMessage[]) =>
   messages.map(({ recipient_id, step_no, account_id, at }) =>
     [recipient_id, step_no, account_id, at.toISOString().slice(5, 19)].join(' '),
   )
 
 describe('a forecast', () => {
-  test('one message at a time, with the gap between them, then the follow-ups when they are due', () => {
+  test('sends one message at a time, with the gap between them, then the follow-ups when they are due', () => {
     const messages = play({ campaigns: [campaign({ steps: [step(1)] })], recipients: people(3) })
-    expect(told(messages)).toEqual([
+    expect(linesOf(messages)).toEqual([
       'a0 0 one 06-05T10:00:00',
       'a1 0 one 06-05T10:00:15',
       'a2 0 one 06-05T10:00:30',
@@ -101,12 +101,12 @@ describe('a forecast', () => {
     ])
   })
 
-  test('a used-up day goes on with the next, follow-ups first', () => {
+  test('continues on the next day when the quota is used up, follow-ups first', () => {
     const messages = play({
       campaigns: [campaign({ steps: [step(14)], daily_quota_per_account: 2 })],
       recipients: people(3),
     })
-    expect(told(messages)).toEqual([
+    expect(linesOf(messages)).toEqual([
       'a0 0 one 06-05T10:00:00',
       'a1 0 one 06-05T10:00:15',
       'a0 1 one 06-06T00:00:00',
@@ -116,7 +116,7 @@ describe('a forecast', () => {
     ])
   })
 
-  test('an account of the pool that cannot take a contact today leaves it to the others', () => {
+  test("leaves a contact to the pool's other accounts when one cannot take it today", () => {
     const free = { account_id: null, chat_id: null }
     const unable: Record<string, Partial<PlannedAccount>> = {
       'no look-up left': { lookups: 200 },
@@ -132,7 +132,7 @@ describe('a forecast', () => {
           ['two', { ...account, used: 1 }],
         ]),
       })
-      expect(told(messages), why).toEqual([
+      expect(linesOf(messages), why).toEqual([
         'a0 0 two 06-05T10:00:00',
         'a1 0 two 06-05T10:00:15',
         'a2 0 two 06-05T10:00:30',
@@ -140,13 +140,13 @@ describe('a forecast', () => {
     }
   })
 
-  test('the window, another campaign on the account, and a schedule', () => {
+  test('respects the window, another campaign on the account, and a schedule', () => {
     const later = new Date('2026-06-05T10:00:10Z')
     const messages = play({
       campaigns: [campaign(), campaign({ id: 'b', status: 'scheduled', scheduled_at: later })],
       recipients: [...people(2), ...people(1, { campaign_id: 'b', next_action_at: later })],
     })
-    expect(told(messages)).toEqual([
+    expect(linesOf(messages)).toEqual([
       'a0 0 one 06-05T10:00:00',
       'a1 0 one 06-05T10:00:15',
       'b0 0 one 06-05T10:00:30',
@@ -156,10 +156,10 @@ describe('a forecast', () => {
       pacing_ms: 600_000,
       hours: { timezone: 'UTC', window: parseWindow('mon-fri 09:00-10:30') ?? null },
     })
-    expect(told(windowed).slice(2, 4)).toEqual(['a2 0 one 06-05T10:20:00', 'a3 0 one 06-08T09:00:00'])
+    expect(linesOf(windowed).slice(2, 4)).toEqual(['a2 0 one 06-05T10:20:00', 'a3 0 one 06-08T09:00:00'])
   })
 
-  test('nobody reads: the unseen track; whoever has read already, the seen one', () => {
+  test('uses the unseen track for unread messages, and the seen track for those already read', () => {
     const steps = [step(1, 'seen'), step(2, 'unseen')]
     const had = { status: 'waiting', step: 1, last_sent_at: now, next_action_at: now } as const
     const messages = play({
@@ -173,7 +173,7 @@ describe('a forecast', () => {
     ])
   })
 
-  test('contacts are shared out by who has most of its day left, and stay with who wrote first', () => {
+  test('assigns contacts to the account with most quota left, and keeps them with the one that wrote first', () => {
     const accounts = new Map([
       ['one', { ...account, used: 3 }],
       ['two', { ...account, used: 1 }],
@@ -192,7 +192,7 @@ describe('a forecast', () => {
     expect(messages).toHaveLength(12)
   })
 
-  test('look-ups and people who never wrote use allowances of their own', () => {
+  test('counts look-ups and people who never wrote against their own allowances', () => {
     const cold = play({
       recipients: people(3),
       accounts: new Map([['one', { ...account, cold_per_day: 1 }]]),
@@ -209,7 +209,7 @@ describe('a forecast', () => {
     ])
   })
 
-  test('nothing where somebody has to act first', () => {
+  test('forecasts nothing while an operator has to act first', () => {
     expect(play({ campaigns: [campaign({ status: 'paused' })], recipients: people(2) })).toEqual([])
     expect(play({ campaigns: [campaign({ allowed: false })], recipients: people(2) })).toEqual([])
     expect(
@@ -220,7 +220,7 @@ describe('a forecast', () => {
     ).toEqual([])
   })
 
-  test('whatever the campaign: in order, never early, never over the quota, every step once', () => {
+  test('stays in order, never early, never above the quota, with every step once, for any campaign', () => {
     const stories = fc.record({
       recipients: fc.integer({ min: 1, max: 12 }),
       waits: fc.array(fc.integer({ min: 1, max: 60 }), { maxLength: 3 }),

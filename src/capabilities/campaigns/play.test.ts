@@ -78,7 +78,7 @@ function read(answer: PlayAnswer | undefined): Foretold {
 }
 
 describe('a play', () => {
-  test('answers a page of the timetable, the load of every day and the end', () => {
+  test('returns a page of the timetable, the load of every day and the end', () => {
     const answer = new Plays().answer(job(3, { limit: 2 }))
     expect(answer?.next).toBe(1)
     const { texts, timetable, load, end } = read(answer)
@@ -93,7 +93,7 @@ describe('a play', () => {
     expect(read(new Plays().answer(job(3, { after: 1 }))).timetable).toHaveLength(1)
   })
 
-  test('serves further pages for a minute, and not once something has changed', () => {
+  test('serves further pages for a minute, but not after something has changed', () => {
     const plays = new Plays()
     const endAt = (given: Partial<PlayJob>, campaign?: object) =>
       read(plays.answer(job(1, given, campaign))).end
@@ -106,7 +106,7 @@ describe('a play', () => {
     expect(endAt({ now: now + 59_000 })).toBe('2026-06-06T10:00:59.000Z')
   })
 
-  test('stops once nobody waits for it, and is not kept', () => {
+  test('stops when no caller waits for it, and is not kept', () => {
     const plays = new Plays()
     const stop = new Int32Array(new SharedArrayBuffer(4))
     Atomics.store(stop, 0, 1)
@@ -114,7 +114,7 @@ describe('a play', () => {
     expect(read(plays.answer(job(500))).end).not.toBeNull()
   })
 
-  test('has no end after its processor time, and says what it has', () => {
+  test('returns what it has, without an end, when its processor time is used up', () => {
     const { end, load } = read(new Plays().answer(job(2_000, { cpu_ms: 0 })))
     expect(end).toBeNull()
     expect(load.length).toBeGreaterThan(0)

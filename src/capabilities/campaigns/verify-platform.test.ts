@@ -1,4 +1,4 @@
-/** A campaign held against the platform itself: what is missing there, what is there twice, what nobody knows of. */
+/** Verifies a campaign against the platform itself: messages that are missing there, duplicated, or unknown to us. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type CampaignPlace, openCampaigns } from '../../../test/harness/campaigns.ts'
 import { patient, run } from '../../../test/harness/operator.ts'
@@ -27,7 +27,7 @@ beforeEach(async () => {
 })
 afterAll(() => place.close())
 
-/** What the platform has of the chat, to be changed behind everybody's back. */
+/** The platform's messages of the chat, changed without its knowledge. */
 function posts(n = 0): Post[] {
   const box = place.work.sandbox.world.state.accounts.get(account_id)?.boxes.get(people[n] ?? 0)
   if (!box) throw new Error('The account has no such chat.')
@@ -63,12 +63,12 @@ async function leftBehind(): Promise<number> {
 }
 
 describe('what the platform has', () => {
-  test('is all that was accepted, and nothing is left of the questions', async () => {
+  test('passes when the platform has every accepted message', async () => {
     expect(await failures()).toEqual({})
     expect(await leftBehind()).toBe(0)
   })
 
-  test('a message that is missing there is found, also at the terminal', patient, async () => {
+  test('reports a message that is missing there, also at the terminal', patient, async () => {
     const verify = ['verify', 'campaign', id]
     const whole = await run(place.work.service, [...verify, '--platform'])
     expect([whole.code, whole.stdout]).toEqual([0, expect.stringContaining('Every account was read.')])
@@ -81,7 +81,7 @@ describe('what the platform has', () => {
     )
   })
 
-  test('a message that is there twice is found', async () => {
+  test('reports a message that is there twice', async () => {
     const twice = ownPost()
     posts().push({ ...twice, message_id: twice.message_id + 1_000 })
     expect(await failures()).toEqual({
@@ -89,7 +89,7 @@ describe('what the platform has', () => {
     })
   })
 
-  test('a message beyond the first page is found there', async () => {
+  test('finds a message beyond the first page', async () => {
     const last = ownPost()
     const later = Array.from({ length: 250 }, (_, n) => ({
       ...{ ...last, is_sender: false, random_id: null, message_id: last.message_id + n + 1 },
@@ -100,14 +100,14 @@ describe('what the platform has', () => {
     expect(Object.keys(await failures())).toEqual(['platform_messages'])
   })
 
-  test('a message from before the campaign, as a creation that is repeated after a restore finds it', async () => {
+  test('reports a message from before the campaign, as when its creation is repeated after a restore', async () => {
     await place.db.run(sql`update campaigns set created_at = created_at + interval '9 days' where id = ${id}`)
     await place.db.run(sql`
       update operations set created_at = created_at + interval '9 days' where account_id = ${account_id}`)
     expect(await failures()).toEqual({})
   })
 
-  test('a message that was deleted since is not missed', async () => {
+  test('does not miss a message that was deleted since', async () => {
     const [person_id = 0] = people
     const { message_id } = ownPost()
     deleteMessage(place.work.sandbox.world, { account_id, person_id, message_id })
@@ -120,7 +120,7 @@ describe('what the platform has', () => {
     expect(await failures()).toEqual({})
   })
 
-  test('a message of the next step that no operation knows of is found, and another campaign is not', async () => {
+  test("reports a message of the next step that no operation knows, and ignores another campaign's", async () => {
     const [recipient] = await place.recipients(id)
     const { workspace_id } = place.tenant
     const identity = { kind: 'scoped', workspace_id, recipient_id: recipient?.id ?? '', step: 1 }
@@ -134,7 +134,7 @@ describe('what the platform has', () => {
     })
   })
 
-  test('a message that the ledger takes for refused is found', async () => {
+  test('reports a message that the ledger has as refused', async () => {
     const [person_id = 0] = await place.people(account_id, 1)
     people = [person_id]
     place.work.sandbox.world.addFault({ on: 'send', fault: 'refuse', account_id })
@@ -151,8 +151,8 @@ describe('what the platform has', () => {
   })
 })
 
-describe('an account that was not asked is never in order', () => {
-  test('where its session is not live', async () => {
+describe('an account that was not checked never passes', () => {
+  test('when its session is not live', async () => {
     await place.db.run(sql`update accounts set status = 'DISABLED' where id = ${account_id}`)
     await place.until('its session is closed', async () => {
       const row = await place.db.maybe(
@@ -164,7 +164,7 @@ describe('an account that was not asked is never in order', () => {
     expect(await failures()).toEqual({
       platform_asked: `Chats of these accounts were not read: ${account_id}: its session is not live (chats: 3).`,
     })
-    // It was live a moment ago, and nobody drives it any more.
+    // It was live a moment ago, and no worker drives it any more.
     await place.db.run(
       sql`update account_hosts set observed_at = real_now() where account_id = ${account_id}`,
     )
@@ -174,7 +174,7 @@ describe('an account that was not asked is never in order', () => {
     expect(await leftBehind()).toBe(0)
   })
 
-  test('where the platform does not tell, or wants to be left alone', async () => {
+  test('when the platform gives no answer, or a flood wait', async () => {
     place.work.sandbox.world.addFault({ on: 'history', fault: 'unavailable', account_id })
     expect(await failures()).toEqual({
       platform_asked: `Chats of these accounts were not read: ${account_id}: the platform did not tell (chats: 1).`,

@@ -67,7 +67,7 @@ describe('GET /chats', () => {
     ])
   })
 
-  test.each([1, 2, 5, 100])('200 walks every chat of an account once, %i at a time', async (limit) => {
+  test.each([1, 2, 5, 100])('200 returns every chat of an account once, %i at a time', async (limit) => {
     const seen = await walk(`/chats?account_id=${first}&limit=${limit}`)
     expect(seen.map(({ id }) => id).sort()).toEqual(
       [1, 2, 4, 5, 7, 8, 10, 11].map((id) => `platform:chat:${id}`).sort(),
@@ -85,7 +85,7 @@ describe('GET /chats', () => {
     await service.shut('extended')
   })
 
-  test('200 a chat without messages comes last and has no time', async () => {
+  test('200: a chat without messages is last and has no time', async () => {
     await service.chat({ account_id: second, workspace_id: own.workspace_id, id: '99', texts: [] })
     const seen = await walk(`/chats?account_id=${second}&limit=2`)
     expect(seen.at(-1)).toMatchObject({
@@ -138,7 +138,7 @@ describe('GET /chats', () => {
     await service.open('crm', 'pipeline')
   })
 
-  test('400 for every parameter that is wrong, and the sentence names it', async () => {
+  test('400 for every invalid parameter, named in the sentence', async () => {
     for (const limit of ['0', '101', '1.5', '1e2', ' 5', '-1', 'x', '', '05']) {
       const answer = await get(`/chats?account_id=${first}&limit=${encodeURIComponent(limit)}`)
       expect(answer, limit).toMatchObject({ status: 400, body: { code: 'invalid_request' } })
@@ -189,7 +189,7 @@ describe('GET /chats/{chat_id}', () => {
     })
   })
 
-  test('404 in another account, 403 for a foreign account, 400 for what is no chat', async () => {
+  test('404 in another account, 403 for a foreign account, 400 for a malformed id', async () => {
     expect(await get(`/chats/platform:chat:3?account_id=${first}`)).toMatchObject({
       status: 404,
       body: { code: 'chat_not_found' },

@@ -1,4 +1,4 @@
-/** A stage or column that is not there: every operation that takes one names those that are. */
+/** An unknown stage or column: the error of every operation that takes one lists those that exist. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Answer, openService, type Service, type Tenant } from '../../../test/harness/service.ts'
 import { addColumn } from '../columns/columns.ts'
@@ -80,7 +80,7 @@ describe('POST /columns/set', () => {
     expect(sentence(await setIn(few, 'Plan'))[2]).toContain(column_id)
   })
 
-  test('404 with the first ten of many, and where there are none', async () => {
+  test('404 with the first ten of many, and when there are none', async () => {
     const [, , error] = sentence(await setIn(many))
     expect(error).toMatch(/The first ten columns are [0-9a-f-]{36} "C0", .* "C9"\.$/)
     expect(sentence(await setIn(empty))[2]).toMatch(/in this workspace\. It has no columns\.$/)

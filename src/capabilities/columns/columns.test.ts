@@ -78,7 +78,7 @@ async function valueIn(column_id: string, { account_id = first, chat = 1, key }:
   )?.value
 }
 
-/** What each type takes and what it does not. */
+/** What each type accepts and what it refuses. */
 const cases: Record<ColumnType, { good: string[][]; bad: string[][] }> = {
   select: { good: [['a'], ['c']], bad: [['z'], ['A'], ['a', 'b'], [''], ['a ']] },
   multi_select: { good: [['a'], ['c', 'a'], ['a', 'b', 'c']], bad: [['a', 'a'], ['a', 'z'], ['']] },
@@ -141,14 +141,14 @@ const cases: Record<ColumnType, { good: string[][]; bad: string[][] }> = {
 }
 
 describe('POST /columns/set', () => {
-  test('200 names the column as every read does, however the caller wrote its id', async () => {
+  test("200 returns the column's name as every read does, however the caller spelled its id", async () => {
     const answer = await set(ids.text.toUpperCase(), ['x'])
     expect(answer).toMatchObject({ status: 200, body: { column_id: ids.text } })
     await set(ids.text, [])
   })
 
   for (const type of columnTypes) {
-    test(`200 and 400: what a column of the type ${type} takes, and what it does not`, async () => {
+    test(`200 and 400: what a column of the type ${type} accepts, and what it refuses`, async () => {
       for (const value of cases[type].good) {
         const answer = await set(ids[type], value)
         expect(answer.body, JSON.stringify(value)).toEqual({
@@ -174,7 +174,7 @@ describe('POST /columns/set', () => {
     })
   }
 
-  test('200 an empty array clears, also what is clear already', async () => {
+  test('200: an empty array clears, also a value that is already clear', async () => {
     await set(ids.text, ['x'])
     for (let time = 0; time < 2; time++) {
       expect(await set(ids.text, [])).toMatchObject({
@@ -185,7 +185,7 @@ describe('POST /columns/set', () => {
     }
   })
 
-  test('an option that was deleted stays readable, cannot be set, and can come back', async () => {
+  test('a deleted option stays readable, cannot be set, and can be restored', async () => {
     const id = await column(own, 'multi_select')
     await set(id, ['a', 'b'])
     const { workspace_id } = own
@@ -199,7 +199,7 @@ describe('POST /columns/set', () => {
     expect(await set(id, ['a'])).toMatchObject({ status: 200 })
   })
 
-  test('400 for a body that is not one', async () => {
+  test('400 for an invalid body', async () => {
     for (const value of [undefined, null, 'a', [1], [null], [['a']], {}, ['a\0'], Array(201).fill('a')]) {
       expect((await set(ids.text, value)).status, JSON.stringify(value)).toBe(400)
     }
@@ -207,7 +207,7 @@ describe('POST /columns/set', () => {
     expect(await service.post('/columns/set', { key: own.key, body })).toMatchObject({ status: 400 })
   })
 
-  test("403 and 404: other workspaces' accounts, chats and columns, and no trace of them", async () => {
+  test("403 and 404 for other workspaces' accounts, chats and columns, revealing nothing of them", async () => {
     expect(await set(ids.text, ['x'], { account_id: foreign })).toMatchObject({
       status: 403,
       body: { code: 'account_unavailable' },
@@ -243,7 +243,7 @@ describe('POST /columns/set', () => {
 })
 
 describe('GET /columns', () => {
-  test('200 columns in order with their options, values by account, chat and column', async () => {
+  test('200 with columns in order and their options, and values by account, chat and column', async () => {
     const { columns } = await read()
     expect(columns.slice(0, 3)).toEqual([
       {
@@ -257,7 +257,7 @@ describe('GET /columns', () => {
     ])
   })
 
-  test('200 page by page, each value once; of one account where it is named', async () => {
+  test('200 page by page, each value once; of one account if it is named', async () => {
     for (const account_id of [first, second]) {
       for (let chat = 1; chat <= 6; chat++) {
         await set(ids.text, [`${chat}`], { account_id, chat })
@@ -278,7 +278,7 @@ describe('GET /columns', () => {
     expect(sorted(one)).toEqual(sorted(whole.filter(({ account_id }) => account_id === second)))
   })
 
-  test('200 in one piece over several batches', async () => {
+  test('200 in one answer over several batches', async () => {
     const tenant = await service.tenant('Long')
     const account_id = await service.account(tenant.workspace_id)
     const id = await column(tenant, 'text')
@@ -300,7 +300,7 @@ describe('GET /columns', () => {
     expect((await read('', tenant.key)).values).toHaveLength(3_001)
   })
 
-  test('400, 403: a bad limit, a cursor of another filter or workspace, an account of another', async () => {
+  test('400 for a bad limit and a cursor of another filter or workspace, 403 for a foreign account', async () => {
     const { next_cursor } = await read('?limit=1')
     for (const [path, key] of [
       ['?limit=0', own.key],
@@ -324,7 +324,7 @@ describe('columns and their options', () => {
       options.map(({ value }) => value).join(''),
     ])
 
-  test('are renamed, recoloured and put in order; values follow a new name', async () => {
+  test('are renamed, recoloured and reordered; values follow a new name', async () => {
     const tenant = await service.tenant('Options')
     const { workspace_id, key } = tenant
     const account_id = await service.account(workspace_id)
@@ -348,13 +348,13 @@ describe('columns and their options', () => {
     await expect(option('zzz', { color: 'red' })).rejects.toThrow('no option "zzz"')
     await expect(option('a', { color: 'url(x)' })).rejects.toThrow('not a colour')
     await expect(option('a', { name: '' })).rejects.toThrow('1 to 200')
-    // One that was deleted can give its values to another, which may have been there beside it.
+    // A deleted option can give its values to another, which may have existed next to it.
     await deleteOption(service.app, 'system', { workspace_id, column_id: id, value: 'a' })
     await option('a', { name: 'B' })
     expect(await valueIn(id, at(1))).toEqual(['B'])
   })
 
-  test('columns are named and put in order; of another workspace they are not there', async () => {
+  test('are named and reordered; those of another workspace do not exist', async () => {
     const { workspace_id } = await service.tenant('Columns')
     const made: string[] = []
     for (const name of ['x', 'y', 'z']) {

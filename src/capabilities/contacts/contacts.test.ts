@@ -65,7 +65,7 @@ describe('GET /contacts', () => {
     })
   })
 
-  test.each([1, 3, 200])('200 walks every contact of every account once, %i at a time', async (limit) => {
+  test.each([1, 3, 200])('200 returns every contact of every account once, %i at a time', async (limit) => {
     const seen = await walk(`limit=${limit}`)
     expect(seen).toHaveLength(names.length * 2)
     expect(new Set(seen.map((each) => `${each.account_id}/${each.provider_id}`)).size).toBe(names.length * 2)
@@ -88,7 +88,7 @@ describe('GET /contacts', () => {
     expect(found.map(({ name }) => name).sort()).toEqual([...expected].sort())
   })
 
-  test('400 for what is wrong, 403 for a foreign account, 503 while the CRM is closed', async () => {
+  test('400 for invalid parameters, 403 for a foreign account, 503 while the CRM is closed', async () => {
     const get = (query: string) => service.get(`/contacts?${query}`, { key: own.key })
     for (const query of ['limit=0', 'limit=201', 'q=', 'q=%20', `q=${'x'.repeat(201)}`, 'q=a&q=b', 'q=%00']) {
       expect(await get(query), query).toMatchObject({ status: 400 })

@@ -18,7 +18,7 @@ beforeAll(async () => {
 })
 afterAll(() => place.close())
 
-async function tell(workspace_id: string, count: number): Promise<void> {
+async function emitMany(workspace_id: string, count: number): Promise<void> {
   const { db } = place.service.app
   await db.transaction((tx) =>
     emit(
@@ -42,7 +42,7 @@ function sequences({ body }: Answer): number[] {
 }
 
 describe('GET /events', () => {
-  test('200 begins empty', async () => {
+  test('200 is empty at first', async () => {
     const { status, body } = await list('')
     expect({ status, body }).toEqual({
       status: 200,
@@ -50,9 +50,9 @@ describe('GET /events', () => {
     })
   })
 
-  test('200 walks through every event once, in order', async () => {
+  test('200 returns every event once, in order', async () => {
     const { workspace_id, key } = await place.service.tenant()
-    await tell(workspace_id, 25)
+    await emitMany(workspace_id, 25)
     await sequence(place.db)
     const seen: number[] = []
     let after = '0'
@@ -74,7 +74,7 @@ describe('GET /events', () => {
 
   test('200 shows an event as webhooks carry it', async () => {
     const { workspace_id, key } = await place.service.tenant()
-    await tell(workspace_id, 1)
+    await emitMany(workspace_id, 1)
     await sequence(place.db)
     const { body } = await list('', { ...tenant, key })
     expect(body.events).toEqual([
@@ -91,10 +91,10 @@ describe('GET /events', () => {
     ])
   })
 
-  test('200 shows another workspace nothing, and counts for each by itself', async () => {
+  test('200 shows nothing to another workspace, and numbers each workspace separately', async () => {
     const [one, other] = [await place.service.tenant(), await place.service.tenant()]
-    await tell(one.workspace_id, 3)
-    await tell(other.workspace_id, 1)
+    await emitMany(one.workspace_id, 3)
+    await emitMany(other.workspace_id, 1)
     await sequence(place.db)
     expect(sequences(await list('', one))).toEqual([1, 2, 3])
     expect(sequences(await list('', other))).toEqual([1])
@@ -124,10 +124,10 @@ describe('GET /events', () => {
     expect(await list('', { ...tenant, key })).toMatchObject({ status: 403, body: { code: 'missing_scope' } })
   })
 
-  test('200 forgets after 30 days, and goes on counting', async () => {
+  test('200 deletes events after 30 days, and continues the numbers', async () => {
     const { workspace_id, key } = await place.service.tenant()
     const own = { ...tenant, key }
-    await tell(workspace_id, 2)
+    await emitMany(workspace_id, 2)
     await sequence(place.db)
     const move = (days: string) => place.db.run(sql`update manual_clock set at = at + ${days}::interval`)
     await move('29 days 23 hours')
@@ -139,24 +139,24 @@ describe('GET /events', () => {
       sql`select count(*)::int as left from events where workspace_id = ${workspace_id}`,
     )
     expect(left).toBe(0)
-    await tell(workspace_id, 1)
+    await emitMany(workspace_id, 1)
     await sequence(place.db)
     expect(sequences(await list('', own))).toEqual([3])
   })
 })
 
 describe('GET /events?wait=', () => {
-  test('200 at once where there is something, and when the time is up where there is nothing', async () => {
+  test('200 immediately when there are events, and at the end of the wait when there are none', async () => {
     const own = await place.service.tenant()
     const begun = performance.now()
     expect(sequences(await list('?wait=1', own))).toEqual([])
     expect(performance.now() - begun).toBeGreaterThan(900)
-    await tell(own.workspace_id, 1)
+    await emitMany(own.workspace_id, 1)
     await sequence(place.db)
     expect(sequences(await list('?wait=25', own))).toEqual([1])
   })
 
-  test('200 as soon as there is an event of its own workspace; many wait without a connection each', async () => {
+  test('200 as soon as its own workspace has an event; many callers wait without a connection each', async () => {
     const neighbour = await openNeighbour(place.service.database.url, { PARLEY_CLOCK: 'manual' })
     const worker = await place.work(neighbour)
     const [own, other] = [await place.service.tenant(), await place.service.tenant()]
@@ -169,7 +169,7 @@ describe('GET /events?wait=', () => {
     // With a connection each the pool of 10 would be exhausted, and this would not be answered.
     for (let n = 0; n < 5; n++) expect((await list('')).status).toBe(200)
     expect(answered).toBe(0)
-    await tell(own.workspace_id, 2)
+    await emitMany(own.workspace_id, 2)
     place.service.app.wake.signal(emitted)
     for (const answer of await Promise.all(waiting)) expect(sequences(answer)[0]).toBe(1)
     expect(sequences(await elsewhere)).toEqual([])
@@ -177,7 +177,7 @@ describe('GET /events?wait=', () => {
     await neighbour.close()
   })
 
-  /** How many requests of the workspace wait at this moment. */
+  /** The workspace's requests that wait at this moment. */
   const waitsOf = async (workspace_id: string) =>
     (await place.db.rows(sql`select 1 from event_waits where workspace_id = ${workspace_id}`)).length
   const tooMany = (whose: string) => ({
@@ -185,7 +185,7 @@ describe('GET /events?wait=', () => {
     body: { code: 'rate_limited', error: expect.stringContaining(whose) },
   })
 
-  test('429 for a fourth that waits at the same time under one key, on any process; what does not wait is answered', async () => {
+  test('429 for a fourth waiting request of one key, on any process; requests without wait are answered', async () => {
     const app = await openNeighbour(place.service.database.url, { PARLEY_CLOCK: 'manual' })
     const readiness = { worker: () => '', journal: () => '', stopping: () => false }
     const neighbour = await buildServer(app, routes, { readiness })
@@ -210,9 +210,9 @@ describe('GET /events?wait=', () => {
     }
     const { key } = await place.service.key(own)
     expect((await list('?wait=1', { ...own, key })).status).toBe(200)
-    await tell(own.workspace_id, 1)
+    await emitMany(own.workspace_id, 1)
     await sequence(place.db)
-    // Where there is something, nobody waits.
+    // With an event at hand no request waits.
     expect(sequences(await list('?wait=25', own))).toEqual([1])
     for (const answer of await Promise.all(waiting)) expect(sequences(answer)).toEqual([1])
     expect(await waitsOf(own.workspace_id)).toBe(0)
@@ -220,32 +220,32 @@ describe('GET /events?wait=', () => {
     await app.close()
   })
 
-  test('429 for a fourth that waits in one session of the dashboard', async () => {
+  test('429 for a fourth waiting request in one dashboard session', async () => {
     const { workspace_id, user_id } = await place.service.tenant()
     const cookie = await signIn(place.service, user_id)
     const ask = () => askDashboard(place.service, 'GET', `/w/${workspace_id}/events?wait=25`, { cookie })
     const waiting = [ask(), ask(), ask()]
     await until('three wait', 30_000, async () => (await waitsOf(workspace_id)) === 3)
     expect(await ask()).toMatchObject(tooMany('this session'))
-    await tell(workspace_id, 1)
+    await emitMany(workspace_id, 1)
     await sequence(place.db)
     for (const answer of await Promise.all(waiting)) expect(sequences(answer)).toEqual([1])
   })
 
-  test('429 for the 21st of a workspace, whatever keys; another workspace waits all the same', async () => {
+  test("429 for a workspace's 21st waiting request, whatever the keys; another workspace may still wait", async () => {
     const own = await place.service.tenant()
     const keys = await Promise.all(Array.from({ length: 8 }, () => place.service.key(own)))
     const waiting = Array.from({ length: 24 }, (_, at) => list('?wait=25', { ...own, ...keys[at % 8] }))
     await until('twenty wait', 30_000, async () => (await waitsOf(own.workspace_id)) === 20)
     expect((await list('?wait=1', await place.service.tenant())).status).toBe(200)
     expect(await list('?wait=1', own)).toMatchObject(tooMany('this workspace'))
-    await tell(own.workspace_id, 1)
+    await emitMany(own.workspace_id, 1)
     await sequence(place.db)
     const statuses = (await Promise.all(waiting)).map(({ status }) => status)
     expect(statuses.sort()).toEqual([...Array(20).fill(200), ...Array(4).fill(429)])
   })
 
-  test('200 once a caller who waited has left, and once those of a process that died have expired', async () => {
+  test("200 after a waiting caller has left, and after a dead process's waiting requests have expired", async () => {
     const own = await place.service.tenant()
     const leaving = new AbortController()
     const left = Array.from({ length: 3 }, () =>
@@ -259,7 +259,7 @@ describe('GET /events?wait=', () => {
     leaving.abort()
     expect(await Promise.all(left)).toEqual(['left', 'left', 'left'])
     await until('they have given their places back', 60_000, async () => !(await waitsOf(own.workspace_id)))
-    // At the end of their time they would have given them back in any case.
+    // At the end of their wait they would be released in any case.
     expect(performance.now() - begun).toBeLessThan(20_000)
     await place.db.run(sql`
       insert into event_waits (id, workspace_id, caller, expires_at)
@@ -270,15 +270,15 @@ describe('GET /events?wait=', () => {
     expect((await list('?wait=1', own)).status).toBe(200)
   })
 
-  test('200 without a wake-up: the poll finds it', async () => {
+  test('200 without a wake-up: the poll finds the event', async () => {
     const own = await place.service.tenant()
     const begun = performance.now()
     const waiting = list('?wait=25', own)
     await until('it waits', 30_000, async () => (await list('')).status === 200)
-    await tell(own.workspace_id, 1)
+    await emitMany(own.workspace_id, 1)
     await sequence(place.db)
     expect(sequences(await waiting)).toEqual([1])
-    // At the end of its time it would be found in any case.
+    // At the end of the wait it would be found in any case.
     expect(performance.now() - begun).toBeLessThan(20_000)
   })
 
@@ -289,7 +289,7 @@ describe('GET /events?wait=', () => {
     },
   )
 
-  test('200 ends the waiting when the service stops', async () => {
+  test('200 ends the wait when the service stops', async () => {
     const stopping = await openService()
     const { key } = await stopping.tenant()
     const waiting = stopping.get('/events?wait=25', { key })
@@ -307,14 +307,14 @@ describe('GET /events?wait=', () => {
 })
 
 describe('an event from another process', () => {
-  test('200 is found by the poll when no wake-up comes, and at once when one does', timed, async () => {
+  test('200: the poll finds it without a wake-up, and a wake-up returns it immediately', timed, async () => {
     const { workspace_id, key } = await place.service.tenant()
     const worker = await place.work()
     const other = await openNeighbour(place.service.database.url, { PARLEY_CLOCK: 'manual' })
     await other.db.transaction((tx) =>
       emit(tx, workspace_id, [{ type: 'message.received', occurred_at: null, data: {} }]),
     )
-    // Nobody was woken: the poll finds it.
+    // No wake-up was sent: the poll finds it.
     await until('it is there', 30_000, async () => sequences(await list('', { ...tenant, key })).length === 1)
     const begun = performance.now()
     for (let n = 2; n < 12; n++) {

@@ -34,7 +34,7 @@ describe('gates', () => {
     )
   })
 
-  test('"all" opens every one but extended, which has to be named', async () => {
+  test('"all" opens every gate but extended, which has to be named', async () => {
     await service.app.db.run(sql`delete from gates`)
     const states = await setGates(service.app, 'cli:ana', { names: ['all'], enabled: true })
     const others = gates.filter((name) => name !== 'extended')
@@ -46,7 +46,7 @@ describe('gates', () => {
     expect(await audited()).toHaveLength(gates.length)
   })
 
-  test('are audited once for each change, and not where nothing changes', async () => {
+  test('are audited once for each change, and not when nothing changes', async () => {
     await service.app.db.run(sql`delete from gates`)
     await setGates(service.app, 'system', { names: ['crm'], enabled: false })
     expect(await audited()).toEqual([])
@@ -60,13 +60,13 @@ describe('gates', () => {
     ])
   })
 
-  test('that nobody knows are refused, and none of the others is changed', async () => {
+  test('refuse an unknown name, and then change none of the others', async () => {
     const wrong = setGates(service.app, 'system', { names: ['pipeline', 'nonsense'], enabled: true })
     await expect(wrong).rejects.toThrow(/There is no gate "nonsense"\. The gates are rest, crm/)
     expect(await audited()).toEqual([])
   })
 
-  test('changed by many at once end in one state, with as many audit rows as changes', async () => {
+  test('end in one state when many change them at once, with one audit row per change', async () => {
     await service.app.db.run(sql`delete from gates`)
     await Promise.all(
       Array.from({ length: 20 }, () => setGates(service.app, 'system', { names: ['all'], enabled: true })),
@@ -74,7 +74,7 @@ describe('gates', () => {
     expect(await audited()).toHaveLength(gates.length - 1)
   })
 
-  test('503 at once on the process that closed it', async () => {
+  test('503 immediately on the process that closed it', async () => {
     await service.open('rest')
     expect((await service.get('/me', { key: tenant.key })).status).toBe(200)
     await service.shut('rest')
@@ -87,7 +87,7 @@ describe('gates', () => {
 })
 
 describe('allowlists', () => {
-  test('hold users and workspaces that exist, each change audited once', async () => {
+  test('contain users and workspaces that exist, each change audited once', async () => {
     const { user_id, workspace_id } = tenant
     const change = (allowed: boolean) => service.allow({ user_id, workspace_id }, allowed)
     await change(false)
@@ -107,7 +107,7 @@ describe('allowlists', () => {
     ])
   })
 
-  test('refuse who is not there, or on the wrong list', async () => {
+  test('refuse unknown ids, and ids for the wrong list', async () => {
     for (const id of ['x', tenant.workspace_id]) {
       const wrong = setAllowed(service.app, 'system', { list: 'campaign_user', id, allowed: true })
       await expect(wrong).rejects.toThrow('There is no user')

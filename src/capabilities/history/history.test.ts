@@ -1,4 +1,4 @@
-/** The past of an account: synced in the background, fetched on demand, and never marked read. */
+/** An account's history: synced in the background, fetched on demand, and never marked read. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { until } from '../../../test/harness/process.ts'
 import type { Tenant } from '../../../test/harness/service.ts'
@@ -26,7 +26,7 @@ interface Page {
   readonly next_before: string | null
 }
 
-/** An account with a past: `chats` people, each with `messages` messages, before it is ever connected. */
+/** An account with history: `chats` people, each with `messages` messages, before its first connection. */
 async function withPast(chats: number, messages: number): Promise<{ account_id: string; people: number[] }> {
   const { world } = place.sandbox
   const account_id = await place.account(own)
@@ -162,7 +162,7 @@ describe('history', () => {
     expect(rows, 'the past is not announced').toEqual([])
   })
 
-  test('200 older pages come from the platform once, and from the store ever after', async () => {
+  test('200: older pages come from the platform once, and from the store ever after', async () => {
     const { account_id, people } = await withPast(1, 333)
     const [chat = 0] = people
     await untilSynced(account_id)
@@ -177,7 +177,7 @@ describe('history', () => {
     expect(await listCompleteness(place.db, [account_id])).toMatchObject([{ history_complete: true }])
   })
 
-  test('reading marks nothing read: the journal has no word of it', async () => {
+  test('reading marks nothing read: the journal has no entry for it', async () => {
     const { account_id, people } = await withPast(1, 120)
     const [chat = 0] = people
     await untilSynced(account_id)
@@ -190,7 +190,7 @@ describe('history', () => {
     expect(place.sandbox.world.journal(0).filter((entry) => entry.account_id === account_id)).toEqual([])
   })
 
-  test('messages that arrive while the past is fetched are one row each, in their place', async () => {
+  test('messages that arrive while history is fetched are one row each, in order', async () => {
     const { account_id, people } = await withPast(40, 60)
     const [chat = 0] = people
     for (let n = 0; n < 50; n++) place.write(account_id, chat, `live ${n}`)
@@ -207,14 +207,14 @@ describe('history', () => {
     ])
   })
 
-  test('a flood wait and an outage hold it up, and it goes on afterwards', async () => {
+  test('a flood wait and an outage delay the sync, and it continues afterwards', async () => {
     const { account_id } = await withPast(3, 2)
     place.fault({ on: 'history', fault: 'flood_wait', seconds: 1, account_id })
     await untilSynced(account_id)
     expect(await place.messages(account_id)).toHaveLength(6)
   })
 
-  test('503 with Retry-After while the platform asks to slow down, and the platform is left alone', async () => {
+  test('503 with Retry-After during a flood wait, without calling the platform', async () => {
     const { account_id, people } = await withPast(1, 120)
     const [chat = 0] = people
     await untilSynced(account_id)
@@ -226,7 +226,7 @@ describe('history', () => {
       expect(answer).toMatchObject({ status: 503, body: { code: 'flood_wait' } })
       expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(50)
     }
-    // The fault was good for one call: a second one would have got through.
+    // The fault is for one call: a second one would have succeeded.
     expect(await place.messages(account_id)).toHaveLength(50)
     expect(await get('&limit=100')).toMatchObject({ status: 200, body: { source: 'store', has_more: true } })
   })
@@ -239,7 +239,7 @@ describe('history', () => {
     const path = `/chats/platform:chat:${chat}/messages?account_id=${account_id}&limit=100`
     const short = await place.service.get(path, { key: own.key })
     expect(short.status).toBe(200)
-    // Without the oldest: more of its millisecond may not be here yet.
+    // Without the oldest message: more of its millisecond may still be missing.
     expect((short.body as unknown as Page).messages).toHaveLength(49)
     const whole = await place.service.get(path, { key: own.key })
     expect((whole.body as unknown as Page).messages).toHaveLength(90)

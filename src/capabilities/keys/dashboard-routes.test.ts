@@ -29,7 +29,7 @@ const ask = (cookie: string, method: string, path: string, body?: unknown) =>
   askDashboard(service, method, `/w/${tenant.workspace_id}${path}`, { cookie, body })
 
 describe('POST /keys', () => {
-  test('201 with the key, which works, is shown once, and is the one who made it', async () => {
+  test('201 with a key that works, is shown once, and acts as its creator', async () => {
     const body = { name: 'agent', scopes: ['read', 'send'], expires_at: '2099-01-01', mcp_only: false }
     const made = await ask(member, 'POST', '/keys', body)
     const secret = String(made.body.secret)
@@ -71,7 +71,7 @@ describe('POST /keys', () => {
     expect((await ask(owner, 'GET', '/keys')).body).toEqual(before)
   })
 
-  test('403 for a scope that the session of who makes it lacks, and no key is made', async () => {
+  test("403 for a scope that the creator's session lacks, and creates no key", async () => {
     const before = (await ask(owner, 'GET', '/keys')).body
     const refused = await ask(member, 'POST', '/keys', { name: 'x', scopes: ['read', 'campaigns'] })
     expect(refused).toMatchObject({ status: 403, body: { code: 'missing_scope' } })
@@ -82,7 +82,7 @@ describe('POST /keys', () => {
 })
 
 describe('GET /keys', () => {
-  test('200 with their own for members, with all for admins, the live ones first', async () => {
+  test("200 with a member's own keys, with all for admins, the live ones first", async () => {
     const { id } = await service.key(tenant)
     await service.app.db.run(sql`update keys set revoked_at = now() where id = ${id}`)
     const listed = (await ask(owner, 'GET', '/keys')).body.keys as {
@@ -99,7 +99,7 @@ describe('GET /keys', () => {
 })
 
 describe('POST /keys/{key_id}/revoke', () => {
-  test('200, and 401 with the key from then on; twice is the same', async () => {
+  test('200, then 401 with the key; a repeat returns the same', async () => {
     const { key, id } = await service.key({ ...tenant, user_id: member_id })
     expect((await service.get('/me', { key })).status).toBe(200)
     const revoke = () => ask(owner, 'POST', `/keys/${id}/revoke`)

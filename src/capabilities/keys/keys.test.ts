@@ -17,7 +17,7 @@ const audited = (target: string) =>
   service.app.db.rows(sql`select action, detail from audit where target = ${target} order by seq`)
 
 describe('a new key', () => {
-  test('is shown once: only its hash and its first characters are kept', async () => {
+  test('is shown once: only its hash and its first characters are stored', async () => {
     const { key, id, prefix } = await service.key(tenant)
     expect((await service.get('/me', { key })).status).toBe(200)
     const row = await service.app.db.one<{ text: string; hash: Buffer }>(sql`
@@ -30,7 +30,7 @@ describe('a new key', () => {
     expect(await audited(id)).toMatchObject([{ action: 'key.created' }])
   })
 
-  test('has the scopes that were asked for, each once, in the order of the contract', async () => {
+  test('has the requested scopes, each once, in the order of the contract', async () => {
     const made = await service.key({ ...tenant, scopes: ['send', 'read', 'send'] })
     expect(made.scopes).toEqual(['read', 'send'])
   })
@@ -62,7 +62,7 @@ describe('a new key', () => {
 })
 
 describe('revoking', () => {
-  test('401 from then on; twice changes nothing and is audited once', async () => {
+  test('401 afterwards; a repeat changes nothing and is not audited again', async () => {
     const { key, id } = await service.key(tenant)
     expect((await service.get('/me', { key })).status).toBe(200)
     const revoked = await revokeKey(service.app, 'cli:test', id)
@@ -71,7 +71,7 @@ describe('revoking', () => {
     expect(await audited(id)).toMatchObject([{ action: 'key.created' }, { action: 'key.revoked' }])
   })
 
-  test('refuses what is no key', async () => {
+  test('refuses an unknown key', async () => {
     for (const id of ['x', '', '0199a1f0-0000-7000-8000-000000000001']) {
       await expect(revokeKey(service.app, 'system', id)).rejects.toThrow('There is no key')
     }
@@ -79,13 +79,13 @@ describe('revoking', () => {
 })
 
 describe('the number of keys', () => {
-  test(`is ${liveKeysMax} live ones at most, however many are asked for at once`, async () => {
+  test(`is at most ${liveKeysMax} live ones, however many are requested at once`, async () => {
     const crowded = await service.tenant('Crowded')
     const wanted = { ...crowded, name: 'many', scopes: ['read'] }
     const made = await Promise.allSettled(
       Array.from({ length: liveKeysMax + 10 }, () => createKey(service.app, 'system', wanted)),
     )
-    // One came with the tenant.
+    // The tenant came with one.
     expect(made.filter(({ status }) => status === 'fulfilled')).toHaveLength(liveKeysMax - 1)
     for (const each of made) {
       if (each.status === 'rejected') expect(each.reason.message).toContain('at most 50 live keys')
@@ -95,7 +95,7 @@ describe('the number of keys', () => {
     await expect(createKey(service.app, 'system', wanted)).rejects.toThrow('at most 50 live keys')
   })
 
-  test('does not count what has expired', async () => {
+  test('does not include expired keys', async () => {
     const brief = await service.tenant('Brief')
     const expires_at = new Date(Date.now() - 1_000)
     for (let at = 0; at < liveKeysMax + 5; at++) await service.key({ ...brief, expires_at })
@@ -104,7 +104,7 @@ describe('the number of keys', () => {
 })
 
 describe('the last use', () => {
-  test('is noted to the minute, and makes nobody look anything up again', async () => {
+  test('is stored to the minute, and invalidates no cached lookup', async () => {
     const { id } = await service.key(tenant)
     const before = await service.app.settings.refresh()
     await noteKeyUse(service.app, [id])

@@ -21,7 +21,7 @@ async function capabilities(key = tenant.key): Promise<Record<string, boolean>> 
 }
 
 describe('GET /me', () => {
-  test('200 tells the workspace, the key and its scopes, and the version of the contract', async () => {
+  test('200 with the workspace, the key and its scopes, and the version of the contract', async () => {
     const { key, prefix } = await service.key({ ...tenant, name: 'my app', scopes: ['read', 'send'] })
     const { status, body } = await service.get('/me', { key })
     expect(status).toBe(200)
@@ -35,14 +35,14 @@ describe('GET /me', () => {
     expect(JSON.stringify(body)).not.toContain(key)
   })
 
-  test('200 with the workspace as it is called now', async () => {
+  test("200 with the workspace's current name", async () => {
     await updateWorkspace(service.app, 'system', { id: tenant.workspace_id, name: 'Acme & Sons' })
     expect((await service.get('/me', { key: tenant.key })).body.workspace).toMatchObject({
       name: 'Acme & Sons',
     })
   })
 
-  test('200 with the READY accounts of the own workspace only', async () => {
+  test('200 with the READY accounts of its own workspace only', async () => {
     const own = await service.tenant('Own')
     const other = await service.tenant('Other')
     for (const status of statuses) {

@@ -1,6 +1,6 @@
 /**
- * Walking a chat page by page while its past is still being fetched: every message once, whatever the ties, and also for
- * a client that reads `next_before` into a date and prints it again.
+ * Reads a chat page by page while its history is still being fetched: every message once, whatever the ties, and also
+ * for a client that parses `next_before` into a date and formats it again.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import fc from 'fast-check'
@@ -34,12 +34,12 @@ interface Story {
   readonly limit: number
   /** How many messages the platform hands over at a time. */
   readonly fetched: number
-  /** What happens between two pages, and at each time the platform is asked. It refuses now and then, not for ever. */
+  /** What happens between two pages, and on each call to the platform. It refuses now and then, not for ever. */
   readonly chances: readonly ('new' | 'edit' | 'refuse' | 'nothing')[]
 }
 
 const beginning = Date.UTC(2026, 10, 1, 8)
-/** A platform that always refuses has no end to walk to. */
+/** A platform that always refuses has no last page. */
 const refusalsMax = 12
 
 /** The platform's side of one chat, and the worker that fetches from it, in a few lines. */
@@ -78,7 +78,7 @@ class Past {
     await this.store([message])
   }
 
-  /** An edit of an old message brings it along, long before history has come so far. */
+  /** An edit stores an old message long before history has reached it. */
   async edit(): Promise<void> {
     const old = this.messages[this.#turn % Math.ceil(this.messages.length / 2)]
     if (old) await this.store([{ ...old, edited_at: '2026-11-02T00:00:00.000Z' }], storeEdits)
@@ -111,10 +111,10 @@ interface Page {
   readonly has_more: boolean
 }
 
-/** What a client makes of `next_before` before it gives it back. */
+/** What a client does with `next_before` before it sends it back. */
 type Client = (next_before: string, page: Page) => string
 
-/** Which messages a client has seen, page by page. A 503 is asked again. */
+/** The messages that a client has seen, page by page. It retries after a 503. */
 async function walk(past: Past, limit: number, client: Client): Promise<Page[]> {
   const pages: Page[] = []
   let before: string | null = null
@@ -163,19 +163,19 @@ const base = {
   ties: fc.array(fc.integer({ min: 1, max: 6 }), { minLength: 1, maxLength: 6 }),
   fetched: fc.integer({ min: 2, max: 12 }),
 }
-/** Holds what one millisecond has, with those that may arrive in the last one. */
+/** Fits one millisecond's messages, and those that may arrive in the last one. */
 const enough = fc.integer({ min: 10, max: 14 })
 const asItIs: Client = (next_before) => next_before
 const asDate: Client = (next_before) => new Date(next_before).toISOString()
 
-/** Where the platform refuses the rest of a millisecond and there is nothing else to show, its digits matter. */
+/** When the platform refuses the rest of a millisecond and there is nothing else to show, its digits matter. */
 const asDateWherePlain: Client = (next_before, { messages }) => {
   const plain = /\.\d{3}Z$/.test(next_before)
   if (!plain) expect(new Set(messages.map(({ timestamp }) => timestamp)).size).toBe(1)
   return plain ? asDate(next_before, { messages, next_before, has_more: true }) : next_before
 }
 
-describe('GET /chats/{chat_id}/messages, walked while history is fetched (V5)', () => {
+describe('GET /chats/{chat_id}/messages, read while history is fetched (V5)', () => {
   test.each([
     ['read into a date', enough, chancesOf('new', 'edit', 'nothing'), asDate],
     [
@@ -190,7 +190,7 @@ describe('GET /chats/{chat_id}/messages, walked while history is fetched (V5)', 
       chancesOf('new', 'edit', 'refuse', 'nothing'),
       asItIs,
     ],
-  ])('200 visits every message once by next_before %s', async (_, limit, chances, client) => {
+  ])('200 returns every message once by next_before %s', async (_, limit, chances, client) => {
     const stories = fc.record({ ...base, limit, chances })
     await fc.assert(
       fc.asyncProperty(stories, (story) => visitsAll(story, client)),
@@ -198,17 +198,17 @@ describe('GET /chats/{chat_id}/messages, walked while history is fetched (V5)', 
     )
   })
 
-  test('200 an old message that was edited is not shown before those between are there', async () => {
+  test('200 does not show an edited old message before those in between are stored', async () => {
     const chances = ['refuse', 'edit', 'refuse'] as const
     await visitsAll({ ties: [1, 2], limit: 1, fetched: 2, chances }, asItIs)
   })
 
-  test('200 visits every message once after a platform that refused whenever it was asked', async () => {
+  test('200 returns every message once after a platform that refused every first call', async () => {
     const chances = ['refuse', 'nothing'] as const
     await visitsAll({ ties: [3, 2, 4], limit: 3, fetched: 4, chances }, asItIs)
   })
 
-  test('200 next_before is a plain time where a millisecond fits a page, and has its digits where not', async () => {
+  test('200: next_before is a plain time when a millisecond fits a page, and has its digits otherwise', async () => {
     const pagesOf = async (limit: number) => {
       const story: Story = { ties: [1, 3, 2], limit, fetched: 10, chances: ['nothing'] }
       const past = new Past(story)

@@ -60,7 +60,7 @@ async function walk(chat_id: string, limit: number, between: () => Promise<void>
 }
 
 describe('GET /chats/{chat_id}/messages', () => {
-  test('200 oldest first within the page, thirty unless asked otherwise', async () => {
+  test('200 oldest first within the page, thirty by default', async () => {
     const chat_id = await chat('1', 40)
     const { status, body } = await get(chat_id)
     const page = body as unknown as Page
@@ -80,7 +80,7 @@ describe('GET /chats/{chat_id}/messages', () => {
   })
 
   test.each([1, 3, 7, 100])(
-    '200 walks every message once, with ties and new ones arriving, %i at a time',
+    '200 returns every message once, with ties and new ones arriving, %i at a time',
     async (limit) => {
       const chat_id = await chat(`2${limit}`, 25)
       await service.app.db.run(sql`
@@ -111,7 +111,7 @@ describe('GET /chats/{chat_id}/messages', () => {
     )
   })
 
-  test('200 before an ISO time: strictly older, whatever its form', async () => {
+  test('200 before an ISO time: strictly older, in any of its formats', async () => {
     const chat_id = await chat('3', 10)
     const ids = async (before: string) =>
       ((await get(chat_id, `&before=${before}`)).body as unknown as Page).messages
@@ -126,7 +126,7 @@ describe('GET /chats/{chat_id}/messages', () => {
     expect(await ids('2026-11-01T08:05:00')).toBe(4)
   })
 
-  test('200 without what was deleted', async () => {
+  test('200 without deleted messages', async () => {
     const chat_id = await chat('4', 5)
     await service.app.db.run(sql`
       update messages set deleted_at = now(), text = '' where account_id = ${account_id} and chat_id = 4 and id = 3`)
@@ -150,7 +150,7 @@ describe('GET /chats/{chat_id}/messages', () => {
     expect(older).toMatchObject({ status: 503, body: { code: 'session_unavailable' } })
   })
 
-  test('400 before 403 and 404: input is looked at first', async () => {
+  test('400 before 403 and 404: input is checked first', async () => {
     const other = await service.tenant('Another')
     const wrong = { status: 400, body: { code: 'invalid_request' } }
     expect(await get('platform:chat:404', '&before=x')).toMatchObject(wrong)
@@ -159,7 +159,7 @@ describe('GET /chats/{chat_id}/messages', () => {
     expect(await get('platform:chat:404', `&before=${beyond}`)).toMatchObject(wrong)
   })
 
-  test('400 for a wrong before or limit, 404 for a chat that is not there', async () => {
+  test('400 for an invalid before or limit, 404 for an unknown chat', async () => {
     const chat_id = await chat('6', 1)
     for (const before of [
       'x',

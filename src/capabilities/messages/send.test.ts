@@ -66,7 +66,7 @@ function fault(on: NewFault['on'], kind: NewFault['fault'], more: Partial<NewFau
 }
 
 describe('POST /messages', () => {
-  test('200 means that the platform accepted it once, and the message is stored', async () => {
+  test('200 once the platform has accepted the message, which is stored', async () => {
     const answer = await send({ text: 'the first' })
     expect(answer).toMatchObject({
       status: 200,
@@ -85,7 +85,7 @@ describe('POST /messages', () => {
     expect(chats.body.chats).toContainEqual(expect.objectContaining({ last_message_text: 'the first' }))
   })
 
-  test('200 with the same body for a repeat, and nothing is sent again', async () => {
+  test('200 with the same body for a repeat, which sends nothing', async () => {
     const idempotency_key = randomUUID()
     const first = await send({ text: 'only once', idempotency_key })
     const again = await send({ text: 'only once', idempotency_key: `"${idempotency_key}"` })
@@ -95,7 +95,7 @@ describe('POST /messages', () => {
     expect(accepted('only once')).toHaveLength(1)
   })
 
-  test('400 for the same key and another payload, 400 without a key', async () => {
+  test('400 for the same key with another payload, 400 without a key', async () => {
     const idempotency_key = randomUUID()
     await send({ text: 'one text', idempotency_key })
     const other = await send({ text: 'another text', idempotency_key })
@@ -122,7 +122,7 @@ describe('POST /messages', () => {
     }
   })
 
-  test('403 for a chat that is not in the account, and for one who does not want messages', async () => {
+  test('403 for a chat that is not in the account, and for a recipient who refuses messages', async () => {
     expect(await send({ to: 999_999 })).toMatchObject({ status: 403, body: { code: 'chat_unavailable' } })
     const to = await chatWith('Blocker', 'blocks')
     const idempotency_key = randomUUID()
@@ -133,7 +133,7 @@ describe('POST /messages', () => {
     expect(again.headers.get('idempotent-replayed')).toBe('true')
   })
 
-  test('200 for a form with one file, whose bytes arrive as they were', async () => {
+  test('200 for a form with one file, whose bytes arrive unchanged', async () => {
     const bytes = Buffer.alloc(700_001, 'parley ')
     const form = (name = 'offer ü.pdf') => {
       const data = new FormData()
@@ -176,7 +176,7 @@ describe('POST /messages', () => {
     )
   })
 
-  test('503 flood_wait with Retry-After for every send of the account until its time; reading goes on', async () => {
+  test('503 flood_wait with Retry-After for every send of the account until it ends; reading continues', async () => {
     fault('send', 'flood_wait', { seconds: 2 })
     const idempotency_key = randomUUID()
     const first = await send({ text: 'flooded', idempotency_key })
@@ -189,8 +189,8 @@ describe('POST /messages', () => {
     expect(accepted('flooded')).toHaveLength(1)
   })
 
-  test('503 outcome_ambiguous when the answer is lost, then 409, and 200 once the platform shows it', async () => {
-    // Connected again, the account would hear of it: then the first answer may be a 200 on a busy machine.
+  test('503 outcome_ambiguous when the answer is lost, then 409, and 200 once the platform shows the message', async () => {
+    // A reconnected account would receive it: then the first answer may be a 200 on a busy machine.
     fault('connect', 'unavailable', { times: 0 })
     fault('send', 'drop_after')
     const idempotency_key = randomUUID()
@@ -209,7 +209,7 @@ describe('POST /messages', () => {
     expect(accepted('lost answer')).toHaveLength(1)
   })
 
-  test('503 provider_unavailable while dispatch is off, and 200 with the same key after it', async () => {
+  test('503 provider_unavailable while dispatch is off, and 200 with the same key afterwards', async () => {
     const idempotency_key = randomUUID()
     await setDispatch(workplace.service.app, 'system', false)
     expect(await send({ text: 'held', idempotency_key })).toMatchObject({
@@ -230,7 +230,7 @@ function readState(unread: boolean, idempotency_key: string = randomUUID()) {
 }
 
 describe('POST /chats/{chat_id}/read-state', () => {
-  test('200 marks read and unread on the platform, once for a key', async () => {
+  test('200 marks read and unread on the platform, once per key', async () => {
     const marks = () =>
       workplace.sandbox.world.state.journal.filter(({ kind }) => kind === 'read_state').length
     const before = marks()
@@ -259,7 +259,7 @@ function start(
 }
 
 describe('POST /chats/start', () => {
-  test('200 opens the private chat of a username, however it is written, and sends nothing', async () => {
+  test('200 opens the private chat of a username in any spelling, and sends nothing', async () => {
     const { person_id } = workplace.sandbox.world.addPerson({ name: 'Noa', username: 'noa_start' })
     const sends = () => workplace.sandbox.world.state.journal.filter(({ kind }) => kind === 'send').length
     const before = sends()
@@ -284,7 +284,7 @@ describe('POST /chats/start', () => {
     expect(await send({ to: person_id })).toMatchObject({ status: 200 })
   })
 
-  test('404 for nobody, and the same on a repeat', async () => {
+  test('404 when there is no such person, and the same on a repeat', async () => {
     const idempotency_key = randomUUID()
     const first = await start('nobody_at_all', {}, idempotency_key)
     expect(first).toMatchObject({ status: 404, body: { code: 'username_not_found' } })
@@ -307,12 +307,12 @@ describe('POST /chats/start', () => {
     expect(await start(identifier)).toMatchObject({ status: 400, body: { code } })
   })
 
-  test('400 for what only the extended operations take, while they are off', async () => {
+  test('400 for what only the extended operations accept, while they are off', async () => {
     expect(await start('noa_start', { text: 'Hello' })).toMatchObject({ status: 400 })
     expect(await start('noa_start', { provider: 'sandbox' })).toMatchObject({ status: 400 })
   })
 
-  test('409 for somebody on the suppression list, by what the look-up tells, and nothing is opened', async () => {
+  test('409 for a suppressed person, by the names that the look-up returns, and opens nothing', async () => {
     const { person_id } = workplace.sandbox.world.addPerson({ name: 'Quiet', username: 'quiet_one' })
     await workplace.db.run(sql`
       insert into suppressions (workspace_id, kind, value, source)
@@ -324,14 +324,14 @@ describe('POST /chats/start', () => {
     expect(opened).toEqual([])
   })
 
-  test('429 flood_wait of the platform', async () => {
+  test("429 for the platform's flood_wait", async () => {
     fault('start', 'flood_wait', { seconds: 1 })
     const { person_id: _ } = workplace.sandbox.world.addPerson({ name: 'Ola', username: 'ola_flood' })
     expect(await start('ola_flood')).toMatchObject({ status: 429, body: { code: 'flood_wait' } })
     await until('the flood is over', 30_000, async () => (await start('ola_flood')).status === 200)
   })
 
-  test('200 with a first text where extended is on: a row of its own, sent once', async () => {
+  test('200 with a first text while extended is on: a row of its own, sent once', async () => {
     const { person_id } = workplace.sandbox.world.addPerson({ name: 'Pia', phone: '+491701234567' })
     await workplace.service.open('extended')
     const idempotency_key = randomUUID()
@@ -345,7 +345,7 @@ describe('POST /chats/start', () => {
     expect(accepted('Nice to meet you')).toHaveLength(1)
   })
 
-  test('409 for a first text that met a flood wait, once the person has asked to be left alone', async () => {
+  test('409 for a first text that got a flood wait, once the person has opted out', async () => {
     const { person_id } = workplace.sandbox.world.addPerson({ name: 'Rui', username: 'rui_left_alone' })
     await workplace.service.open('extended')
     const again = () => start('rui_left_alone', { text: 'May I write to you?' }, 'rui')

@@ -28,7 +28,7 @@ afterEach(() => {
   provider.lies = {}
 })
 
-/** At an address that is known before it listens, because the provider sends people back to it. */
+/** At an address that is known before it listens, because the provider redirects people to it. */
 async function openWith(env: Readonly<Record<string, string>> = {}): Promise<Service> {
   const port = await freePort()
   return openService({
@@ -63,7 +63,7 @@ async function tokenFor(user_id: string): Promise<string> {
   return setup_link.split('#')[1] ?? ''
 }
 
-/** A user whose identity at the provider is linked already. */
+/** A user whose identity at the provider is already linked. */
 async function linkedUser(sub: string = newId(), at = service): Promise<{ id: string; sub: string }> {
   const { id } = await newUser()
   await at.app.db.run(sql`
@@ -77,7 +77,7 @@ interface Visit {
   readonly accept?: string
 }
 
-/** One visit of a browser that follows nothing by itself. */
+/** One request of a browser that follows no redirect by itself. */
 async function visit(path: string, { cookies = {}, accept = '*/*' }: Visit = {}, at = service) {
   const cookie = Object.entries(cookies).map(([name, value]) => `${name}=${value}`)
   const response = await fetch(path.startsWith('http') ? path : `${at.url}${path}`, {
@@ -103,7 +103,7 @@ async function start(return_to?: string, at = service) {
 
 type Query = Readonly<Record<string, string>>
 
-/** The whole way, on which an attacker may change what comes back. */
+/** The whole sign-in, in which an attacker may change what comes back. */
 async function signInAt(
   sub: string,
   {
@@ -148,13 +148,13 @@ describe('GET /dashboard/oidc/start', () => {
     expect(lines).toEqual([
       expect.stringMatching(/^oidc=[\w-]+; Path=\/; Max-Age=600; HttpOnly; SameSite=Lax$/),
     ])
-    // Nobody who reads the cookie learns what the answer will be held against.
+    // Reading the cookie does not reveal what the answer will be compared with.
     expect(lines.join()).not.toContain(searchParams.get('state'))
     const again = await start()
     expect(new URL(again.location).searchParams.get('state')).not.toBe(searchParams.get('state'))
   })
 
-  test('404 where no provider is configured', async () => {
+  test('404 when no provider is configured', async () => {
     const without = await openService()
     for (const way of ['start', 'callback']) {
       expect(await visit(`/dashboard/oidc/${way}`, {}, without)).toMatchObject({
@@ -165,7 +165,7 @@ describe('GET /dashboard/oidc/start', () => {
     await without.close()
   })
 
-  test('429 for an address that asks all the time', async () => {
+  test('429 for an address that calls too often', async () => {
     const limited = await openWith({ PARLEY_RATE_LIMIT: '2' })
     const statuses = []
     for (let at = 0; at < 3; at++) statuses.push((await visit('/dashboard/oidc/start', {}, limited)).status)
@@ -173,7 +173,7 @@ describe('GET /dashboard/oidc/start', () => {
     await limited.close()
   })
 
-  test('403 under a name of this machine that the provider does not know', async () => {
+  test('403 under a host name that the provider does not know', async () => {
     const { port } = new URL(service.url)
     for (const accept of ['*/*', 'text/html']) {
       expect(await visit(`http://localhost:${port}/dashboard/oidc/start`, { accept })).toMatchObject({
@@ -183,7 +183,7 @@ describe('GET /dashboard/oidc/start', () => {
     }
   })
 
-  test('403 at an address in plain text, on the way there and back', async () => {
+  test('403 at a plain-text address, on the way there and back', async () => {
     const address = 'http://parley.example:8080'
     const plain = await openWith({ PARLEY_BASE_URL: address })
     for (const way of ['start', 'callback?code=x&state=x']) {
@@ -196,7 +196,7 @@ describe('GET /dashboard/oidc/start', () => {
 })
 
 describe('GET /dashboard/oidc/callback', () => {
-  test('302 to the page that was wanted, as the user who is linked', async () => {
+  test('302 to the requested page, as the linked user', async () => {
     const { id, sub } = await linkedUser()
     const { location, cookies } = await start('/dashboard/profile?tab=sessions')
     const code = provider.authorize(location, sub)
@@ -216,7 +216,7 @@ describe('GET /dashboard/oidc/callback', () => {
     expect(status).toBe(200)
   })
 
-  test('a session that somebody has planted in the browser ends', async () => {
+  test('ends a session that an attacker has planted in the browser', async () => {
     const { sub } = await linkedUser()
     const planted = (await signIn(service, (await newUser()).id)).slice('sid='.length)
     const begun = await start()
@@ -232,7 +232,7 @@ describe('GET /dashboard/oidc/callback', () => {
     expect((await ask(back.cookies.sid)).status).toBe(403)
   })
 
-  test('401 for somebody unknown: nobody becomes a user by signing in', async () => {
+  test('401 for an unknown person: signing in creates no user', async () => {
     const before = await countRows()
     expect(await signInAt('nobody')).toMatchObject({
       ...refused,
@@ -244,7 +244,7 @@ describe('GET /dashboard/oidc/callback', () => {
     expect(await countRows()).toEqual({ ...before, users: (before as { users: number }).users + 1 })
   })
 
-  test('302 to the sign-in page, which says why, for a browser', async () => {
+  test('302 for a browser to the sign-in page, which says why', async () => {
     const back = await signInAt('nobody', { accept: 'text/html,application/xhtml+xml' })
     expect(back).toMatchObject({
       status: 302,
@@ -253,14 +253,14 @@ describe('GET /dashboard/oidc/callback', () => {
     expect(back.cookies.sid).toBeUndefined()
   })
 
-  test('302 with a cookie that the browser is known by where the user has a password, too', async () => {
+  test('302 with a cookie that makes the browser known, when the user also has a password', async () => {
     const { id, sub } = await linkedUser()
     expect((await signInAt(sub)).cookies.device).toBeUndefined()
     await service.app.db.run(sql`update users set password_hash = 'some hash' where id = ${id}`)
     expect((await signInAt(sub)).cookies.device).toMatch(/^[\w-]{22}\.\d+\.[\w-]{43}$/)
   })
 
-  test('401 for a user who is disabled', async () => {
+  test('401 for a disabled user', async () => {
     const { id, sub } = await linkedUser()
     await service.app.db.run(sql`update users set disabled_at = now() where id = ${id}`)
     expect(await signInAt(sub)).toMatchObject({
@@ -285,11 +285,11 @@ describe('GET /dashboard/oidc/callback', () => {
       change: ({ state, iss }) => ({ state: state ?? '', iss: iss ?? '', error: 'access_denied' }),
     },
     'no cookie: another browser began it': { how: { cookies: {} } },
-    'a cookie that somebody made': { how: { cookies: { oidc: 'AAAA' } } },
+    'a forged cookie': { how: { cookies: { oidc: 'AAAA' } } },
     'another nonce': { lies: () => ({ claims: { nonce: 'of another sign-in' } }) },
     'no nonce': { lies: () => ({ claims: { nonce: undefined } }) },
     'another issuer in the token': { lies: () => ({ claims: { iss: 'https://evil.example' } }) },
-    'a token for somebody else': { lies: () => ({ claims: { aud: 'another-client' } }) },
+    'a token for another client': { lies: () => ({ claims: { aud: 'another-client' } }) },
     'a token for several, without saying for whom': { lies: () => ({ claims: { aud: ['parley', 'x'] } }) },
     'a token for several, and rather for another': {
       lies: () => ({ claims: { aud: ['parley', 'x'], azp: 'x' } }),
@@ -297,13 +297,13 @@ describe('GET /dashboard/oidc/callback', () => {
     'an expired token': { lies: () => ({ claims: { iat: now() - 600, exp: now() - 300 } }) },
     'a token of the future': { lies: () => ({ claims: { nbf: now() + 600 } }) },
     'a token without an end': { lies: () => ({ claims: { exp: undefined } }) },
-    'a token that nobody signed (alg none)': { lies: () => ({ header: { alg: 'none' }, unsigned: true }) },
+    'an unsigned token (alg none)': { lies: () => ({ header: { alg: 'none' }, unsigned: true }) },
     'a token without its signature': { lies: () => ({ unsigned: true }) },
     'a token signed by a stranger': { lies: () => ({ foreign_key: true }) },
     'a token signed with the client secret': { lies: () => ({ header: { alg: 'HS256' }, symmetric: true }) },
     'a token signed by an unknown key': { lies: () => ({ header: { kid: 'two' } }) },
     'no token': { lies: () => ({ token: { id_token: undefined } }) },
-    'a token that is none': { lies: () => ({ token: { id_token: 'x.y.z' } }) },
+    'a malformed token': { lies: () => ({ token: { id_token: 'x.y.z' } }) },
     'no subject': { lies: () => ({ claims: { sub: undefined } }) },
     'a subject with NUL': { lies: () => ({ claims: { sub: 'a\0b' } }) },
     'an empty subject': { lies: () => ({ claims: { sub: '' } }), linked: '' },
@@ -325,13 +325,13 @@ describe('GET /dashboard/oidc/callback', () => {
       expect(answer).toMatchObject(refused)
       expect(answer.cookies.sid).toBeUndefined()
       expect(await countRows()).toEqual(before)
-      // The same without the attack is let in, so it is the attack that was refused.
+      // Without the attack the same sign-in succeeds, so it is the attack that was refused.
       provider.lies = {}
       expect(await signInAt(sub)).toMatchObject({ status: 302, location: '/dashboard/' })
     },
   )
 
-  test('401 for a provider that says of itself that nothing has to be signed', async () => {
+  test('401 for a provider whose metadata says that nothing has to be signed', async () => {
     provider.lies = { metadata: { id_token_signing_alg_values_supported: ['none', 'HS256', 'RS256'] } }
     const credulous = await openWith()
     for (const lies of [
@@ -344,7 +344,7 @@ describe('GET /dashboard/oidc/callback', () => {
     await credulous.close()
   })
 
-  test('401 for a code that comes a second time, and for the same answer in another browser', async () => {
+  test('401 for a repeated code, and for the same answer in another browser', async () => {
     const { sub } = await linkedUser()
     const { location, cookies } = await start()
     const code = provider.authorize(location, sub)
@@ -356,13 +356,13 @@ describe('GET /dashboard/oidc/callback', () => {
     const other = await start()
     expect(await visit(`/dashboard/oidc/callback${query}`, { cookies: other.cookies })).toMatchObject(refused)
     const injected = `?${new URLSearchParams({ code, state: new URL(other.location).searchParams.get('state') ?? '', iss: provider.issuer })}`
-    // A code that was stolen from somebody else's way back: PKCE and nonce are of the other sign-in.
+    // A code stolen from another person's sign-in: its PKCE and nonce do not match.
     expect(await visit(`/dashboard/oidc/callback${injected}`, { cookies: other.cookies })).toMatchObject(
       refused,
     )
   })
 
-  test('401 for parameters that come twice', async () => {
+  test('401 for repeated parameters', async () => {
     const { sub } = await linkedUser()
     for (const name of ['state', 'code', 'iss']) {
       const { location, cookies } = await start()
@@ -374,7 +374,7 @@ describe('GET /dashboard/oidc/callback', () => {
     }
   })
 
-  test('401 after ten minutes, and for a cookie that was moved from elsewhere', async () => {
+  test('401 after ten minutes, and for a cookie copied from elsewhere', async () => {
     const { sub } = await linkedUser()
     const { location } = await start()
     const code = provider.authorize(location, sub)
@@ -389,7 +389,7 @@ describe('GET /dashboard/oidc/callback', () => {
     for (const oidc of [late, elsewhere]) {
       expect(await visit(`/dashboard/oidc/callback?${query}`, { cookies: { oidc } })).toMatchObject(refused)
     }
-    // Nobody asked the provider for anything.
+    // No request reached the provider.
     expect(provider.asked).toHaveLength(asked)
   })
 
@@ -427,7 +427,7 @@ describe('GET /dashboard/oidc/callback', () => {
     await fresh.close()
   })
 
-  test('503 for a provider that is another than the one it was said to be', async () => {
+  test('503 for a provider whose issuer is not the configured one', async () => {
     provider.lies = { metadata: { issuer: 'https://evil.example' } }
     const misled = await openWith()
     expect(await visit('/dashboard/oidc/start', {}, misled)).toMatchObject({
@@ -457,7 +457,7 @@ describe('a set-up link', () => {
     service.app.db.rows(sql`
       select issuer, subject, idp_user_uuid from identities where user_id = ${user_id} order by created_at`)
 
-  test('links whoever signs in at the provider to its user, once', async () => {
+  test('links the person who signs in at the provider to its user, once', async () => {
     const user = await newUser()
     const token = await tokenFor(user.id)
     const sub = newId()
@@ -480,7 +480,7 @@ describe('a set-up link', () => {
     expect(await signInAt(sub)).toMatchObject({ status: 302 })
   })
 
-  test('ends the sessions from before, and the other links of its user', async () => {
+  test("ends its user's earlier sessions and other links", async () => {
     const user = await newUser()
     const before = await signIn(service, user.id)
     const [token, other] = [await tokenFor(user.id), await tokenFor(user.id)]
@@ -492,7 +492,7 @@ describe('a set-up link', () => {
     expect((await askDashboard(service, 'POST', '/setup/look', look)).status).toBe(404)
   })
 
-  test('404 for one that is not good: nobody is led to the provider', async () => {
+  test('404 for an invalid link, without a redirect to the provider', async () => {
     const used = await tokenFor((await newUser()).id)
     await follow(used, newId())
     for (const token of [used, 'x'.repeat(43)]) {
@@ -502,7 +502,7 @@ describe('a set-up link', () => {
     }
   })
 
-  test('401 where the account at the provider belongs to another user, and the link stays good', async () => {
+  test('401 when the account at the provider belongs to another user, and the link stays valid', async () => {
     const { sub } = await linkedUser()
     const user = await newUser()
     const token = await tokenFor(user.id)
@@ -514,7 +514,7 @@ describe('a set-up link', () => {
     expect(await follow(token, newId())).toMatchObject({ status: 302 })
   })
 
-  test('401 where it expires on the way', async () => {
+  test('401 when it expires during the sign-in', async () => {
     const user = await newUser()
     const token = await tokenFor(user.id)
     const begun = await fetch(`${service.url}/dashboard/api/setup/oidc`, {
@@ -535,7 +535,7 @@ describe('a set-up link', () => {
     expect(await identitiesOf(user.id)).toEqual([])
   })
 
-  test('one wins where it is followed by many at once', async () => {
+  test('lets one of many callers at once win', async () => {
     const user = await newUser()
     const token = await tokenFor(user.id)
     const answers = await Promise.all(Array.from({ length: 8 }, () => follow(token, newId())))
@@ -558,7 +558,7 @@ describe('an e-mail address', () => {
   const arrive = (sub: string, claims: object) =>
     signInAt(sub, { at: trusting, lies: { claims: (claims as Lies['claims']) ?? {} } })
 
-  test('links, where that is switched on and the provider has verified it', async () => {
+  test('links when that is switched on and the provider has verified it', async () => {
     const user = await make('Ana@acme.example')
     for (const verified of [undefined, false, 'true', 1]) {
       const claims = { email: 'ana@acme.example', email_verified: verified }
@@ -569,20 +569,20 @@ describe('an e-mail address', () => {
     })
     const row = await trusting.app.db.one(sql`select user_id from identities where subject = 'ana'`)
     expect(row).toEqual({ user_id: user.id })
-    // Known by the subject from now on, whatever the address becomes.
+    // Found by the subject from now on, whatever the address becomes.
     expect(await arrive('ana', { email: 'other@acme.example', email_verified: true })).toMatchObject({
       status: 302,
     })
   })
 
-  test('does not lead to a user who has an account at the provider already: addresses are given anew', async () => {
+  test('does not link a user who already has an account at the provider: addresses are reassigned', async () => {
     await make('bo@acme.example')
     const claims = { email: 'bo@acme.example', email_verified: true }
     expect(await arrive('bo', claims)).toMatchObject({ status: 302 })
     expect(await arrive('another bo', claims)).toMatchObject(refused)
   })
 
-  test('may be told at an address of its own, for the same subject only', async () => {
+  test('may come from the userinfo endpoint, for the same subject only', async () => {
     await make('cy@acme.example')
     const userinfo = { sub: 'cy', email: 'cy@acme.example', email_verified: true }
     expect(
@@ -591,7 +591,7 @@ describe('an e-mail address', () => {
     expect(await signInAt('cy', { at: trusting, lies: { userinfo } })).toMatchObject({ status: 302 })
   })
 
-  test('that is signed counts, whatever is told besides', async () => {
+  test('counts when it is signed, whatever userinfo says', async () => {
     const env = { PARLEY_OIDC_LINK_BY_EMAIL: 'on', PARLEY_OIDC_UUID_CLAIM: 'employee' }
     const asking = await openWith(env)
     const { workspace_id } = await asking.tenant()
@@ -613,7 +613,7 @@ describe('the UUID of a person', () => {
   const claims = { iss: 'https://id.example', sub: 'ana' }
   const uuid = '5f1d1c9e-0d3a-4b6e-9c55-6a3f0b8f7e21'
 
-  test('is the subject, else the claim that was named, else always the same for issuer and subject', () => {
+  test('is the subject, else the configured claim, else derived from issuer and subject', () => {
     const of = (more: object, uuid_claim?: string) =>
       identityOf({ uuid_claim }, { ...claims, ...more }).idp_user_uuid
     expect(of({ sub: uuid, employee: newId() }, 'employee')).toBe(uuid)
@@ -627,7 +627,7 @@ describe('the UUID of a person', () => {
   })
 })
 
-test('nothing secret reaches the log', () => {
+test('no secret reaches the log', () => {
   const log = service.log.join('\n')
   expect(log).toContain('oidc_callback')
   expect(provider.secrets.length).toBeGreaterThan(20)

@@ -61,7 +61,7 @@ describe('return_to', () => {
     expect(readReturnTo(path)).toBe('/dashboard/')
   })
 
-  test('is a page of the dashboard of the same site, whatever was asked for', () => {
+  test('is a dashboard page of the same site, whatever the input', () => {
     const parts = [
       '/',
       '\\',
@@ -94,7 +94,7 @@ describe('return_to', () => {
         expect(origin).toBe('https://parley.example')
         expect(pathname.startsWith('/dashboard/')).toBe(true)
         expect(decodeURIComponent(pathname)).not.toMatch(/\\|\/\/|\/\.{1,2}(\/|$)|\p{Cc}/u)
-        // What has been read once stays as it is.
+        // Parsing a result again does not change it.
         expect(readReturnTo(path)).toBe(path)
       }),
       { numRuns: 500 },

@@ -36,7 +36,7 @@ async function operation({ state, reason = null, detail = null, closed_as = null
 const look = (id: string, key = own.key) => service.get(`/operations/${id}`, { key })
 
 describe('GET /operations/{operation_id}', () => {
-  test('200 shows the row, and the message it became', async () => {
+  test('200 with the row, and the message it became', async () => {
     const id = await operation({ state: 'completed' })
     const { status, body } = await look(id)
     expect([status, body.operation]).toEqual([
@@ -71,7 +71,7 @@ describe('GET /operations/{operation_id}', () => {
     [/stopped before it stored the outcome/, { state: 'ambiguous', reason: 'lease' }],
     [/restored from an older copy/, { state: 'ambiguous', reason: 'restored' }],
     [/recorded it as not sent/, { state: 'ambiguous', reason: 'unknown', closed_as: 'not_sent' }],
-  ])('200 says what is known: %s', async (sentence, row) => {
+  ])('200 with what is known: %s', async (sentence, row) => {
     const { body } = await look(await operation(row))
     expect(body.operation).toMatchObject({ state: row.state, detail: expect.stringMatching(sentence) })
   })
@@ -84,13 +84,13 @@ describe('GET /operations/{operation_id}', () => {
     },
   )
 
-  test('200 by the id that callers were told before a restore', async () => {
+  test('200 for the id that callers got before a restore', async () => {
     const [id, public_id] = [await operation({ state: 'completed' }), newId()]
     await service.app.db.run(sql`update operations set public_id = ${public_id} where id = ${id}`)
     expect((await look(public_id)).body.operation).toMatchObject({ id: public_id })
   })
 
-  test('404 for another workspace, an unknown and a malformed id: the same answer', async () => {
+  test("404 for another workspace's, an unknown and a malformed id: the same answer", async () => {
     const other = await service.tenant('Other')
     const id = await operation({ state: 'completed' })
     const foreign = await look(id, other.key)

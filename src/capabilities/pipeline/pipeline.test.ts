@@ -63,7 +63,7 @@ async function moves(workspace_id = own.workspace_id) {
 }
 
 describe('POST /pipeline/move', () => {
-  test('200 moves the chat, tells it once, and says what a repeat changes', async () => {
+  test('200 moves the chat, emits one event, and reports what a repeat changes', async () => {
     const answer = await move(first, 1, 'won')
     expect(answer).toMatchObject({ status: 200 })
     const placement = { account_id: first, chat_id: 'platform:chat:1', stage_key: 'won' }
@@ -80,7 +80,7 @@ describe('POST /pipeline/move', () => {
     expect(body.chat).toMatchObject({ stage_key: 'talks' })
   })
 
-  test('200 back to new, which is a placement from then on', async () => {
+  test('200 back to new, which is then a placement', async () => {
     await move(first, 2, 'won')
     expect((await move(first, 2, 'new')).body).toMatchObject({ changed: true, stage_key: 'new' })
     expect((await move(first, 3, 'new')).body).toMatchObject({ changed: false, stage_key: 'new' })
@@ -95,7 +95,7 @@ describe('POST /pipeline/move', () => {
     expect(placements.some(({ chat_id }) => chat_id === 'platform:chat:8')).toBe(false)
   })
 
-  test('400 for a stage that is unknown, hidden, or of another workspace, which is named', async () => {
+  test('400 for an unknown or hidden stage, and for one of another workspace, which is named', async () => {
     const before = (await moves()).length
     for (const key of ['nope', 'attic', 'theirs', 'WON']) {
       const answer = await move(first, 4, key)
@@ -105,7 +105,7 @@ describe('POST /pipeline/move', () => {
     expect(await moves()).toHaveLength(before)
   })
 
-  test('400 for a body that is not one', async () => {
+  test('400 for an invalid body', async () => {
     const good = { account_id: first, chat_id: 'platform:chat:1', stage_key: 'won' }
     for (const body of [
       {},
@@ -145,7 +145,7 @@ describe('POST /pipeline/move', () => {
     }
   })
 
-  test("403 and 404: other workspaces' accounts, chats of another account, and no trace of either", async () => {
+  test("403 and 404 for other workspaces' accounts and other accounts' chats, revealing nothing of either", async () => {
     expect(await move(foreign, 1, 'won')).toMatchObject({
       status: 403,
       body: { code: 'account_unavailable' },
@@ -163,17 +163,17 @@ describe('POST /pipeline/move', () => {
     expect(await move(away, 1, 'won')).toMatchObject({ status: 403, body: { code: 'account_unavailable' } })
   })
 
-  test('as many events as changes when many move the same chat at once', async () => {
+  test('emits one event per change when many callers move the same chat at once', async () => {
     const before = (await moves()).length
     const answers = await Promise.all(
       Array.from({ length: 24 }, (_, at) => move(second, 5, ['won', 'talks', 'new'][at % 3] ?? 'new')),
     )
     expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200))
-    const told = (await moves()).slice(before)
-    expect(told).toHaveLength(answers.filter(({ body }) => body.changed).length)
-    // Each goes on from where the one before it ended.
+    const emitted = (await moves()).slice(before)
+    expect(emitted).toHaveLength(answers.filter(({ body }) => body.changed).length)
+    // Each starts from the stage where the one before it ended.
     let at = 'new'
-    for (const { from_stage_key, to_stage_key } of told) {
+    for (const { from_stage_key, to_stage_key } of emitted) {
       expect(from_stage_key).toBe(at)
       at = String(to_stage_key)
     }
@@ -185,7 +185,7 @@ describe('POST /pipeline/move', () => {
 })
 
 describe('GET /pipeline', () => {
-  test('200 stages in order with what they are, placements by account and chat', async () => {
+  test('200 with stages in order, and placements by account and chat', async () => {
     const { stages } = await read()
     expect(stages).toEqual([
       { key: 'new', label: 'New', terminal: false, hidden: false },
@@ -196,7 +196,7 @@ describe('GET /pipeline', () => {
     expect((await read('', other.key)).stages.map(({ key }) => key)).toEqual(['new', 'theirs'])
   })
 
-  test('200 page by page: every placement once, as in one piece', async () => {
+  test('200 page by page: every placement once, as in one answer', async () => {
     for (const account_id of [first, second]) {
       for (let id = 1; id <= 8; id++) await move(account_id, id, id % 2 ? 'won' : 'talks')
     }
@@ -217,7 +217,7 @@ describe('GET /pipeline', () => {
     }
   })
 
-  test('200 in one piece over several batches, and nothing of an account that is not eligible', async () => {
+  test('200 in one answer over several batches, without accounts that are not eligible', async () => {
     const tenant = await service.tenant('Long')
     const account_id = await service.account(tenant.workspace_id)
     const away = await service.account(tenant.workspace_id, 'DISABLED')
@@ -247,11 +247,11 @@ describe('GET /pipeline', () => {
         body: { code: 'invalid_cursor' },
       })
     }
-    // Whoever asks for the next page without a size gets one all the same.
+    // A request for the next page without a size still gets a page.
     expect((await read(`?cursor=${next_cursor}`)).placements.length).toBeGreaterThan(1)
   })
 
-  test('503 while its tables are not there', async () => {
+  test('503 while its tables are missing', async () => {
     await service.app.db.run(sql`alter table stages rename to stages_away`)
     try {
       for (const answer of [await service.get('/pipeline', { key: own.key }), await move(first, 1, 'won')]) {
@@ -267,7 +267,7 @@ describe('stages', () => {
   const keys = async (workspace_id: string) =>
     (await listStages(service.app.db, workspace_id)).map(({ key }) => key)
 
-  test('are named, hidden, shown and put in order', async () => {
+  test('are named, hidden, shown and reordered', async () => {
     const { workspace_id } = await service.tenant('Stages')
     for (const key of ['a', 'b', 'c']) await stage(workspace_id, key)
     const change = (key: string, more: object) =>
@@ -293,9 +293,9 @@ describe('stages', () => {
     }
   })
 
-  test('at most 100, however many are made at once', async () => {
+  test('are at most 100, however many are created at once', async () => {
     const { workspace_id } = await service.tenant('Many')
-    // On a busy machine some wait too long for their turn, are told that nothing was done, and ask again.
+    // On a busy machine some wait too long for their turn, hear that nothing was done, and retry.
     const insist = async (key: string): Promise<unknown> => {
       for (;;) {
         const made = await stage(workspace_id, key).catch((error) => {
@@ -309,7 +309,7 @@ describe('stages', () => {
     expect(await keys(workspace_id)).toHaveLength(100)
   })
 
-  test('deleted: its chats are in new again, each told, and nobody else moves', async () => {
+  test('when deleted return their chats to new, with an event each, and move no other chat', async () => {
     const tenant = await service.tenant('Deleting')
     const { workspace_id } = tenant
     const account_id = await service.account(workspace_id)
@@ -324,9 +324,9 @@ describe('stages', () => {
       moved: 2_500,
     })
     expect(await keys(workspace_id)).toEqual(['new', 'kept'])
-    const told = await moves(workspace_id)
-    expect(told).toHaveLength(2_500)
-    expect(told[0]).toEqual({
+    const emitted = await moves(workspace_id)
+    expect(emitted).toHaveLength(2_500)
+    expect(emitted[0]).toEqual({
       account_id,
       chat_id: expect.stringMatching(/^platform:chat:\d+$/),
       from_stage_key: 'gone',
@@ -341,7 +341,7 @@ describe('stages', () => {
     await expect(remove('gone')).rejects.toThrow('There is no stage')
   })
 
-  test('deleted while chats are moved to it: every answer is 200 or 400, and no chat is left behind', async () => {
+  test('when deleted while chats are moved to them answer 200 or 400, and leave no chat behind', async () => {
     const tenant = await service.tenant('Racing')
     const { workspace_id } = tenant
     const account_id = await service.account(workspace_id)

@@ -10,7 +10,7 @@ beforeAll(async () => {
 })
 afterAll(() => service.close())
 
-test("an account that cannot be indexed is in no other account's way, and what was indexed is merged", async () => {
+test('an account that cannot be indexed delays no other account, and what was indexed is merged', async () => {
   const { app } = service
   const { workspace_id } = await service.tenant('Own')
   const account_ids = [await service.account(workspace_id), await service.account(workspace_id)].sort()
@@ -22,7 +22,7 @@ test("an account that cannot be indexed is in no other account's way, and what w
       insert into messages (account_id, chat_id, id, workspace_id, text, is_sender, sent_at)
       select ${account_id}, 42, ${from}::int + n, ${workspace_id}, 'word', false, now() from generate_series(1, 64) as n`)
   await put(broken, 0)
-  // Nobody's: a segment of it is refused.
+  // Of no account: a segment of it is refused.
   await app.db.run(sql`update search_pending set workspace_id = ${newId()} where account_id = ${broken}`)
   for (let round = 0; round < 4; round++) {
     await put(sound, round * 64)
@@ -35,7 +35,7 @@ test("an account that cannot be indexed is in no other account's way, and what w
   expect(await segments()).toEqual([{ account_id: sound, messages: 256 }])
 })
 
-test("an account that cannot be merged is in no other account's way", async () => {
+test('an account that cannot be merged delays no other account', async () => {
   const { app } = service
   const { workspace_id } = await service.tenant('Own')
   const [held, free] = [await service.account(workspace_id), await service.account(workspace_id)]

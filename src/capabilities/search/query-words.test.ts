@@ -26,7 +26,7 @@ describe('parseQuery', () => {
     expect(spelled(text)).toEqual(expected)
   })
 
-  test('never lets anything through that PostgreSQL would read as syntax', () => {
+  test('never passes on what PostgreSQL would read as syntax', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'grapheme' }), fc.string(), (text, more) => {
         const { all, none } = parseQuery(`${text} ${more}`)
@@ -38,7 +38,7 @@ describe('parseQuery', () => {
     )
   })
 
-  test('has an end, whatever it is given', () => {
+  test('ends for any input', () => {
     // Anything worse than linear would not get through these within the test's time.
     for (const unit of ['"-', 'á', '̈', '漢', '- ', 'a"']) {
       expect(() => parseQuery(unit.repeat(500_000))).not.toThrow()

@@ -1,5 +1,5 @@
 /**
- * Random messages, edits, deletions and merges, and random queries in between: what is found must be what a plain look at
+ * Random messages, edits, deletions and merges, with random queries in between: a search must find what a scan of
  * every message finds. `SEARCH_FUZZ_ROUNDS` makes it longer, `SEARCH_FUZZ_SEED` repeats a run.
  */
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -58,7 +58,7 @@ const chats: Chat['id'][] = ['1', '2', '3', '-4', '-5']
 const senders = ['201', '202', '203']
 const start = Date.UTC(2026, 0, 1)
 
-interface Stored {
+interface StoredMessage {
   readonly account_id: string
   readonly chat_id: Chat['id']
   readonly id: string
@@ -74,7 +74,7 @@ function makeText(): string {
 }
 
 class World {
-  readonly messages = new Map<string, Stored>()
+  readonly messages = new Map<string, StoredMessage>()
   readonly owners: readonly AccountKey[]
   #lastId = 0
   #edits = 0
@@ -93,7 +93,7 @@ class World {
   }
 
   async #add(owner: AccountKey, count: number): Promise<void> {
-    const added = Array.from({ length: count }, (): Stored => {
+    const added = Array.from({ length: count }, (): StoredMessage => {
       const chat_id = pick(chats)
       this.#lastId++
       return {
@@ -136,7 +136,7 @@ class World {
     }
   }
 
-  find(matches: (message: Stored) => boolean): Stored[] {
+  find(matches: (message: StoredMessage) => boolean): StoredMessage[] {
     return [...this.messages.values()]
       .filter(matches)
       .sort((a, b) => b.at - a.at || Number(b.id) - Number(a.id))
@@ -148,7 +148,7 @@ async function countPending({ account_id }: AccountKey): Promise<number> {
   return rows.length
 }
 
-function itemOf({ chat_id, id, sender_id, at, text }: Stored, edit = 0) {
+function itemOf({ chat_id, id, sender_id, at, text }: StoredMessage, edit = 0) {
   const message: Message = {
     id,
     text,
@@ -164,12 +164,12 @@ function itemOf({ chat_id, id, sender_id, at, text }: Stored, edit = 0) {
 
 interface Search {
   readonly body: Readonly<Record<string, unknown>>
-  readonly matches: (message: Stored) => boolean
+  readonly matches: (message: StoredMessage) => boolean
 }
 
-type Test = (message: Stored) => boolean
+type Test = (message: StoredMessage) => boolean
 
-/** The words, one after another, the last one perhaps as the beginning of a word. */
+/** The words, one after another, the last one sometimes as the beginning of a word. */
 function has(words: readonly string[], isPrefix: boolean): Test {
   return ({ text }) => {
     const tokens = text.split(' ')
@@ -188,7 +188,7 @@ function makeQuery(): { query: string; test: Test } {
     quoted: random(2) === 0,
     excluded: random(5) === 0,
   }))
-  // Something must be looked for, and words with a hyphen are a phrase without quotation marks.
+  // A query needs a word to look for, and words with a hyphen are a phrase without quotation marks.
   if (pieces.every(({ excluded }) => excluded))
     pieces.push({ words: [pick(vocabulary)], quoted: false, excluded: false })
   const last = pieces.findLastIndex(({ quoted, excluded }) => !quoted && !excluded)
@@ -299,7 +299,7 @@ async function makeWorld(own: Tenant): Promise<World> {
   return new World(owners)
 }
 
-test('200 finds what a plain look at every message finds, whatever happened before', async () => {
+test('200 finds what a scan of every message finds, whatever happened before', async () => {
   for (let round = 0; round < rounds; round++) {
     const own = await service.tenant(`Fuzz ${round}`)
     const world = await makeWorld(own)

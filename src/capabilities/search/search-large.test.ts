@@ -1,4 +1,4 @@
-/** Search where there is much to search: the same as looking at every message, by index only. */
+/** Search over much data: it finds the same as a scan of every message, by index only. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openService, type Service, type Tenant } from '../../../test/harness/service.ts'
 import type { App } from '../../app.ts'
@@ -34,7 +34,7 @@ beforeAll(async () => {
     const theirs = await service.account(other.workspace_id)
     await insert(other.workspace_id, makeRows(theirs).slice(0, 4000))
   }
-  // A thousand other accounts: nobody reads a small table by an index.
+  // A thousand other accounts: PostgreSQL reads a small table without an index.
   const { workspace_id } = await service.tenant('Many')
   await service.app.db.run(sql`
     insert into accounts (id, workspace_id, platform, name, status)
@@ -64,7 +64,7 @@ beforeAll(async () => {
 })
 afterAll(() => service.close())
 
-/** Four years, most of it lately; chat 1 is long; some words are common, some rare, one was common long ago. */
+/** Four years, most of it recent; chat 1 is long; some words are common, some rare, one was common long ago. */
 function makeRows(account_id: string): Row[] {
   let state = 42 + accounts.indexOf(account_id)
   const random = () => {
@@ -158,7 +158,7 @@ const scopes: Readonly<Record<string, () => { account_id?: string; chat_id?: `pl
 
 const every = Object.keys(scopes).flatMap((scope) => Object.keys(cases).map((name) => [name, scope] as const))
 
-/** By looking at every message. */
+/** By scanning every message. */
 function expectedOf(name: string, scope: string): Row[] {
   const { matches, more = {} } = cases[name] as Case
   const { account_id, chat_id } = scopes[scope]?.() ?? {}
@@ -172,7 +172,7 @@ function expectedOf(name: string, scope: string): Row[] {
 }
 
 describe('POST /search', () => {
-  test.each(every)('200 finds the same as looking at every message: %s in the %s', async (name, scope) => {
+  test.each(every)('200 finds the same as a scan of every message: %s in the %s', async (name, scope) => {
     const { query, more } = cases[name] as Case
     const body = { ...(query && { query }), ...more, ...scopes[scope]?.(), limit: 100 }
     const { status, body: found } = await service.post('/search', { key: own.key, body })
@@ -189,7 +189,7 @@ describe('POST /search', () => {
     )
   })
 
-  test.each(every)('is answered by index alone: %s in the %s', async (name, scope) => {
+  test.each(every)('reads indexes only: %s in the %s', async (name, scope) => {
     const { query, more } = cases[name] as Case
     const { account_id, chat_id } = scopes[scope]?.() ?? {}
     const statements: Sql[] = []
@@ -211,7 +211,7 @@ describe('POST /search', () => {
       for (const node of nodesOf(await explain(statement))) {
         const relation = node['Relation Name']
         if (relation) expect(`${node['Node Type']} of ${relation}`).toMatch(/^(Index|Bitmap)/)
-        // No more than a page is put in order, and nothing is read and thrown away: not of others, and not of ours.
+        // It sorts no more than a page, and reads and discards nothing: no rows of others, and none of ours.
         if (node['Node Type'].includes('Sort')) expect(node['Actual Rows']).toBeLessThanOrEqual(51)
         expect(node['Rows Removed by Filter'] ?? 0).toBe(0)
         expect(node['Rows Removed by Index Recheck'] ?? 0).toBe(0)

@@ -15,7 +15,7 @@ let other: Tenant
 let first: string
 let second: string
 
-/** Whether what is stored is put into lists at once. */
+/** Whether stored messages are indexed immediately. */
 let listed: boolean
 
 function open(inLists = false) {
@@ -80,9 +80,9 @@ function person(id: string, name: string): Person {
   return { id, name, username: null, phone: null, kind: 'person' }
 }
 
-/** Messages of a chat, as ingest stores them; answers their numbers. */
+/** Messages of a chat, as ingest stores them; returns their numbers. */
 async function store(
-  { account_id = first, tenant = own, id, name = `Chat ${id}` }: Partial<Place> & { id: Chat['id'] },
+  { account_id = first, tenant = own, id, name = `Chat ${id}` }: Partial<SearchedChat> & { id: Chat['id'] },
   messages: readonly (NewMessage | string)[],
 ): Promise<string[]> {
   const owner = { account_id, workspace_id: tenant.workspace_id }
@@ -119,7 +119,7 @@ async function store(
   return stored.map((message) => message.id)
 }
 
-interface Place {
+interface SearchedChat {
   readonly account_id: string
   readonly tenant: Tenant
   readonly id: Chat['id']
@@ -179,7 +179,7 @@ describe.each([
     })
   })
 
-  test('200 with all words in any order, the last one as a beginning', async () => {
+  test('200 with all words in any order, the last one as a prefix', async () => {
     await store({ id: '101' }, ['green lanterns hang here', 'a green door', 'lanterns are red'])
     expect(await texts({ query: 'lanterns green' })).toEqual(['green lanterns hang here'])
     expect(await texts({ query: 'GREEN lant' })).toEqual(['green lanterns hang here'])
@@ -216,13 +216,13 @@ describe.each([
     for (const query of queries) expect(await texts({ query }), query).toContain(text)
   })
 
-  test('200 without a match where characters stand in another order', async () => {
+  test('200 without a match when characters are in another order', async () => {
     await store({ id: '104' }, ['京东商城'])
     expect(await texts({ query: '东京' })).toEqual([])
     expect(await texts({ query: '京商' })).toEqual([])
   })
 
-  test('200 with everything that has a meaning to PostgreSQL taken as text', async () => {
+  test('200 treats everything that has a meaning to PostgreSQL as text', async () => {
     await store({ id: '105' }, ["it's 100% zig_zag \\ (zag) : zug"])
     for (const query of [
       "it's",
@@ -248,7 +248,7 @@ describe.each([
     expect(await texts({ query: 'z.g' })).toEqual([])
   })
 
-  test('200 or 400 whatever is asked for, never a 500', async () => {
+  test('200 or 400 for any query, never a 500', async () => {
     const odd = fc.string({
       unit: fc.constantFrom(...'\'"\\:*&|!()<->%_ ab漢́🎉‍'),
       minLength: 1,
@@ -264,7 +264,7 @@ describe.each([
     )
   })
 
-  test('200 with what an edit made of it, and without what was deleted', async () => {
+  test("200 with an edited message's new text, and without deleted messages", async () => {
     const [edited = '', deleted = ''] = await store({ id: '106' }, ['walrus before', 'walrus twice'])
     const owner = { account_id: first, workspace_id: own.workspace_id }
     const [row] = await service.app.db.rows<{ sent_at: Date }>(sql`
@@ -312,7 +312,7 @@ describe.each([
     }
   })
 
-  test('200 in one chat only, 400 for a chat that is not there', async () => {
+  test('200 in one chat only, 400 for an unknown chat', async () => {
     await store({ id: '109' }, ['pelican here'])
     await store({ id: '110' }, ['pelican there'])
     expect(await texts({ query: 'pelican', chat_id: 'platform:chat:109' })).toEqual(['pelican here'])
@@ -350,7 +350,7 @@ describe.each([
     expect(await texts({ query: 'ibis', time_after: '2026-01-03', time_before: '2026-01-02' })).toEqual([])
   })
 
-  test('200 for people: by the name of the chat or of who wrote it', async () => {
+  test('200 for people: by the name of the chat or of the sender', async () => {
     const ramon = person('7001', 'Ramón Núñez')
     await store({ id: '112', name: 'Élodie Dubois' }, ['toucan private'])
     await store({ id: '-113', name: 'Bird watchers' }, [
@@ -427,7 +427,7 @@ describe.each([
     expect(all.match_count_capped).toBeUndefined()
   })
 
-  test('200 with messages of the same moment in one order, each once', async () => {
+  test('200 with messages of the same moment in a fixed order, each once', async () => {
     const at = '2026-02-02T02:02:02.000Z'
     await store(
       { id: '117' },
@@ -499,7 +499,7 @@ describe('POST /search', () => {
 describe('completeness', () => {
   open()
 
-  test('200 and not complete while more is pending than a search looks through', async () => {
+  test('200 and not complete while more is pending than a search scans', async () => {
     const tenant = await service.tenant('Busy')
     const account_id = await service.account(tenant.workspace_id)
     await service.app.db.run(sql`
@@ -517,7 +517,7 @@ describe('completeness', () => {
     expect((await search({ query: 'others' }, tenant.key)).match_count).toBe(600)
   })
 
-  test('200 complete once the history of every account is', async () => {
+  test('200 and complete once the history of every account is', async () => {
     const tenant = await service.tenant('Complete')
     const account_id = await service.account(tenant.workspace_id)
     await store({ id: '1', account_id, tenant }, [{ text: 'gannet', at: '2025-01-01T00:00:00.000Z' }])
@@ -544,11 +544,11 @@ describe('excerpts', () => {
   const filler = 'lorem ipsum dolor sit amet '.repeat(30)
   const phrases = (word: string) => [[{ word, prefix: false }]]
 
-  test('a short text is shown whole, as it was written', () => {
+  test('show a short text whole, as it was written', () => {
     expect(excerptOf('Ça va ?\n Très BIEN', phrases('va'))).toBe('Ça va ?\n Très BIEN')
   })
 
-  test('around the first match, in whole words, with its accents', () => {
+  test('surround the first match, in whole words, with its accents', () => {
     const excerpt = excerptOf(`${filler}the CRÈME brûlée ${filler}`, phrases('creme'))
     expect(excerpt).toMatch(/^….*the CRÈME brûlée.*…$/)
     expect([...excerpt].length).toBeLessThanOrEqual(excerptMax)
@@ -561,14 +561,14 @@ describe('excerpts', () => {
     expect(excerpt).toMatch(/^…(lorem|ipsum|dolor|sit|amet) /)
   })
 
-  test('at the beginning and at the end', () => {
+  test('work at the beginning and at the end', () => {
     expect(excerptOf(`needle ${filler}`, phrases('needle'))).toMatch(/^needle .*[a-z]…$/)
     const last = excerptOf(`${filler}needle`, phrases('needle'))
     expect(last).toMatch(/^….* needle$/)
     expect([...last].length).toBeGreaterThan(excerptMax - 20)
   })
 
-  test('at most so long, never a part of a character, in any text', () => {
+  test('are limited in length, never cut a character, for any text', () => {
     const piece = fc.constantFrom('漢字', ' ', 'word ', '👩‍👩‍👧', 'é', 'नमस्ते', 'x', 'ß', '\n')
     fc.assert(
       fc.property(
@@ -587,7 +587,7 @@ describe('excerpts', () => {
     )
   })
 
-  test('200 with a context that stays short and on one line a match', async () => {
+  test('200 with a context that stays short and on one line per match', async () => {
     const long = `pangolin ${'and some more of it '.repeat(20)}`
     await store(
       { id: '118', name: 'Long\nName' },

@@ -1,4 +1,4 @@
-/** A browser that has signed in before, while others try to keep its user out. */
+/** A browser that has signed in before, while attackers try to lock its user out. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { Browser } from '../../../test/harness/browser.ts'
 import { crowdQueue } from '../../../test/harness/crowd.ts'
@@ -37,7 +37,7 @@ async function person(): Promise<Person> {
   return { id, email }
 }
 
-/** From a source of its own each time, unless it is named. */
+/** From a new source each time, unless one is given. */
 async function signIn(
   browser: Browser,
   { email }: Person,
@@ -58,7 +58,7 @@ async function knownBrowser(user: Person): Promise<Browser> {
   return browser
 }
 
-/** Nobody whom this instance does not know can sign in as this user for an hour. */
+/** For an hour no unknown browser can sign in as this user. */
 async function exhaust({ email }: Person): Promise<void> {
   const caller = `sign-in:${sha256(email).toString('base64url')}`
   const rule = { limit: 100, seconds: 3600 }
@@ -66,7 +66,7 @@ async function exhaust({ email }: Person): Promise<void> {
 }
 
 describe('a known browser', () => {
-  test('200 while strangers have used up the attempts for its user, and 429 for a stranger', async () => {
+  test("200 while strangers have used up its user's attempts, and 429 for a stranger", async () => {
     const user = await person()
     const browser = await knownBrowser(user)
     await exhaust(user)
@@ -83,7 +83,7 @@ describe('a known browser', () => {
     expect(await signIn(browser, user, { from: '203.0.113.1' })).toBe(200)
   })
 
-  test('429 after 10 attempts of its own, wherever it is; another one of the same user has its own', async () => {
+  test('429 after 10 attempts of its own from any source; another browser of the same user has its own', async () => {
     const user = await person()
     const [one, other] = [await knownBrowser(user), await knownBrowser(user)]
     for (let attempt = 0; attempt < 10; attempt++) expect(await signIn(one, user, { given: wrong })).toBe(401)
@@ -91,14 +91,14 @@ describe('a known browser', () => {
     expect(await signIn(other, user)).toBe(200)
   })
 
-  test('is a stranger to every other user', async () => {
+  test('is unknown to every other user', async () => {
     const [user, other] = [await person(), await person()]
     const browser = await knownBrowser(user)
     await exhaust(other)
     expect(await signIn(browser, other)).toBe(429)
   })
 
-  test('is a stranger once its user has another password; the browser where it was changed is known', async () => {
+  test('is unknown after its user changes the password; the browser that changed it stays known', async () => {
     const user = await person()
     const [here, there] = [await knownBrowser(user), await knownBrowser(user)]
     expect(await signIn(here, user)).toBe(200)
@@ -110,7 +110,7 @@ describe('a known browser', () => {
     expect(await signIn(here, user)).toBe(200)
   })
 
-  test('is one that has followed a set-up link, too', async () => {
+  test('is also one that has followed a set-up link', async () => {
     const user = await person()
     const { setup_link } = await makeSetupLink(service.app, 'system', user.id)
     const browser = new Browser(service)
@@ -136,7 +136,7 @@ describe('a known browser', () => {
     expect(await signIn(browser, user)).toBe(429)
   })
 
-  test('is not signed in by it, and a token that somebody made or changed is none', async () => {
+  test('is not signed in by its token, and a forged or changed token does not count', async () => {
     const user = await person()
     const browser = await knownBrowser(user)
     expect((await browser.get('/session')).status).toBe(401)

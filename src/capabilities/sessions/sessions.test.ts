@@ -39,7 +39,7 @@ async function signedIn(user_id = tenant.user_id): Promise<Browser> {
 }
 
 describe('POST /dashboard/api/setup', () => {
-  test('200 once: the user has a password and is signed in; the link is good no longer, and neither are others', async () => {
+  test("200 once: the user has a password and is signed in; this link and the user's others are invalid", async () => {
     const [token, other] = [await linkFor(tenant.user_id), await linkFor(tenant.user_id)]
     const before = await signedIn()
     const browser = new Browser(service)
@@ -67,7 +67,7 @@ describe('POST /dashboard/api/setup', () => {
     await setUserEnabled(service.app, 'system', { id: user.user_id, enabled: false })
     expect((await browser.post('/setup/look', { body: { token } })).status).toBe(404)
     expect((await browser.post('/setup', { body: { token, password } })).status).toBe(404)
-    // Also where they were disabled since somebody looked.
+    // Also when they were disabled after the first check.
     const consumed = db().transaction((tx) => consumeSetupLink(tx, token))
     await expect(consumed).rejects.toMatchObject({ code: 'not_found' })
     await setUserEnabled(service.app, 'system', { id: user.user_id, enabled: true })
@@ -78,7 +78,7 @@ describe('POST /dashboard/api/setup', () => {
     }
   })
 
-  test('a link that is not good costs nobody a hash', async () => {
+  test('an invalid link computes no hash', async () => {
     await expect(prepareSetup(service.app, { token: 'x', password })).rejects.toMatchObject({
       code: 'not_found',
     })
@@ -97,7 +97,7 @@ describe('POST /dashboard/api/setup', () => {
     ['eleven characters', 'x'.repeat(11), 'at least 12'],
     ['257 characters', 'x'.repeat(257), 'at most 256'],
     ['eleven of two units each', '𝕏'.repeat(11), 'at least 12'],
-  ])('400 with %s, and the link stays good', async (_, short, words) => {
+  ])('400 with %s, and the link stays valid', async (_, short, words) => {
     const token = await linkFor(tenant.user_id)
     const answer = await new Browser(service).post('/setup', { body: { token, password: short } })
     expect(answer).toMatchObject({ status: 400, body: { error: expect.stringContaining(words) } })
@@ -106,7 +106,7 @@ describe('POST /dashboard/api/setup', () => {
 })
 
 describe('POST /dashboard/api/sign-in', () => {
-  test('200 with a cookie that was not there before, and the session before has ended', async () => {
+  test('200 with a new cookie, and ends the session before', async () => {
     const browser = await signedIn()
     const before = browser.cookie
     const answer = await browser.post('/sign-in', { body: { email: email.toUpperCase(), password } })
@@ -122,7 +122,7 @@ describe('POST /dashboard/api/sign-in', () => {
     expect((await planted.get('/session')).body.code).toBe('not_signed_in')
   })
 
-  test('200 leaves a cookie that somebody else has planted worth nothing', async () => {
+  test('200 invalidates a cookie that an attacker has planted', async () => {
     const browser = new Browser(service)
     browser.cookie = `sid=${'a'.repeat(43)}`
     expect((await browser.post('/sign-in', { body: { email, password } })).status).toBe(200)
@@ -132,7 +132,7 @@ describe('POST /dashboard/api/sign-in', () => {
     expect((await planted.get('/session')).status).toBe(401)
   })
 
-  test('401 in the same words for a wrong password, an unknown address, and one who is disabled or has no password', async () => {
+  test('401 in the same words for a wrong password, an unknown address, and a user who is disabled or has no password', async () => {
     const disabled = await service.tenant('Disabled')
     await new Browser(service).post('/setup', { body: { token: await linkFor(disabled.user_id), password } })
     await setUserEnabled(service.app, 'system', { id: disabled.user_id, enabled: false })
@@ -153,9 +153,10 @@ describe('POST /dashboard/api/sign-in', () => {
     }
   })
 
-  test.each(['nobody', 'somebody'])('429 after 10 attempts from one address, for %s', async (who) => {
+  test.each(['an unknown user', 'a user'])('429 after 10 attempts from one address, for %s', async (who) => {
     const other = await service.tenant(who)
-    const address = who === 'nobody' ? 'nobody.at.all@acme.example' : `${other.workspace_id}@acme.example`
+    const address =
+      who === 'an unknown user' ? 'nobody.at.all@acme.example' : `${other.workspace_id}@acme.example`
     const browser = new Browser(service)
     const body = { email: address, password: 'wrong horse battery' }
     for (let attempt = 0; attempt < 10; attempt++) {
@@ -166,7 +167,7 @@ describe('POST /dashboard/api/sign-in', () => {
     expect(Number(answer.headers['retry-after'])).toBeGreaterThan(800)
   })
 
-  test('401 where the password is another, or the user disabled, since it was compared', async () => {
+  test('401 when the password changed, or the user was disabled, after it was compared', async () => {
     const { user_id, workspace_id } = await service.tenant('Compared')
     await new Browser(service).post('/setup', { body: { token: await linkFor(user_id), password } })
     const via = {
@@ -188,7 +189,7 @@ describe('POST /dashboard/api/sign-in', () => {
     expect((await finish()).session_token).toMatch(/^[\w-]{43}$/)
   })
 
-  test('429 also for an address with letters that the database takes for others', async () => {
+  test('429 also for an address with letters that the database folds differently', async () => {
     const { workspace_id } = await service.tenant('Spelled')
     const address = 'spelled.with.i@acme.example'
     await createUser(service.app, 'system', { email: address, workspace_id, role: 'member' })
@@ -204,7 +205,7 @@ describe('POST /dashboard/api/sign-in', () => {
     expect((await browser.post('/sign-in', { body: spelled })).status).toBe(429)
   })
 
-  test('429 after 100 attempts in an hour for one address of e-mail, wherever they come from', async () => {
+  test('429 after 100 attempts in an hour for one e-mail address, from any source', async () => {
     const hash = sha256('many@acme.example').toString('base64url')
     const rule = { limit: 100, seconds: 3600 }
     for (let attempt = 0; attempt < 99; attempt++) await service.app.limits.take(`sign-in:${hash}`, rule)
@@ -238,7 +239,7 @@ describe('a session', () => {
     expect((await quiet.get('/session')).body.code).toBe('not_signed_in')
   })
 
-  test('notes its last request once a minute', async () => {
+  test('stores the time of its last request once a minute', async () => {
     const browser = await signedIn()
     const seenAt = async () => {
       const { body } = await browser.get('/sessions')
@@ -252,7 +253,7 @@ describe('a session', () => {
     expect(Date.parse((await seenAt()) ?? '')).toBe(Date.parse(first ?? '') + 60_000)
   })
 
-  test('is over once its user has signed out, also for requests that come at the same time', async () => {
+  test('ends when its user signs out, also for requests at the same time', async () => {
     const browser = await signedIn()
     const stolen = new Browser(service)
     stolen.cookie = browser.cookie
@@ -263,14 +264,14 @@ describe('a session', () => {
     expect((await stolen.post('/sign-out')).status).toBe(401)
   })
 
-  test('is over once its user is disabled, and stays so when they are enabled again', async () => {
+  test('ends when its user is disabled, and stays ended when they are enabled again', async () => {
     const user = await service.tenant('Gone')
     const browser = await signedIn(user.user_id)
     await setUserEnabled(service.app, 'system', { id: user.user_id, enabled: false })
     expect((await browser.get('/session')).status).toBe(401)
     const revoke = (at: Date | null) =>
       db().run(sql`update sessions set revoked_at = ${at} where user_id = ${user.user_id}`)
-    // Also one that began at the very moment, and that nobody has ended.
+    // Also one that started at that very moment, which no request has ended.
     await revoke(null)
     expect((await browser.get('/session')).status).toBe(401)
     await revoke(new Date())
@@ -279,21 +280,21 @@ describe('a session', () => {
     expect((await service.get('/me', { key: user.key })).status).toBe(200)
   })
 
-  test('is over once its identity is unlinked', async () => {
+  test('ends when its identity is unlinked', async () => {
     const user = await service.tenant('Unlinked')
     const browser = await signedIn(user.user_id)
     await db().run(sql`delete from identities where user_id = ${user.user_id}`)
     expect((await browser.get('/session')).status).toBe(401)
   })
 
-  test('is over once its identity is linked to somebody else', async () => {
+  test('ends when its identity is linked to another user', async () => {
     const [user, heir] = [await service.tenant('Before'), await service.tenant('After')]
     const browser = await signedIn(user.user_id)
     await db().run(sql`update identities set user_id = ${heir.user_id} where user_id = ${user.user_id}`)
     expect((await browser.get('/session')).status).toBe(401)
   })
 
-  test('keeps the first 300 characters of what a browser calls itself', async () => {
+  test("stores the first 300 characters of the browser's user agent", async () => {
     const user = await service.tenant('Talkative')
     const browser = new Browser(service)
     const headers = { 'user-agent': `${'x'.repeat(299)}yz` }
@@ -304,7 +305,7 @@ describe('a session', () => {
     ])
   })
 
-  test('does not open a workspace that its user has left, and neither does a key of theirs, ever again', async () => {
+  test('does not open a workspace that its user has left, and neither does any key of theirs', async () => {
     const user = await service.tenant('Left')
     const browser = await signedIn(user.user_id)
     const me = `/w/${user.workspace_id}/me`
@@ -318,7 +319,7 @@ describe('a session', () => {
     expect((await browser.get(me)).body.code).toBe('not_found')
     expect((await browser.get('/session')).body.workspaces).toEqual([])
     expect((await service.get('/me', { key: user.key })).status).toBe(401)
-    // Also one that nobody has revoked.
+    // Also one that no one has revoked.
     const revoke = (at: Date | null) =>
       db().run(sql`update keys set revoked_at = ${at} where user_id = ${user.user_id}`)
     await revoke(null)
@@ -348,7 +349,7 @@ describe('a session', () => {
 })
 
 describe('POST /dashboard/api/sessions/{session_id}/revoke', () => {
-  test('200 ends one of their own, 404 for one of somebody else and for none', async () => {
+  test("200 ends one of the user's own, 404 for another user's and for an unknown one", async () => {
     const [browser, other] = [await signedIn(), await signedIn()]
     const stranger = await service.tenant('Stranger')
     const foreign = await signedIn(stranger.user_id)
@@ -373,7 +374,7 @@ describe('POST /dashboard/api/sessions/{session_id}/revoke', () => {
     const browser = await signedIn(user.user_id)
     const others = [await signedIn(user.user_id), await signedIn(user.user_id)]
     const stranger = await signedIn()
-    // One that has ended by itself is not among them.
+    // Sessions that had already ended are not among them.
     await signedIn(user.user_id)
     await db().run(sql`
       update sessions set expires_at = domain_now() where id = (
@@ -390,7 +391,7 @@ describe('POST /dashboard/api/sessions/{session_id}/revoke', () => {
 })
 
 describe('POST /dashboard/api/password', () => {
-  test('200 with the current one: all other sessions end, and only the new one signs in', async () => {
+  test('200 with the current one: all other sessions end, and only the new password signs in', async () => {
     const user = await service.tenant('Change')
     const address = `${user.workspace_id}@acme.example`
     const browser = new Browser(service)
@@ -414,7 +415,7 @@ describe('POST /dashboard/api/password', () => {
     expect((await new Browser(service).post('/setup/look', { body: { token: link } })).status).toBe(404)
   })
 
-  test('401 where the session has ended, or the password is another, since it was let in', async () => {
+  test('401 when the session ended, or the password changed, after the check', async () => {
     const { user_id } = await service.tenant('Overtaken')
     const browser = new Browser(service)
     await browser.post('/setup', { body: { token: await linkFor(user_id), password } })
@@ -438,7 +439,7 @@ describe('POST /dashboard/api/password', () => {
     expect(await stored()).not.toEqual(before)
   })
 
-  test('200 without one where there is none', async () => {
+  test('200 without one when there is none', async () => {
     const user = await service.tenant('First')
     const browser = await signedIn(user.user_id)
     expect((await browser.post('/password', { body: { password } })).status).toBe(200)
@@ -458,7 +459,7 @@ describe('POST /dashboard/api/password', () => {
 })
 
 describe('PATCH /dashboard/api/profile', () => {
-  test('200 changes what was given and nothing else; 400 for a zone that is none', async () => {
+  test('200 changes the given fields and nothing else; 400 for an unknown zone', async () => {
     const browser = await signedIn()
     const change = (body: object) => browser.ask('PATCH', '/profile', { body })
     expect((await change({ name: 'Ana', time_zone: 'Europe/Berlin' })).body.user).toMatchObject({

@@ -6,7 +6,7 @@ const words = (text?: string) =>
   readConfig(text === undefined ? {} : { PARLEY_OPT_OUT_WORDS: text }).opt_out_words
 
 describe('asking to stop', () => {
-  test('is a message that is nothing else, however it is written', () => {
+  test('is a message that contains nothing else, in any spelling', () => {
     for (const text of [
       'STOP',
       'Stop!',
@@ -33,7 +33,7 @@ describe('asking to stop', () => {
       'stop by tomorrow',
       'nonstop',
       'bus stop',
-      // "That is right", and a name: without accents they are words for stopping.
+      // "That is right", and a name: without accents they would be words for stopping.
       'Đúng',
       'Huy',
       'stops',
@@ -44,7 +44,7 @@ describe('asking to stop', () => {
     }
   })
 
-  test('is configured: other words, more words, none', () => {
+  test('is configurable: other words, more words, none', () => {
     expect(isOptOut(words('halt, no more'), 'No more!')).toBe(true)
     expect(isOptOut(words('halt'), 'stop')).toBe(false)
     expect(isOptOut(words('+halt'), 'stop')).toBe(true)

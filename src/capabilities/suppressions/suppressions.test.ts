@@ -50,7 +50,7 @@ function start(identifier: string) {
 }
 
 describe('POST /chats/start', () => {
-  test('409 for a username, a phone number and a platform id on the list, and 200 once it is off', async () => {
+  test('409 for a username, a phone number and a platform id on the list, and 200 after their removal', async () => {
     const { world } = workplace.sandbox
     world.addPerson({ name: 'Ada', username: 'ada_suppressed' })
     world.addPerson({ name: 'Bo', username: 'bo_suppressed', phone: '+49 170 1234567' })
@@ -63,7 +63,7 @@ describe('POST /chats/start', () => {
     for (const [username, identity] of Object.entries(given)) {
       expect(await add(identity)).toMatchObject({ added: true })
       expect(await add(identity)).toMatchObject({ added: false })
-      // Another workspace's list is another list.
+      // Another workspace has another list.
       expect((await list(other.workspace_id)).length).toBe(0)
       expect(await start(username), username).toMatchObject({
         status: 409,
@@ -76,7 +76,7 @@ describe('POST /chats/start', () => {
     }
   })
 
-  test('409 for a phone number that the platform told once and leaves out now', async () => {
+  test('409 for a phone number that the platform returned once and omits now', async () => {
     const { person_id } = workplace.sandbox.world.addPerson({ name: 'Dee', username: 'dee_suppressed' })
     expect(await start('dee_suppressed')).toMatchObject({ status: 200 })
     await app().db.run(sql`update contacts set phone = '+49 170 7654321' where provider_id = ${person_id}`)
@@ -87,7 +87,7 @@ describe('POST /chats/start', () => {
     })
   })
 
-  test('503 while the list cannot be read, and nothing is looked up', async () => {
+  test('503 while the list cannot be read, without a look-up', async () => {
     await app().db.run(sql`alter table suppressions rename to suppressions_away`)
     try {
       expect(await start('ada_suppressed')).toMatchObject({
@@ -100,7 +100,7 @@ describe('POST /chats/start', () => {
   })
 })
 
-test('a number has one form in the database and here, however it is written', async () => {
+test('a number has one form in the database and here, in any spelling', async () => {
   const forms = ['+491705550303', '+49 170 5550303', '+49 (0)170 555-03 03', '+49 ( 0 ) 170.555.0303']
   forms.push('0049 170 5550303', '00 49 (0) 170 5550303', '(+49) 170 5550303', '49-170-5550303')
   for (const form of forms) {
@@ -108,7 +108,7 @@ test('a number has one form in the database and here, however it is written', as
       sql`select phone_digits(${form}::text) as digits`,
     )
     expect(digits, form).toBe('491705550303')
-    // What does not begin as a number does is none where somebody types it in; the platform may say it all the same.
+    // A number that does not start like one is refused when a user types it in; the platform may still return it.
     expect([digits, undefined], form).toContain(phoneDigits(form))
   }
   expect(forms.filter((form) => phoneDigits(form) === undefined)).toEqual(['(+49) 170 5550303'])
@@ -118,7 +118,7 @@ describe('a message that asks to stop', () => {
   const untilListed = (value: string) =>
     until(`${value} is on the list`, 30_000, async () => (await list()).find((each) => each.value === value))
 
-  test('puts its sender on the list, with the message as evidence, in the same transaction', async () => {
+  test('suppresses its sender, with the message as evidence, in the same transaction', async () => {
     const person = workplace.person('Dee')
     const message_id = workplace.write(account_id, person, ' Stop! ')
     expect(await untilListed(String(person))).toMatchObject({
@@ -167,7 +167,7 @@ describe('a message that asks to stop', () => {
 })
 
 describe('the list as a file', () => {
-  test('every row that is skipped is named with its reason; the rest is added', async () => {
+  test('names every skipped row with its reason, and adds the rest', async () => {
     const { workspace_id } = await workplace.service.tenant('Import')
     await add({ phone: '+491701234567' }, workspace_id)
     const text = [
@@ -195,7 +195,7 @@ describe('the list as a file', () => {
         { line: 9, reason: 'Duplicate of line 2.' },
         { line: 11, reason: 'Duplicate of line 4.' },
         { line: 11, reason: 'Duplicate of line 4.' },
-        // Without the country's code it would be nobody's number.
+        // Without the country code it would be the number of no person.
         { line: 12, reason: expect.stringContaining('is not a phone number') },
       ],
     })
@@ -209,7 +209,7 @@ describe('the list as a file', () => {
     ])
   })
 
-  test('what is exported is imported again, by another workspace too', async () => {
+  test('imports what was exported, also in another workspace', async () => {
     const [from, to] = [await workplace.service.tenant('From'), await workplace.service.tenant('To')]
     const rows = Array.from({ length: 2_500 }, (_, at) => `user_${at}`).join('\n')
     expect(await importText(`username\n${rows}`, from.workspace_id)).toEqual({ added: 2_500, skipped: [] })
@@ -227,7 +227,7 @@ describe('the list as a file', () => {
     expect(bad).toMatchObject({ added: 0, skipped: [{ line: 2 }, { line: 3 }] })
   })
 
-  test('a file without names of columns is refused whole, and so is an identity that is none', async () => {
+  test('refuses a whole file without column names, and one with an invalid identity', async () => {
     await expect(importText('ada\nbo\n')).rejects.toThrow('Nothing was imported')
     await expect(importText('')).rejects.toThrow('must name the columns')
     const before = (await list()).length

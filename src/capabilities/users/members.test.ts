@@ -38,7 +38,7 @@ const auditOf = (target: string) =>
   )
 
 describe('GET /members', () => {
-  test('200 with everybody who belongs to the workspace, and nobody who has left', async () => {
+  test('200 with everyone who belongs to the workspace, and no one who has left', async () => {
     const { workspace_id, user_id } = await service.tenant('Small')
     const cookie = await signIn(service, user_id)
     const gone = await add('admin', workspace_id)
@@ -53,7 +53,7 @@ describe('GET /members', () => {
 })
 
 describe('POST /members', () => {
-  test('201 with a set-up link, in the name of whoever asked', async () => {
+  test("201 with a set-up link, audited in the caller's name", async () => {
     const body = { email: 'new@acme.example', role: 'admin' }
     const answer = await askDashboard(service, 'POST', at('/members'), { cookie: owner, body })
     expect(answer).toMatchObject({
@@ -76,7 +76,7 @@ describe('POST /members', () => {
     })
   })
 
-  test('403 where an admin gives a role above member', async () => {
+  test('403 when an admin gives a role above member', async () => {
     const cookie = await signIn(service, await add('admin'))
     for (const role of ['admin', 'owner']) {
       const body = { email: `${role}@acme.example`, role }
@@ -89,7 +89,7 @@ describe('POST /members', () => {
     expect((await askDashboard(service, 'POST', at('/members'), { cookie, body })).status).toBe(201)
   })
 
-  test('201 without a link for a user of another workspace: it would lead there, too', async () => {
+  test('201 without a link for a user of another workspace: it would open that one too', async () => {
     const other = await service.tenant('Elsewhere')
     const invited = await createUser(service.app, 'system', {
       email: 'invited@elsewhere.example',
@@ -105,7 +105,7 @@ describe('POST /members', () => {
       status: 409,
       body: { code: 'conflict' },
     })
-    // Having left there, nothing but this workspace lies behind a link.
+    // After they left there, a link opens only this workspace.
     await service.app.db.run(sql`
       update memberships set ended_at = now() where user_id = ${invited.id} and workspace_id = ${other.workspace_id}`)
     expect((await askDashboard(service, 'POST', path, { cookie: owner })).status).toBe(200)
@@ -116,7 +116,7 @@ describe('POST /members', () => {
     expect((await askDashboard(service, 'POST', at('/members'), { cookie: owner, body })).status).toBe(400)
   })
 
-  test('429 for who would find out about thousands of addresses', async () => {
+  test('429 for a caller who probes thousands of addresses', async () => {
     const busy = await service.tenant('Busy')
     const cookie = await signIn(service, busy.user_id)
     const rule = { limit: 100, seconds: 3600 }
@@ -127,13 +127,13 @@ describe('POST /members', () => {
     const answer = await askDashboard(service, 'POST', at('/members', busy), { cookie, body })
     expect(answer).toMatchObject({ status: 429, body: { code: 'rate_limited' } })
     expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(0)
-    // It is the same workspace, however its id is written.
+    // It is the same workspace, in any spelling of its id.
     const capitals = at('/members', { ...busy, workspace_id: busy.workspace_id.toUpperCase() })
     expect((await askDashboard(service, 'POST', capitals, { cookie, body })).status).toBe(429)
   })
 })
 
-describe('a set-up link that somebody keeps', () => {
+describe('a set-up link that its receiver keeps', () => {
   const tokenOf = (link: unknown) => String(link).split('#')[1] ?? ''
   const invite = async (email: string): Promise<{ user_id: string; token: string }> => {
     const body = { email, role: 'member' }
@@ -143,7 +143,7 @@ describe('a set-up link that somebody keeps', () => {
   }
   const follow = (token: string) => requireSetupLink(service.app.db, token)
 
-  test('does not lead into a workspace that its user is added to later', async () => {
+  test('does not open a workspace that its user is added to later', async () => {
     const email = 'awaited@elsewhere.example'
     const { token } = await invite(email)
     await follow(token)
@@ -152,7 +152,7 @@ describe('a set-up link that somebody keeps', () => {
     await expect(follow(token)).rejects.toMatchObject({ code: 'not_found' })
   })
 
-  test('does not make an operator of whoever has it', async () => {
+  test('does not make its holder an operator', async () => {
     const { user_id, token } = await invite('operator-to-be@acme.example')
     await updateUser(service.app, 'system', { id: user_id, name: 'Still the same' })
     await follow(token)
@@ -160,7 +160,7 @@ describe('a set-up link that somebody keeps', () => {
     await expect(follow(token)).rejects.toMatchObject({ code: 'not_found' })
   })
 
-  test('does not make an owner of whoever has it', async () => {
+  test('does not make its holder an owner', async () => {
     const { user_id, token } = await invite('owner-to-be@acme.example')
     const path = at(`/members/${user_id}`)
     const give = (role: string) =>
@@ -173,7 +173,7 @@ describe('a set-up link that somebody keeps', () => {
 })
 
 describe('POST /members/{user_id}/setup-link', () => {
-  test('409 for an operator, and for who can sign in already', async () => {
+  test('409 for an operator, and for a user who can already sign in', async () => {
     const operator = await add('member')
     await service.app.db.run(sql`update users set operator = true where id = ${operator}`)
     const known = await add('member')
@@ -197,18 +197,18 @@ describe('the last owner', () => {
     body: { code: 'conflict', error: expect.stringContaining('at least one owner') },
   }
 
-  test('409 when giving up the role or leaving; once there is another, both go', async () => {
+  test('409 when giving up the role or leaving; with another owner both succeed', async () => {
     const small = await service.tenant('One owner')
     const cookie = await signIn(service, small.user_id)
     const path = at(`/members/${small.user_id}`, small)
     const demote = () => askDashboard(service, 'PATCH', path, { cookie, body: { role: 'admin' } })
     expect(await demote()).toMatchObject(last)
     expect(await askDashboard(service, 'DELETE', path, { cookie })).toMatchObject(last)
-    // One who cannot sign in is no owner to rely on.
+    // An owner who cannot sign in does not count.
     const second = await add('owner', small.workspace_id)
     expect(await demote()).toMatchObject(last)
     expect(await askDashboard(service, 'DELETE', path, { cookie })).toMatchObject(last)
-    // Nor is one whose only identity is at a provider that this instance does not have.
+    // Nor does one whose only identity is at a provider that this instance does not have.
     await link(second, 'https://id.gone.example')
     expect(await demote()).toMatchObject(last)
     await link(second)
@@ -242,7 +242,7 @@ describe('the last owner', () => {
 })
 
 describe('PATCH /members/{user_id}', () => {
-  test('200, effective at once, recorded with both roles; the same again changes nothing', async () => {
+  test('200, effective immediately, audited with both roles; a repeat changes nothing', async () => {
     const user_id = await add('member')
     const cookie = await signIn(service, user_id)
     const list = () => askDashboard(service, 'GET', at('/members'), { cookie })
@@ -269,7 +269,7 @@ describe('PATCH /members/{user_id}', () => {
 })
 
 describe('DELETE /members/{user_id}', () => {
-  test('200: their session leads nowhere here, their keys are revoked, and they can be added again', async () => {
+  test('200: their session opens nothing here, their keys are revoked, and they can be added again', async () => {
     const user_id = await add('admin')
     const other = await service.tenant('Further')
     const email = (
@@ -290,7 +290,7 @@ describe('DELETE /members/{user_id}', () => {
       askDashboard(service, 'GET', `/w/${where.workspace_id}/keys`, { cookie })
     expect((await service.get('/me', { key })).status).toBe(401)
     expect(await ask(tenant)).toMatchObject({ status: 404, body: { code: 'not_found' } })
-    // What they are elsewhere they stay.
+    // Their role elsewhere stays.
     expect((await ask(other)).status).toBe(200)
     expect((await service.get('/me', { key: elsewhere.key })).status).toBe(200)
     const again = await askDashboard(service, 'POST', at('/members'), {
@@ -299,14 +299,14 @@ describe('DELETE /members/{user_id}', () => {
     })
     expect(again).toMatchObject({ status: 201, body: { member: { user_id, role: 'member' } } })
     expect((await ask(tenant)).status).toBe(200)
-    // The keys of the time before stay revoked.
+    // The keys from before stay revoked.
     expect((await service.get('/me', { key })).status).toBe(401)
     const rows = await service.app.db.rows(sql`
       select ended_at from memberships where workspace_id = ${tenant.workspace_id} and user_id = ${user_id}`)
     expect(rows).toEqual([{ ended_at: null }])
   })
 
-  test('401 for the key on a process that only sees the database', async () => {
+  test('401 for the key on a process that only reads the database', async () => {
     const user_id = await add('member')
     const { key } = await service.key({ workspace_id: tenant.workspace_id, user_id })
     expect((await service.get('/me', { key })).status).toBe(200)
@@ -318,7 +318,7 @@ describe('DELETE /members/{user_id}', () => {
     expect((await service.get('/me', { key })).status).toBe(401)
   })
 
-  test('409 for a key that is made while its user leaves', async () => {
+  test('409 for a key that is created while its user leaves', async () => {
     const user_id = await add('member')
     const { workspace_id } = tenant
     const outcomes = await Promise.allSettled([
@@ -334,7 +334,7 @@ describe('DELETE /members/{user_id}', () => {
     await expect(service.key({ workspace_id, user_id })).rejects.toThrow('is not a member of this workspace')
   })
 
-  test('404 for who has left already, and for nobody', async () => {
+  test('404 for a user who has already left, and for an unknown one', async () => {
     const user_id = await add('member')
     const remove = (id: string) => askDashboard(service, 'DELETE', at(`/members/${id}`), { cookie: owner })
     expect((await remove(user_id)).status).toBe(200)

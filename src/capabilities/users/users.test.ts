@@ -28,7 +28,7 @@ describe('a user', () => {
     expect(JSON.stringify(rows)).not.toContain('ana@')
   })
 
-  test('is one person, however the address is written, and may join a further workspace', async () => {
+  test('is one person, however the address is spelled, and may join a further workspace', async () => {
     const bo = await make('Bo@acme.example')
     const other = await service.tenant('Other')
     const again = await make('bo@ACME.example', { workspace_id: other.workspace_id, role: 'admin' })
@@ -37,7 +37,7 @@ describe('a user', () => {
     await expect(make('BO@acme.example')).rejects.toThrow('is already a member of this workspace')
   })
 
-  test('is made once, however often at the same time', async () => {
+  test('is created once, however many calls come at the same time', async () => {
     const made = await Promise.allSettled(Array.from({ length: 10 }, () => make('cy@acme.example')))
     expect(made.filter(({ status }) => status === 'fulfilled')).toHaveLength(1)
     expect((await listUsers(service.app.db)).filter(({ email }) => email === 'cy@acme.example')).toHaveLength(
@@ -60,13 +60,13 @@ describe('a user', () => {
     await expect(make(email)).rejects.toThrow('is not an e-mail address')
   })
 
-  test('is refused for a workspace that is not there, and when it is not there itself', async () => {
+  test('is refused for an unknown workspace, and when the user is unknown', async () => {
     await expect(make('dee@acme.example', { workspace_id: 'x' })).rejects.toThrow('There is no workspace "x"')
     await expect(requireUser(service.app.db, 'x')).rejects.toThrow('There is no user "x"')
     expect((await listUsers(service.app.db)).some(({ email }) => email === 'dee@acme.example')).toBe(false)
   })
 
-  test('who has a password keeps it when somebody adds them with another', async () => {
+  test('who has a password keeps it when another workspace adds them', async () => {
     await make('fay@acme.example', { password_hash: 'first' })
     const { workspace_id } = await service.tenant('Further')
     await expect(make('fay@acme.example', { workspace_id, password_hash: 'second' })).rejects.toMatchObject({
@@ -78,7 +78,7 @@ describe('a user', () => {
     expect(row).toEqual({ password_hash: 'first', memberships: 1 })
   })
 
-  test('401 with the key of one who was disabled', async () => {
+  test('401 with the key of a disabled user', async () => {
     const user = await make('eve@acme.example')
     const { key } = await service.key({ ...tenant, user_id: user.id })
     expect((await service.get('/me', { key })).status).toBe(200)

@@ -19,7 +19,7 @@ beforeEach(async () => {
   tenant = await place.service.tenant()
   receiver = await Receiver.open()
 })
-/** What is left undelivered must not be delivered into the next test. */
+/** Undelivered rows must not be delivered during the next test. */
 afterEach(async () => {
   await place.db.run(sql`update webhooks set active = false, deleted_at = domain_now()`)
   await receiver.close()
@@ -29,11 +29,11 @@ afterAll(() => place.close())
 const hmac = (secret: string, body: string) =>
   `sha256=${createHmac('sha256', secret).update(body).digest('hex')}`
 
-/** An endpoint that has failed so often. */
+/** An endpoint that has failed this often. */
 async function failing(failures: number, answer = 500) {
   const endpoint = await place.endpoint(tenant, receiver.url)
   receiver.status(answer)
-  await place.tell(tenant.workspace_id, 1)
+  await place.emitMany(tenant.workspace_id, 1)
   await place.advance(0)
   for (let n = 1; n < failures; n++) await place.advance(11 * 3_600)
   return endpoint
@@ -42,7 +42,7 @@ async function failing(failures: number, answer = 500) {
 describe('a delivery', () => {
   test('carries the bytes of GET /events, signed, with the headers of Standard Webhooks', async () => {
     const { id, secret } = await place.endpoint(tenant, receiver.url)
-    await place.tell(tenant.workspace_id, 3, (n) => ({ n, text: 'Grüße 😀 "\\ \u2028' }))
+    await place.emitMany(tenant.workspace_id, 3, (n) => ({ n, text: 'Grüße 😀 "\\ \u2028' }))
     await place.advance(0)
     const response = await fetch(`${place.service.url}/api/v1/events`, {
       headers: { authorization: `Bearer ${tenant.key}` },
@@ -68,49 +68,49 @@ describe('a delivery', () => {
     )
   })
 
-  test('of types that an endpoint does not get is not made, and nobody gets what happened before', async () => {
-    await place.tell(tenant.workspace_id, 2)
+  test('is not made for types that an endpoint does not get, nor for events before it existed', async () => {
+    await place.emitMany(tenant.workspace_id, 2)
     await place.advance(0)
     const all = await place.endpoint(tenant, receiver.url)
     const none = await place.endpoint(tenant, receiver.url, ['pipeline.moved'])
-    await place.tell(tenant.workspace_id, 2)
+    await place.emitMany(tenant.workspace_id, 2)
     await place.advance(0)
     expect((await place.deliveries(tenant, all.id)).map(({ sequence }) => sequence)).toEqual([4, 3])
     expect(await place.deliveries(tenant, none.id)).toEqual([])
   })
 
-  test('of one workspace shows nothing to another', async () => {
+  test('of one workspace reveals nothing to another', async () => {
     const other = await place.service.tenant()
     await place.endpoint(tenant, receiver.url)
-    await place.tell(other.workspace_id, 2)
+    await place.emitMany(other.workspace_id, 2)
     await place.advance(0)
     expect(receiver.received).toEqual([])
   })
 
-  test('is signed with both secrets for 24 hours after a rotation, and not longer', async () => {
+  test('is signed with both secrets for 24 hours after a rotation, and no longer', async () => {
     const { id, secret: before } = await place.endpoint(tenant, receiver.url)
     const { body } = await place.call('POST', tenant, `${id}/rotate-secret`)
     const after = String(body.secret)
-    const tell = async () => {
+    const deliverOne = async () => {
       receiver.received.length = 0
-      await place.tell(tenant.workspace_id, 1)
+      await place.emitMany(tenant.workspace_id, 1)
       await place.advance(0)
       return receiver.received[0]
     }
-    const both = await tell()
+    const both = await deliverOne()
     expect(both?.headers).toMatchObject({
       'x-service-signature': hmac(after, both?.body ?? ''),
       'x-service-signature-previous': hmac(before, both?.body ?? ''),
       'webhook-signature': expect.stringMatching(/^v1,\S+ v1,\S+$/),
     })
     await place.advance(24 * 3_600 - 60)
-    expect((await tell())?.headers['x-service-signature-previous']).toBeDefined()
+    expect((await deliverOne())?.headers['x-service-signature-previous']).toBeDefined()
     await place.advance(120)
-    expect((await tell())?.headers['x-service-signature-previous']).toBeUndefined()
+    expect((await deliverOne())?.headers['x-service-signature-previous']).toBeUndefined()
   })
 })
 
-describe('an endpoint with deliveries that are loaded', () => {
+describe('an endpoint with loaded deliveries', () => {
   const concurrency = 8
 
   test.each(['deleted', 'switched off'])('gets none of them once it is %s', async (how) => {
@@ -120,18 +120,18 @@ describe('an endpoint with deliveries that are loaded', () => {
       await answered.promise
       response.end()
     }
-    await place.tell(tenant.workspace_id, 2 * concurrency)
+    await place.emitMany(tenant.workspace_id, 2 * concurrency)
     await until(
       'as many as it may have at once',
       60_000,
       async () => receiver.received.length === concurrency,
     )
     if (how === 'deleted') {
-      // A test is for an endpoint that is off as well, and not for one that is gone.
+      // A test goes to an inactive endpoint too, but not to a deleted one.
       await place.call('POST', tenant, `${id}/test`)
       await place.call('DELETE', tenant, id)
     } else await place.call('PATCH', tenant, id, { active: false })
-    // Each pass of the deliverer reads how all its endpoints are, and then delivers: after two, it knows.
+    // Each pass of the deliverer reads the state of all its endpoints, and then delivers: after two passes, it knows.
     for (let pass = 0; pass < 2; pass++) await delivered()
     answered.resolve()
     await until('what was begun is recorded', 60_000, async () => {
@@ -143,13 +143,13 @@ describe('an endpoint with deliveries that are loaded', () => {
     expect(receiver.received).toHaveLength(concurrency)
   })
 
-  /** An event of another workspace is delivered to another endpoint. */
+  /** Delivers an event of another workspace to another endpoint. */
   async function delivered(): Promise<void> {
     const other = await place.service.tenant()
     const witness = await Receiver.open()
     try {
       await place.endpoint(other, witness.url)
-      await place.tell(other.workspace_id, 1)
+      await place.emitMany(other.workspace_id, 1)
       await until('another endpoint gets its event', 60_000, async () => witness.received.length === 1)
     } finally {
       await witness.close()
@@ -158,7 +158,7 @@ describe('an endpoint with deliveries that are loaded', () => {
 })
 
 describe('a failing endpoint', () => {
-  test('gets nine attempts of one delivery, at the times of the schedule, and then it has failed', async () => {
+  test('gets nine attempts of one delivery, at the times of the schedule, and then the delivery has failed', async () => {
     const { id } = await place.endpoint(tenant, receiver.url)
     const times: number[] = []
     const now = async () => (await place.service.app.settings.current()).now().getTime() / 1000
@@ -168,7 +168,7 @@ describe('a failing endpoint', () => {
       await place.db.run(sql`update webhooks set consecutive_failures = 0 where id = ${id}`)
       response.writeHead(500).end()
     }
-    await place.tell(tenant.workspace_id, 1)
+    await place.emitMany(tenant.workspace_id, 1)
     await place.advance(0)
     await place.advance(40 * 3_600)
     const gaps = times.slice(1).map((at, n) => at - (times[n] ?? 0))
@@ -188,7 +188,7 @@ describe('a failing endpoint', () => {
     expect(tries[0]).toMatchObject({ n: 1, status: 500, error: null, response: '' })
   })
 
-  test('is asked for one at a time after three failures, with gaps that double', async () => {
+  test('gets one delivery at a time after three failures, with gaps that double', async () => {
     const endpoint = await place.endpoint(tenant, receiver.url)
     let open = 0
     let most = 0
@@ -198,11 +198,11 @@ describe('a failing endpoint', () => {
       open -= 1
       response.writeHead(503).end()
     }
-    await place.tell(tenant.workspace_id, 50)
+    await place.emitMany(tenant.workspace_id, 50)
     await place.advance(0)
     const burst = receiver.received.length
     expect(burst).toBeGreaterThanOrEqual(3)
-    // Two more begin before the third failure.
+    // Two more start before the third failure.
     expect(burst).toBeLessThanOrEqual(10)
     most = 0
     const seen: number[] = []
@@ -220,14 +220,14 @@ describe('a failing endpoint', () => {
     })
   })
 
-  test('stays active with 19 failures and a success, and is made inactive by exactly 20', async () => {
+  test('stays active after 19 failures and a success, and becomes inactive after exactly 20', async () => {
     const one = await failing(1)
     await place.db.run(sql`update webhooks set consecutive_failures = 19 where id = ${one.id}`)
     receiver.status(204)
     await place.advance(11 * 3_600)
     expect(await place.webhook(tenant, one.id)).toMatchObject({ active: true, consecutive_failures: 0 })
     receiver.status(410)
-    await place.tell(tenant.workspace_id, 40)
+    await place.emitMany(tenant.workspace_id, 40)
     await place.advance(24 * 3_600)
     expect(await place.webhook(tenant, one.id)).toMatchObject({
       active: false,
@@ -244,8 +244,8 @@ describe('a failing endpoint', () => {
     expect(place.service.log.join('')).toContain('deactivated after too many failures')
     expect(await place.service.app.metrics.metrics()).toMatch(/parley_webhooks_inactive [1-9]/)
     expect(await verifyAudit(place.service.app)).toMatchObject({ ok: true })
-    // It is left alone, and then gets everything that happened meanwhile.
-    await place.tell(tenant.workspace_id, 5)
+    // It gets nothing for a while, and then everything that happened in the meantime.
+    await place.emitMany(tenant.workspace_id, 5)
     await place.advance(3_600)
     expect(receiver.received).toHaveLength(22)
     receiver.status(200)
@@ -258,7 +258,7 @@ describe('a failing endpoint', () => {
   test('that asks for a day with Retry-After waits an hour, and counts one failure', async () => {
     const { id } = await place.endpoint(tenant, receiver.url)
     receiver.status(429, { 'retry-after': '86400' })
-    await place.tell(tenant.workspace_id, 1)
+    await place.emitMany(tenant.workspace_id, 1)
     await place.advance(0)
     expect(await place.webhook(tenant, id)).toMatchObject({ consecutive_failures: 1 })
     receiver.status(200)
@@ -269,7 +269,7 @@ describe('a failing endpoint', () => {
     expect(await place.webhook(tenant, id)).toMatchObject({ consecutive_failures: 0 })
   })
 
-  test('goes on at another url with what is undelivered', async () => {
+  test('gets what is undelivered at its new url', async () => {
     const { id } = await failing(1)
     const elsewhere = await Receiver.open()
     await place.call('PATCH', tenant, id, { url: elsewhere.url })
@@ -278,12 +278,12 @@ describe('a failing endpoint', () => {
     await elsewhere.close()
   })
 
-  test('is not blamed for what its address before answers after the change', async () => {
+  test('does not count a late failure of its previous address', async () => {
     const { id } = await place.endpoint(tenant, receiver.url)
     const elsewhere = await Receiver.open()
     const answers: (() => void)[] = []
     receiver.answer = (response) => void answers.push(() => void response.writeHead(500).end())
-    await place.tell(tenant.workspace_id, 8)
+    await place.emitMany(tenant.workspace_id, 8)
     await until('all are under way', 60_000, () => receiver.received.length === 8)
     await place.call('PATCH', tenant, id, { url: elsewhere.url })
     for (const answer of answers) answer()
@@ -308,12 +308,12 @@ describe('a failing endpoint', () => {
 })
 
 describe('the secret', () => {
-  test('shows in no log, metric, answer, audit entry or stored operation, neither before nor after a rotation', async () => {
+  test('appears in no log, metric, answer, audit entry or stored operation, before or after a rotation', async () => {
     const { id, secret } = await place.endpoint(tenant, receiver.url)
     const { body } = await place.call('POST', tenant, `${id}/rotate-secret`)
-    // The receiver repeats what it was sent.
+    // The receiver returns what it got.
     receiver.answer = (response, { headers }) => void response.writeHead(500).end(JSON.stringify(headers))
-    await place.tell(tenant.workspace_id, 3)
+    await place.emitMany(tenant.workspace_id, 3)
     await place.advance(600)
     const deliveries = await place.deliveries(tenant, id)
     const details = await Promise.all(
@@ -340,14 +340,14 @@ describe('the secret', () => {
   })
 })
 
-describe('an attempt that takes long', () => {
-  test('keeps its endpoint: the lease is renewed meanwhile', async () => {
+describe('a long attempt', () => {
+  test('keeps its endpoint: the lease is renewed in the meantime', async () => {
     const { id } = await place.endpoint(tenant, receiver.url)
     let answer: () => void = () => {}
     receiver.answer = (response) => {
       answer = () => void response.end()
     }
-    await place.tell(tenant.workspace_id, 1)
+    await place.emitMany(tenant.workspace_id, 1)
     await until('it is under way', 30_000, () => receiver.received.length === 1)
     const lease = () =>
       place.db.one<{ until: string }>(sql`select lease_until::text as until from webhooks where id = ${id}`)
@@ -359,7 +359,7 @@ describe('an attempt that takes long', () => {
 })
 
 describe('POST /webhooks/{webhook_id}/test', () => {
-  test('200 is one attempt also while inactive; a failure does not count, a success closes the breaker', async () => {
+  test('200 makes one attempt, also while inactive; a failure does not count, a success closes the breaker', async () => {
     const { id } = await place.endpoint(tenant, receiver.url)
     await place.call('PATCH', tenant, id, { active: false })
     await place.db.run(sql`
@@ -389,9 +389,9 @@ describe('POST /webhooks/{webhook_id}/test', () => {
 })
 
 describe('resending', () => {
-  test('200 delivers once more what was delivered, with the same bytes', async () => {
+  test('200 delivers again what was delivered, with the same bytes', async () => {
     const { id } = await place.endpoint(tenant, receiver.url)
-    await place.tell(tenant.workspace_id, 1)
+    await place.emitMany(tenant.workspace_id, 1)
     await place.advance(0)
     const [delivery] = await place.deliveries(tenant, id)
     const { status, body } = await place.call('POST', tenant, `${id}/deliveries/${delivery?.id}/resend`)
@@ -402,7 +402,7 @@ describe('resending', () => {
     expect(await place.deliveries(tenant, id)).toMatchObject([{ state: 'delivered', attempts: 2 }])
   })
 
-  test('200 while the last attempt of a series is under way: the new series is not lost with it', async () => {
+  test('200 during the last attempt of a series keeps the new series', async () => {
     const { id } = await place.endpoint(tenant, receiver.url)
     let fail: () => void = () => {}
     receiver.answer = (response) => {
@@ -415,7 +415,7 @@ describe('resending', () => {
         const [delivery] = await place.deliveries(tenant, id)
         return delivery?.attempts === attempts && delivery
       })
-    await place.tell(tenant.workspace_id, 1)
+    await place.emitMany(tenant.workspace_id, 1)
     await under(1)
     fail()
     const delivery = await failed(1)
@@ -434,9 +434,9 @@ describe('resending', () => {
     expect(await failed(4)).toMatchObject({ state: 'delivered' })
   })
 
-  test('200 takes up what had failed since then, once the endpoint is active', async () => {
+  test('200 also sends what has failed since then, once the endpoint is active', async () => {
     const { id } = await place.endpoint(tenant, receiver.url)
-    await place.tell(tenant.workspace_id, 3)
+    await place.emitMany(tenant.workspace_id, 3)
     await place.advance(0)
     await place.db.run(sql`
       update webhook_deliveries set state = 'failed', delivered_at = null where webhook_id = ${id} and sequence > 1`)
@@ -457,12 +457,12 @@ describe('resending', () => {
     }
   })
 
-  test('404 for a delivery that is unknown, malformed, or of another endpoint', async () => {
+  test('404 for an unknown or malformed delivery, and for one of another endpoint', async () => {
     const [one, other] = [
       await place.endpoint(tenant, receiver.url),
       await place.endpoint(tenant, receiver.url),
     ]
-    await place.tell(tenant.workspace_id, 1)
+    await place.emitMany(tenant.workspace_id, 1)
     await place.advance(0)
     const [delivery] = await place.deliveries(tenant, other.id)
     for (const id of ['nothing', '0199a1f0-0000-7000-8000-000000000001', delivery?.id]) {
@@ -477,9 +477,9 @@ describe('resending', () => {
 })
 
 describe('GET /webhooks/{webhook_id}/deliveries', () => {
-  test('200 walks through all of them once, newest first, and by state', async () => {
+  test('200 returns all of them once, newest first, and by state', async () => {
     const { id } = await place.endpoint(tenant, receiver.url)
-    await place.tell(tenant.workspace_id, 25)
+    await place.emitMany(tenant.workspace_id, 25)
     await place.advance(0)
     await place.db.run(sql`
       update webhook_deliveries set state = 'failed', delivered_at = null where webhook_id = ${id} and sequence % 3 = 0`)
@@ -508,14 +508,14 @@ describe('GET /webhooks/{webhook_id}/deliveries', () => {
     }
   })
 
-  test('200 forgets deliveries after 30 days, and those of a deleted endpoint', async () => {
+  test('200 deletes deliveries after 30 days, and those of a deleted endpoint', async () => {
     const kept = await place.endpoint(tenant, receiver.url)
     const gone = await place.endpoint(tenant, receiver.url)
-    await place.tell(tenant.workspace_id, 3)
+    await place.emitMany(tenant.workspace_id, 3)
     await place.advance(0)
     await place.call('DELETE', tenant, gone.id)
     await place.advance(31 * 86_400)
-    await place.tell(tenant.workspace_id, 1)
+    await place.emitMany(tenant.workspace_id, 1)
     await place.advance(0)
     const { forgetDeliveries } = await import('./forgetting.ts')
     while ((await forgetDeliveries(place.db)).more);

@@ -29,7 +29,7 @@ async function endpoint(events?: readonly string[]): Promise<string> {
   return webhook.id
 }
 
-async function tell(count: number): Promise<void> {
+async function emitMany(count: number): Promise<void> {
   const { db } = service.app
   const data = { account_id: 'acc_1' }
   const lot = Array.from(
@@ -52,7 +52,7 @@ const count = async () => {
 
 describe('planning', () => {
   test('takes up to 500 events at a time, and no more than a backlog of about 1,000', async () => {
-    await tell(2_500)
+    await emitMany(2_500)
     await plan(service.app.db)
     expect(await count()).toEqual({ position: 500, planned: 500 })
     while ((await plan(service.app.db)) > 0);
@@ -64,35 +64,35 @@ describe('planning', () => {
     expect(await count()).toEqual({ position: 1_500, planned: 1_500 })
   })
 
-  test('goes past events of other types without making rows, a window at a time', async () => {
+  test('skips events of other types without making rows, a window at a time', async () => {
     await service.app.db.run(sql`update webhooks set events = '{pipeline.moved}' where id = ${webhook_id}`)
-    await tell(6_000)
+    await emitMany(6_000)
     await plan(service.app.db)
     expect(await count()).toEqual({ position: 5_000, planned: 0 })
     await plan(service.app.db)
     expect(await count()).toEqual({ position: 6_000, planned: 0 })
   })
 
-  test('by several processes at once makes each delivery once', async () => {
-    await tell(900)
+  test('makes each delivery once when several processes plan at the same time', async () => {
+    await emitMany(900)
     await Promise.all(Array.from({ length: 8 }, () => plan(service.app.db)))
     while ((await plan(service.app.db)) > 0);
     expect(await count()).toEqual({ position: 900, planned: 900 })
   })
 
-  test('leaves an inactive endpoint where it is', async () => {
+  test('does not move an inactive endpoint', async () => {
     await service.app.db.run(sql`update webhooks set active = false where id = ${webhook_id}`)
-    await tell(10)
+    await emitMany(10)
     expect(await plan(service.app.db)).toBe(0)
     expect(await count()).toEqual({ position: 0, planned: 0 })
   })
 })
 
 describe('the lease of an endpoint', () => {
-  test('keeps others away until it is given back or has run out', async () => {
+  test('excludes other processes until it is released or has expired', async () => {
     const [one, other] = [newId(), newId()]
     expect(await claim(one)).toEqual([])
-    await tell(1)
+    await emitMany(1)
     await plan(service.app.db)
     expect(await claim(one)).toEqual([webhook_id])
     expect(await claim(other)).toEqual([])
@@ -111,9 +111,9 @@ describe('the lease of an endpoint', () => {
     ])
   })
 
-  test('lets its owner count only: a process that has lost it tells what it knows of the delivery', async () => {
+  test("lets only its owner count: a process that has lost it only records the delivery's outcome", async () => {
     const [one, other] = [newId(), newId()]
-    await tell(2)
+    await emitMany(2)
     await plan(service.app.db)
     await claim(one)
     const wanted = [{ webhook_id, room: 5 }]
@@ -146,7 +146,7 @@ describe('the lease of an endpoint', () => {
     expect(await failures()).toBe(2)
     await recordAttempts(service.app, other, [attempted(0, { ok: true, status: 200, retry_seconds: null })])
     expect(await failures()).toBe(2)
-    // What is delivered stays delivered, whoever else tells of a failure.
+    // A delivered row stays delivered, even if another process reports a failure.
     await recordAttempts(service.app, one, [attempted(0, {})])
     const states = await service.app.db.rows<{ state: string; attempts: number }>(sql`
       select state, attempts from webhook_deliveries where webhook_id = ${webhook_id} order by sequence`)

@@ -19,7 +19,7 @@ function create(body: unknown, { key }: Tenant = tenant) {
   return service.post('/webhooks', { key, body })
 }
 
-interface Made {
+interface CreatedWebhook {
   readonly webhook: {
     id: string
     url: string
@@ -30,10 +30,10 @@ interface Made {
   readonly secret: string
 }
 
-async function made(owner: Tenant = tenant, body: object = {}): Promise<Made> {
+async function made(owner: Tenant = tenant, body: object = {}): Promise<CreatedWebhook> {
   const answer = await create({ url, ...body }, owner)
   expect(answer.status, JSON.stringify(answer.body)).toBe(201)
-  return answer.body as unknown as Made
+  return answer.body as unknown as CreatedWebhook
 }
 
 const patch = (id: string, body: object, { key }: Tenant = tenant) =>
@@ -71,7 +71,7 @@ describe('POST /webhooks', () => {
     expect((await made(own, { events: ['*'] })).webhook.events).toEqual(['*'])
   })
 
-  test('201 for plain HTTP, private addresses and port 80 where the operator allows the host', async () => {
+  test('201 for plain HTTP, private addresses and port 80 when the operator allows the host', async () => {
     const own = await service.tenant()
     for (const allowed of [
       'http://hooks.test/a',
@@ -88,14 +88,14 @@ describe('POST /webhooks', () => {
     ['no string', { url: 1 }],
     ['an unknown event', { url, events: ['message.sent'] }],
     ['no event', { url, events: [] }],
-    ['* beside others', { url, events: ['*', 'message.received'] }],
+    ['* next to others', { url, events: ['*', 'message.received'] }],
     ['a test as a subscription', { url, events: ['webhook.test'] }],
     ['active', { url, active: false }],
   ])('400 for %s', async (_, body) => {
     expect(await create(body)).toMatchObject({ status: 400, body: { code: 'invalid_request' } })
   })
 
-  test('409 for the eleventh, however many ask at once, and inactive ones count', async () => {
+  test('409 for the eleventh, however many callers create at once; inactive ones count', async () => {
     const own = await service.tenant()
     const first = await made(own)
     await patch(first.webhook.id, { active: false }, own)
@@ -193,12 +193,12 @@ describe('the URL of a webhook', () => {
     'https://8.8.8.8/',
     'https://[2606:4700::1111]/',
     'https://bücher.example/',
-  ])('201 for %s, as it was given', async (given) => {
+  ])('201 for %s, unchanged', async (given) => {
     const own = await service.tenant()
     expect((await made(own, { url: given })).webhook.url).toBe(given)
   })
 
-  test('its length counts characters', async () => {
+  test('its length is counted in characters', async () => {
     const long = `https://example.com/${'😀'.repeat(2_028)}`
     expect((await create({ url: long }, await service.tenant())).status).toBe(201)
     expect((await create({ url: `${long}a` })).status).toBe(400)
@@ -206,7 +206,7 @@ describe('the URL of a webhook', () => {
 })
 
 describe('PATCH /webhooks/{webhook_id}', () => {
-  test('200 changes what is named and nothing else', async () => {
+  test('200 changes the given fields and nothing else', async () => {
     const own = await service.tenant()
     const { webhook } = await made(own)
     const events = ['campaign.replied']
@@ -216,7 +216,7 @@ describe('PATCH /webhooks/{webhook_id}', () => {
     })
   })
 
-  test('200 with active or another url begins anew, and with the same url does not', async () => {
+  test('200 with active or another url resets its failures, and with the same url does not', async () => {
     const own = await service.tenant()
     const { webhook } = await made(own)
     const fail = () =>
@@ -237,11 +237,11 @@ describe('PATCH /webhooks/{webhook_id}', () => {
     expect(body).toMatchObject({ webhook: { active: true, disabled_at: null } })
   })
 
-  test('400 where nothing is named, before it is looked for', async () => {
+  test('400 without a field, before the webhook is looked up', async () => {
     expect(await patch('nothing', {})).toMatchObject({ status: 400, body: { code: 'invalid_request' } })
   })
 
-  test('404 for an unknown, malformed, foreign or deleted one, on every operation alike', async () => {
+  test('404 for an unknown, malformed, foreign or deleted one, on every operation', async () => {
     const own = await service.tenant()
     const foreign = await made(await service.tenant())
     const deleted = await made(own)
@@ -266,7 +266,7 @@ describe('PATCH /webhooks/{webhook_id}', () => {
 })
 
 describe('POST /webhooks/{webhook_id}/rotate-secret', () => {
-  test('200 with another secret, also where the id is written with capitals; both can be opened', async () => {
+  test('200 with a new secret, also for an id in capitals; both secrets can be decrypted', async () => {
     const own = await service.tenant()
     const { webhook, secret } = await made(own)
     const { body } = await service.post(`/webhooks/${webhook.id.toUpperCase()}/rotate-secret`, {
@@ -283,7 +283,7 @@ describe('POST /webhooks/{webhook_id}/rotate-secret', () => {
 })
 
 describe('the audit log', () => {
-  test('has every change by whom, and neither secrets nor paths of URLs', async () => {
+  test('has every change and its actor, and neither secrets nor paths of URLs', async () => {
     const own = await service.tenant()
     const { webhook, secret } = await made(own, { url: 'https://example.com/token-of-theirs' })
     await patch(webhook.id, { active: false }, own)

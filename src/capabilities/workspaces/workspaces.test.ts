@@ -10,7 +10,7 @@ beforeAll(async () => {
 afterAll(() => service.close())
 
 describe('a workspace', () => {
-  test('begins with the stage new, which cannot be hidden', async () => {
+  test('starts with the stage new, which cannot be hidden', async () => {
     const { id, name, timezone } = await createWorkspace(service.app, 'system', { name: 'Acme' })
     expect([name, timezone]).toEqual(['Acme', 'UTC'])
     expect(await service.app.db.rows(sql`select key, hidden from stages where workspace_id = ${id}`)).toEqual(
@@ -20,7 +20,7 @@ describe('a workspace', () => {
     await expect(hide).rejects.toMatchObject({ code: '23514' })
   })
 
-  test('is renamed and moved, and what was not named stays', async () => {
+  test('gets a new name and zone, and keeps the fields that were not given', async () => {
     const { id } = await createWorkspace(service.app, 'system', { name: 'Before', timezone: 'Europe/Berlin' })
     expect(await updateWorkspace(service.app, 'system', { id, name: 'After' })).toMatchObject({
       name: 'After',
@@ -40,7 +40,7 @@ describe('a workspace', () => {
     ['no name', {}],
     ['a name that is too long', { name: 'x'.repeat(201) }],
     ['a lone surrogate', { name: 'a\ud800' }],
-    ['a zone that nobody knows', { name: 'Acme', timezone: 'Mars/Olympus' }],
+    ['an unknown zone', { name: 'Acme', timezone: 'Mars/Olympus' }],
     ['an offset for a zone', { name: 'Acme', timezone: '+02:00' }],
     ['a zone that only Node knows', { name: 'Acme', timezone: 'AET' }],
     ['a zone that means two places', { name: 'Acme', timezone: 'IST' }],
@@ -54,12 +54,12 @@ describe('a workspace', () => {
     expect(await listWorkspaces(service.app.db)).toEqual(before)
   })
 
-  test('may be named in any script, 200 characters long', async () => {
+  test('may have a name in any script, 200 characters long', async () => {
     const name = '😀'.repeat(200)
     expect((await createWorkspace(service.app, 'system', { name })).name).toBe(name)
   })
 
-  test('that is not there is refused, whatever its id looks like', async () => {
+  test('is refused if it does not exist, whatever its id looks like', async () => {
     for (const id of ['', 'x', "' or 1=1 --", '0199a1f0-0000-7000-8000-000000000001']) {
       await expect(requireWorkspace(service.app.db, id)).rejects.toThrow('There is no workspace')
       await expect(updateWorkspace(service.app, 'system', { id, name: 'x' })).rejects.toThrow(

@@ -22,7 +22,7 @@ describe.each(
     expect(operation.response.safeParse(response).error).toBeUndefined()
   })
 
-  test('400 for a field nobody knows', async () => {
+  test('400 for an unknown field', async () => {
     if (!operation.body) return
     const body = { ...Object(operation.example.request), surprise: true }
     const error = await operation.handle(openWorld({ data_dir: null }), { body }).catch((thrown) => thrown)
@@ -31,7 +31,7 @@ describe.each(
   })
 })
 
-test('404 for an account, person or message that is not there, and nothing is made', async () => {
+test('404 for an unknown account, person or message, and creates nothing', async () => {
   const { world, ask } = setScene()
   const { person_id } = world.addPerson({ name: 'Mara' })
   const before = world.counts()
@@ -50,7 +50,7 @@ test('404 for an account, person or message that is not there, and nothing is ma
   expect(world.counts()).toEqual(before)
 })
 
-test('400 for an edit of what somebody else wrote', async () => {
+test("400 for editing another person's message", async () => {
   const { world, ask } = setScene()
   const { person_id } = world.addPerson({ name: 'Mara' })
   const message_id = world.seedMessage({
@@ -64,7 +64,7 @@ test('400 for an edit of what somebody else wrote', async () => {
   await expect(ask('editMessage', edit)).rejects.toMatchObject({ code: 'invalid_request' })
 })
 
-test('200 walks through a chat: write, edit, read, delete, with message ids as numbers or strings', async () => {
+test('200 for a whole chat: write, edit, read, delete, with message ids as numbers or strings', async () => {
   const { world, ask, others } = setScene()
   const person_id = await others.addPerson({ name: 'Mara', username: 'mara_lind' })
   const at = '2026-01-05T10:00:00+01:00'
@@ -78,7 +78,7 @@ test('200 walks through a chat: write, edit, read, delete, with message ids as n
   expect(box?.posts).toEqual([])
 })
 
-test('200 lets members write in a group, and nobody else', async () => {
+test('200 lets members write in a group, and no one else', async () => {
   const { ask, others } = setScene()
   const member = await others.addPerson({ name: 'Mara' })
   const stranger = await others.addPerson({ name: 'Igor' })
@@ -96,7 +96,7 @@ test('200 reads the journal after a number, and counts the faults it clears', as
   expect(await ask('clearFaults', {})).toEqual({ cleared: 1 })
 })
 
-test('400 for an account, or a phone number of one, that is there already', async () => {
+test('400 for an existing account, or the phone number of one', async () => {
   const { world, ask } = setScene()
   const phone = '+9996620001'
   await ask('addAccount', { account_id: 'acc_two', name: 'Support', phone })

@@ -1,4 +1,4 @@
-/** A world that cannot write its log: what falls due is tried again, and nothing ends the service. */
+/** A world that cannot write its log: it retries due acts, and nothing ends the service. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -17,7 +17,7 @@ afterEach(() => {
   rmSync(directory, { recursive: true })
 })
 
-/** Somebody will answer the account in a second. Closed, its log takes nothing any more. */
+/** A person will answer the account in a second. Once closed, the world's log accepts nothing any more. */
 async function openClosedWorld(): Promise<World> {
   const world = openWorld({ data_dir: directory })
   const account = world.addAccount({ account_id: 'acc_one', name: 'Sales' })
@@ -29,7 +29,7 @@ async function openClosedWorld(): Promise<World> {
   return world
 }
 
-test('what fell due and could not be written is tried again', async () => {
+test('retries a due act that could not be written', async () => {
   const failures: unknown[] = []
   const driver = drive(await openClosedWorld(), (error) => failures.push(error))
   vi.advanceTimersByTime(60_000)
@@ -38,7 +38,7 @@ test('what fell due and could not be written is tried again', async () => {
   expect(String(failures[0])).toContain('The sandbox world is closed.')
 })
 
-test('people of the demo who cannot be written down say it another time, and the process lives', async () => {
+test('people of the demo whose messages cannot be logged write another time, and the process survives', async () => {
   const world = await openClosedWorld()
   const talk = demoPeople(world).keepTalking()
   expect(() => vi.advanceTimersByTime(3_600_000)).not.toThrow()

@@ -33,7 +33,7 @@ function sendTo(session: Session, chat_id: Chat['id'], text = 'Hello') {
 }
 
 describe('a fault', () => {
-  test('strikes once unless told how often', async () => {
+  test('strikes once unless another number is given', async () => {
     const { session, chat_id, world } = await setScene({ on: 'send', fault: 'flood_wait', seconds: 3 })
     expect(await sendTo(session, chat_id)).toEqual({
       kind: 'flood_wait',
@@ -55,14 +55,14 @@ describe('a fault', () => {
     expect(await sendTo(session, chat_id)).toMatchObject({ kind: 'accepted' })
   })
 
-  test('of another account, or on another call, does not strike here', async () => {
+  test('does not strike another account, or another call', async () => {
     const { session, chat_id, world } = await setScene({ on: 'send', fault: 'refuse', account_id: 'acc_two' })
     world.addFault({ on: 'start', fault: 'refuse' })
     expect(await sendTo(session, chat_id)).toMatchObject({ kind: 'accepted' })
     expect(await session.openChat(chat_id)).toEqual({ kind: 'refused', reason: 'identity_ineligible' })
   })
 
-  test('is taken in the order in which they were asked for', async () => {
+  test('strikes in the order in which the faults were added', async () => {
     const { session, chat_id, world } = await setScene({ on: 'read_state', fault: 'flood_wait', seconds: 9 })
     world.addFault({ on: 'read_state', fault: 'refuse' })
     expect(await session.setReadState(chat_id, true)).toMatchObject({ kind: 'flood_wait' })
@@ -70,7 +70,7 @@ describe('a fault', () => {
     expect(await session.setReadState(chat_id, true)).toMatchObject({ kind: 'accepted' })
   })
 
-  test('that cannot happen there is refused', async () => {
+  test('that is impossible on a call is refused', async () => {
     const { world } = await setScene()
     expect(() => world.addFault({ on: 'send', fault: 'late' })).toThrow('late cannot happen on send')
     expect(() => world.addFault({ on: 'updates', fault: 'refuse' })).toThrow('cannot happen on updates')
@@ -109,7 +109,7 @@ describe('a fault', () => {
     expect(await sending).toMatchObject({ kind: 'unknown' })
   })
 
-  test('drop_after does it, and tells this session nothing of it', async () => {
+  test('drop_after does it, and this session learns nothing of it', async () => {
     const { session, chat_id, world, recorder } = await setScene({ on: 'read_state', fault: 'drop_after' })
     expect(await session.setReadState(chat_id, true)).toMatchObject({ kind: 'unknown' })
     expect((await recorder.closedReason).status).toBe('lost')
@@ -131,7 +131,7 @@ describe('a fault', () => {
     expect(await session.ping()).toBe(true)
   })
 
-  test('freeze that outlasts the session forgets what was asked in it', async () => {
+  test('freeze that outlasts the session drops the calls made in it', async () => {
     const { session, chat_id, world } = await setScene({ on: 'send', fault: 'freeze', seconds: 0.1 })
     const sending = sendTo(session, chat_id)
     await sleep(20)
@@ -141,7 +141,7 @@ describe('a fault', () => {
     expect(world.journal(1)).toEqual([])
   })
 
-  test('drop_after on updates cuts when they have been taken', async () => {
+  test('drop_after on updates cuts the connection after the client took them', async () => {
     const { person_id, world, recorder, platform, account } = await setScene({
       on: 'updates',
       fault: 'drop_after',

@@ -32,7 +32,7 @@ async function setScene(recorder = new Recorder()) {
 }
 
 describe('a sandbox process that is killed', () => {
-  test('remembers everything it accepted, and updates go on where they ended', async () => {
+  test('keeps everything it accepted, and updates continue where they ended', async () => {
     const { session, recorder, others } = await setScene()
     const person_id = await others.addPerson({ name: 'Mara' })
     const { account_id } = account
@@ -61,7 +61,7 @@ describe('a sandbox process that is killed', () => {
     expect([...recorder.sentIds, ...next.sentIds]).toEqual(sent)
   })
 
-  test('does afterwards what people were about to do', async () => {
+  test('carries out afterwards what people were about to do', async () => {
     const { session } = await setScene()
     const answer = await sandbox.ask('addPerson', { name: 'Mara', behaviour: 'replies', delay_seconds: 0.5 })
     const { person_id } = answer as { person_id: number }
@@ -80,7 +80,7 @@ describe('a sandbox process that is killed', () => {
 })
 
 describe('the link', () => {
-  test('survives garbage, and only the socket that sent it pays', async () => {
+  test('survives garbage, and closes only the socket that sent it', async () => {
     const { session } = await setScene()
     const { port } = new URL(sandbox.address)
     const upgrade =
@@ -120,7 +120,7 @@ describe('the link', () => {
     expect(await session.upload(short)).toMatchObject({ kind: 'refused' })
   })
 
-  test('carries 100 accounts side by side, and a frozen one delays nobody', async () => {
+  test('serves 100 accounts at the same time, and a frozen one delays no other', async () => {
     const platform = sandboxPlatform(socketLink(sandbox.address))
     const others = otherSide(sandbox.ask)
     const person_id = await others.addPerson({ name: 'Mara' })

@@ -73,14 +73,14 @@ describe('people', () => {
     if (answer) expect(answer.at).toBe(later(10).toISOString())
   })
 
-  test('who block refuse, and the journal has nothing', () => {
+  test('who block refuse, and the journal has no entry', () => {
     const { world } = setWorld()
     const { person_id } = world.addPerson({ name: 'Mara', behaviour: 'blocks' })
     expect(say(world, person_id, 'Hello')).toEqual({ kind: 'refused', reason: 'blocked_by_person' })
     expect(world.journal(0)).toEqual([])
   })
 
-  test('answer with their own words when they have some', () => {
+  test('answer in their own words if they have some', () => {
     const { world, clock } = setWorld()
     const { person_id } = world.addPerson({ name: 'Mara', behaviour: 'replies', reply_text: 'Oui.' })
     say(world, person_id, 'Hello')
@@ -88,7 +88,7 @@ describe('people', () => {
     expect(textsFrom(world, person_id)).toEqual(['Oui.'])
   })
 
-  test('have usernames and phones of their own', () => {
+  test('have distinct usernames and phones', () => {
     const { world } = setWorld()
     world.addPerson({ name: 'Mara', username: 'mara' })
     expect(() => world.addPerson({ name: 'Other', username: 'MARA' })).toThrow('taken')
@@ -96,7 +96,7 @@ describe('people', () => {
 })
 
 describe('messages', () => {
-  test('are refused when empty, too long, malformed or to nobody', () => {
+  test('are refused when empty, too long, malformed or without a recipient', () => {
     const { world } = setWorld()
     const { person_id } = world.addPerson({ name: 'Mara' })
     const invalid = { kind: 'refused', reason: 'message_invalid' }
@@ -108,7 +108,7 @@ describe('messages', () => {
     expect(say(world, -5, 'Hello')).toEqual({ kind: 'refused', reason: 'chat_unavailable' })
   })
 
-  test('of the past are there, and nobody reacts or is told', () => {
+  test('of the past are stored, without a reaction or an update', () => {
     const { world } = setWorld()
     const { person_id } = world.addPerson({ name: 'Mara', behaviour: 'replies' })
     const seed = (n: number, mine: boolean, read: boolean) =>
@@ -153,7 +153,7 @@ describe('messages', () => {
 })
 
 describe('flood rules', () => {
-  test('let as many through as they allow, say how long to wait, and allow more in time', () => {
+  test('accept as many as they allow, return how long to wait, and accept more in time', () => {
     const { world, clock } = setWorld()
     const { person_id } = world.addPerson({ name: 'Mara' })
     world.setFloodRule(account_id, { sends_max: 2, seconds: 60 })
@@ -201,7 +201,7 @@ describe('updates', () => {
 })
 
 describe('the journal', () => {
-  test('has every accepted call in order, and never removes a double', () => {
+  test('has every accepted call in order, including repeats', () => {
     const { world } = setWorld()
     const { person_id } = world.addPerson({ name: 'Mara' })
     const account = world.requireAccount(account_id)
@@ -223,7 +223,7 @@ describe('the journal', () => {
   })
 })
 
-/** One thing done to a world, by number: enough to drive two worlds the same way. */
+/** One change of a world, by number: enough to drive two worlds the same way. */
 function act(world: World, clock: ManualClock, [kind, n]: readonly [number, number]): void {
   const people = [...world.state.people.keys()].filter((id) => !world.state.account_of_person.has(id))
   const person_id = people[n % people.length] ?? 0
@@ -276,7 +276,7 @@ describe('the log', () => {
     )
   })
 
-  test('makes the same world again at any point, with what was due in it', async () => {
+  test('restores the same world at any point, with its due acts', async () => {
     await fc.assert(
       fc.asyncProperty(acts, acts, async (before, after) => {
         const [data_dir, restarted_dir] = [newDirectory(), newDirectory()]
@@ -301,7 +301,7 @@ describe('the log', () => {
     )
   })
 
-  test('forgets a torn last line, and goes on after it', async () => {
+  test('drops a torn last line, and continues after it', async () => {
     const data_dir = newDirectory()
     const path = join(data_dir, 'world.ndjson')
     const { world } = setWorld({ data_dir })
@@ -322,7 +322,7 @@ describe('the log', () => {
     await third.close()
   })
 
-  test('that is damaged in the middle is refused with its place', async () => {
+  test('that is damaged in the middle is refused, with the position', async () => {
     const data_dir = newDirectory()
     const { world } = setWorld({ data_dir })
     await world.close()
@@ -330,7 +330,7 @@ describe('the log', () => {
     expect(() => openWorld({ data_dir })).toThrow(/damaged at byte \d+/)
   })
 
-  test('is on disk for all who wait together', async () => {
+  test('is flushed to disk for all callers that wait together', async () => {
     const { world } = setWorld({ data_dir: newDirectory() })
     const { person_id } = world.addPerson({ name: 'Mara' })
     await Promise.all(

@@ -72,7 +72,7 @@ describe('login', () => {
     return { account_id, login, steps, next }
   }
 
-  test('by code ends with a session that connects, and a logout that it does not survive', async () => {
+  test('by code ends with a session that connects, and that a logout ends', async () => {
     const { account_id, login, next } = await begin('+9996620011')
     expect(await next('code')).toMatchObject({ kind: 'code', wrong: false })
     login.answer('12345')
@@ -118,7 +118,7 @@ describe('login', () => {
     expect(await next('done')).toMatchObject({ kind: 'done' })
   })
 
-  test('of a number that nobody has is refused', async () => {
+  test('refuses a number without an account', async () => {
     const steps: LoginStep[] = []
     const login = platform.login?.({ phone: '+9996620099' }, (step) => steps.push(step))
     await expect.poll(() => steps.length, { timeout: 20_000 }).toBe(1)

@@ -1,17 +1,18 @@
 /**
- * One client of mtcute, which is one connection. A lost connection ends it; nothing reconnects, waits out a flood or
- * repeats a call by itself. Every call passes one gate.
+ * One client of mtcute, which is one connection. A lost connection ends it; the client does not reconnect, wait out a
+ * flood or repeat a call by itself. Every call passes one gate.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ITelegramStorageProvider, tl } from '@mtcute/core'
 import { BaseTelegramClient } from '@mtcute/core/client.js'
 import type { BasicDcOption } from '@mtcute/core/utils.js'
 import { version } from '../../lib/version.ts'
+import { Crypto } from '../mtcute-crypto.ts'
 import { NoAnswer, NotWritten } from './errors.ts'
-import { Crypto, surroundings } from './surroundings.ts'
+import { surroundings } from './surroundings.ts'
 import { type GuardedTransport, guardedTransport } from './transport.ts'
 
-/** Where Telegram is, and who asks. */
+/** Where Telegram is, and which application calls. */
 export interface Endpoint {
   readonly api_id: number
   readonly api_hash: string
@@ -30,7 +31,7 @@ interface ClientOptions {
   ended(reason: string): void
 }
 
-/** mtcute gives up on a silent server within 8 s; a dial that nothing answers has no limit of its own. */
+/** mtcute gives up on a silent server within 8 s; a dial that gets no answer has no limit of its own. */
 const connectMsMax = 15_000
 const answerMsMax = 20_000
 const closeMsMax = 5_000
@@ -91,7 +92,7 @@ export class Client {
   }
 
   /**
-   * The only way to call. A call on a client that has ended rejects twice, once of them unhandled. A deadline of our own:
+   * The only way to call. A call on a client that has ended rejects twice, once unhandled. The deadline is our own:
    * mtcute drops an answer that it cannot unpack, and reports its own `timeout` as an error of Telegram.
    */
   async call<T extends tl.RpcMethod>(request: T, msMax: number = answerMsMax): Promise<Answer<T>> {
@@ -110,7 +111,7 @@ export class Client {
     }
   }
 
-  /** The data centre of the account, which a login may have changed. */
+  /** The account's data centre, which a login may have changed. */
   dcId(): Promise<number> {
     return this.#client.getPrimaryDcId()
   }
@@ -126,7 +127,7 @@ export class Client {
     return this.#client.computeSrpParams(request, password)
   }
 
-  /** Ends it at once: every call that waits for an answer rejects. */
+  /** Ends it immediately: every call that waits for an answer rejects. */
   end(reason: string): void {
     if (this.isOver) return
     this.#over.abort(new Error(reason))
@@ -144,7 +145,10 @@ export class Client {
   }
 }
 
-/** Rejects with the signal's reason if it comes first. The work is no longer waited for then, and may fail unheard. */
+/**
+ * Rejects with the signal's reason if that comes first. Then no caller waits for the work, and its failure is
+ * ignored.
+ */
 function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const abort = () => reject(signal.reason)

@@ -8,7 +8,7 @@ const { throws } = createRequire(import.meta.url)('@mtcute/core/tl/raw-errors.js
   throws: Record<string, string[]>
 }
 
-/** As it arrives: mtcute makes an error of what Telegram answered. */
+/** As it arrives: mtcute turns Telegram's answer into an error. */
 function errorNamed(errorMessage: string, errorCode = 400): Error {
   return tl.RpcError.fromTl({ errorCode, errorMessage })
 }
@@ -33,7 +33,7 @@ const used = [
 ]
 
 describe('the table of errors', () => {
-  test.each(used)('names every error that is listed for %s', (method) => {
+  test.each(used)('names every error that is documented for %s', (method) => {
     const missing = (throws[method] ?? []).filter((name) => findMeaning(name) === undefined)
     expect(missing).toEqual([])
   })
@@ -99,7 +99,7 @@ describe('the table of errors', () => {
     expect(outcome(text, code)).toEqual({ kind: 'unknown', reason: text })
   })
 
-  test('only a call that never reached the client is not written', () => {
+  test('only a call that never reached the client is not_written', () => {
     expect(outcomeOf(new NotWritten('over'), 'sends')).toEqual({ kind: 'not_written', reason: 'over' })
     const lost = { kind: 'unknown', reason: 'connection_lost' }
     expect(outcomeOf(new Error('Session is reset'), 'sends')).toEqual(lost)

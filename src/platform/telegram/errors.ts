@@ -5,17 +5,17 @@
 import { tl } from '@mtcute/core'
 import type { FloodScope, Outcome, PlatformRefusal } from '../port.ts'
 
-/** A call that no answer came to in time. */
+/** A call that got no answer in time. */
 export class NoAnswer extends Error {
   override readonly name = 'NoAnswer'
 }
 
-/** A call that was never handed to mtcute: no byte of it was written. */
+/** A call that was never passed to mtcute: no byte of it was written. */
 export class NotWritten extends Error {
   override readonly name = 'NotWritten'
 }
 
-/** What can be refused without asking Telegram. */
+/** A call that the adapter can refuse without asking Telegram. */
 export class Refused extends Error {
   override readonly name = 'Refused'
   readonly reason: PlatformRefusal
@@ -26,7 +26,7 @@ export class Refused extends Error {
   }
 }
 
-/** `unknown` is listed where the name is known and its meaning is not that nothing happened. */
+/** `unknown` is listed where the name is known and does not mean that nothing happened. */
 type Meaning = PlatformRefusal | 'flood_wait' | 'unknown'
 
 const names: Readonly<Record<Meaning, string>> = {
@@ -63,7 +63,7 @@ const names: Readonly<Record<Meaning, string>> = {
     OFFSET_PEER_ID_INVALID`,
 }
 
-/** Names that begin like this, whichever they are: Telegram adds to these families. */
+/** Prefixes of error names: Telegram adds names to these families. */
 const families: readonly (readonly [RegExp, Meaning])[] = [
   [/^FROZEN_/, 'restricted'],
   [/^TOPIC_/, 'chat_unavailable'],
@@ -78,7 +78,7 @@ const meanings = new Map(
   ),
 )
 
-/** Undefined: nothing is known of an error with this name. */
+/** Undefined: an error of this name is unknown. */
 export function findMeaning(text: string): Meaning | undefined {
   const name = nameOf(text)
   return meanings.get(name) ?? families.find(([pattern]) => pattern.test(name))?.[1]
@@ -89,7 +89,7 @@ export function nameOf(text: string): string {
   return text.replaceAll(/_(?:\d+|%d)(?=_|$)/g, '')
 }
 
-/** What came of a call that threw. */
+/** The outcome of a call that threw. */
 export function outcomeOf(error: unknown, stops: FloodScope): Exclude<Outcome<never>, { kind: 'accepted' }> {
   if (error instanceof NotWritten) return { kind: 'not_written', reason: error.message }
   if (error instanceof Refused) return { kind: 'refused', reason: error.reason }
@@ -105,12 +105,12 @@ export function outcomeOf(error: unknown, stops: FloodScope): Exclude<Outcome<ne
     : { kind: 'flood_wait', retry_after_seconds: seconds, stops }
 }
 
-/** The name of an error that Telegram itself told; undefined for any other. */
+/** The name of an error that Telegram itself returned; undefined for any other. */
 export function findErrorText(error: unknown): string | undefined {
   return error instanceof Error && tl.RpcError.is(error) ? error.text : undefined
 }
 
-/** How long a flood wait is. mtcute does not know every name, so that the number may still be part of it. */
+/** The length of a flood wait. mtcute does not know every name, so the number may still be part of it. */
 export function findSeconds(error: unknown): number | undefined {
   const text = findErrorText(error)
   if (text === undefined || findMeaning(text) !== 'flood_wait') return undefined

@@ -1,6 +1,6 @@
 /**
- * A login: by QR code, or by phone number and code, then the two-step password where the account has one. It follows the
- * account to its data centre. Only here is an auth key made or revoked; whoever began the login stores it.
+ * A login: by QR code, or by phone number and code, then the two-step password if the account has one. It follows the
+ * account to its data centre. Only this file makes or revokes an auth key; the caller of the login stores it.
  */
 import type { tl } from '@mtcute/core'
 import type { Login, LoginCodeWay, LoginFailure, LoginRequest, LoginStep, Outcome } from '../port.ts'
@@ -16,7 +16,7 @@ const renewMs = 3_000
 
 type Failure = Omit<Extract<LoginStep, { kind: 'failed' }>, 'kind'>
 
-/** Errors that end a login. Whatever is not listed is `refused`, with its name. */
+/** Errors that end a login. Any other error is `refused`, with its name. */
 const failures: Readonly<Record<string, LoginFailure>> = {
   PHONE_NUMBER_INVALID: 'phone_invalid',
   PHONE_NUMBER_BANNED: 'phone_banned',
@@ -29,7 +29,7 @@ const failures: Readonly<Record<string, LoginFailure>> = {
   PHONE_PASSWORD_FLOOD: 'too_many_attempts',
 }
 
-/** What was typed is wrong; the person may try again. */
+/** The input is wrong; the person may try again. */
 const wrongInputs = new Set(['PHONE_CODE_INVALID', 'PHONE_CODE_EMPTY', 'PASSWORD_HASH_INVALID'])
 
 const ways: Readonly<Record<string, LoginCodeWay>> = {
@@ -72,7 +72,7 @@ class LoginAttempt implements Login {
   readonly #timer: NodeJS.Timeout
   #storage = openLoginStorage()
   #client: Client
-  /** What the next text is for. Taken away while it is being looked at, so that one text counts once. */
+  /** What the next text is for. Cleared while the text is checked, so that one text counts once. */
   #asked: ((text: string) => Promise<void>) | undefined
   #renewal: NodeJS.Timeout | undefined
   #wrong = 0
@@ -88,8 +88,8 @@ class LoginAttempt implements Login {
   }
 
   /**
-   * One key exchange in 256 fails, because mtcute does not pad a short key, and ends its client. So the first step is
-   * tried once more with another.
+   * One key exchange in 256 fails and ends its client, because mtcute does not pad a short key. So the first step is
+   * tried once more with another client.
    */
   begin(): void {
     this.#do(async () => {
@@ -160,7 +160,7 @@ class LoginAttempt implements Login {
     if (isAccepted) this.#do(() => this.#showCode())
   }
 
-  /** Asks for a token: a new one to show, or word that the last one was accepted. */
+  /** Requests a token: Telegram returns a new one to show, or reports that the last one was accepted. */
   async #showCode(): Promise<void> {
     clearTimeout(this.#renewal)
     const { api_id: apiId, api_hash: apiHash } = this.#endpoint
@@ -233,7 +233,7 @@ class LoginAttempt implements Login {
     this.#report(step)
   }
 
-  /** Accounts with two steps need the password after a QR code as well. */
+  /** Accounts with two-step verification also need the password after a QR code. */
   async #orPassword(work: () => Promise<void>): Promise<void> {
     try {
       await work()
@@ -261,7 +261,8 @@ class LoginAttempt implements Login {
       const session = await makeBlob(this.#storage, await this.#client.dcId())
       if (this.#isOver) return
       this.#stop()
-      // Before the report: whoever stores the key may use it at once, and two connections must not.
+      // Close before the report: the caller may use the key as soon as it has it, and two connections must not share
+      // it.
       await this.#client.close()
       this.#report({ kind: 'done', self: await personOf({ ...user, self: true }), session })
     })
@@ -280,7 +281,7 @@ async function personOf(user: tl.RawUser) {
   return person
 }
 
-/** Says what Telegram calls it, and nothing of what was typed. */
+/** Reports Telegram's name of the error, and nothing that was typed. */
 export function failureOf(error: unknown): Failure {
   if (error instanceof LoginFailed) return { reason: error.reason, detail: null, retry_after_seconds: null }
   const text = findErrorText(error)
@@ -291,7 +292,7 @@ export function failureOf(error: unknown): Failure {
   return { reason: failures[name] ?? 'refused', detail: name, retry_after_seconds: null }
 }
 
-/** Revokes the key of a session at Telegram. One that is revoked already is as good. */
+/** Revokes the key of a session at Telegram. A key that is already revoked counts as revoked. */
 export async function logout(endpoint: Endpoint, session: Uint8Array): Promise<Outcome<null>> {
   const storage = openSessionStorage(session)
   if (!storage) return { kind: 'accepted', value: null }

@@ -9,7 +9,7 @@ function open(env: Record<string, string>, manual_from?: Date) {
   return telegramModule.open({ role: 'work', data_dir: '/nowhere', env, manual_from, failed: () => {} })
 }
 
-test('without its variables a process has no part in it', async () => {
+test('a process without its variables does not run it', async () => {
   expect(await open({})).toBeUndefined()
   expect(await open(api)).toMatchObject({ real: true, platform: { name: 'telegram', takeoverSeconds: 75 } })
 })
@@ -22,7 +22,7 @@ test.each([
   await expect(open(env)).rejects.toThrow('are needed together')
 })
 
-test('a manual clock beside it stops the start', async () => {
+test('a manual clock next to it stops the start', async () => {
   await expect(open(api, new Date())).rejects.toThrow('PARLEY_CLOCK=manual')
 })
 
@@ -58,7 +58,7 @@ test('verbs load no mtcute, which would make each of them slow', async () => {
 afterAll(endProcesses)
 
 test.each(['127.0.0.1:4430,key.pem', '127.9.9.9:1,/a/b.pem'])(
-  '%s is a data centre on this machine',
+  'accepts %s as a data centre on this machine',
   (text) => {
     expect(parseDc(text)).toBeDefined()
   },
@@ -71,6 +71,6 @@ test.each([
   '127.0.0.1:0,key.pem',
   '127.0.0.1:65536,key.pem',
   '127.0.0.1:443',
-])('%s is none', (text) => {
+])('refuses %s', (text) => {
   expect(parseDc(text)).toBeUndefined()
 })

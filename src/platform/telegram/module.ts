@@ -1,4 +1,4 @@
-/** Telegram as one of the platforms of a service: which variables it has, and how it is opened. */
+/** Telegram as a platform of the service: its variables, and how it is opened. */
 import { z } from 'zod'
 import { isLoopbackAddress } from '../../lib/addresses.ts'
 import { Refusal } from '../../lib/errors.ts'
@@ -23,7 +23,7 @@ const variables = {
 export const telegramModule: PlatformModule = {
   name: 'telegram',
   variables,
-  /** Without an api_id this process has no part in it. */
+  /** A process without an api_id does not run this platform. */
   async open({ env, manual_from }) {
     const given = z.object(variables).parse(env)
     const { PARLEY_TELEGRAM_API_ID: api_id, PARLEY_TELEGRAM_API_HASH: api_hash } = given
@@ -46,7 +46,7 @@ export interface Dc {
   readonly key_file: string
 }
 
-/** Undefined: it is written otherwise, or not on this machine. */
+/** Undefined: malformed, or not on this machine. */
 export function parseDc(text: string): Dc | undefined {
   const [, address = '', digits, key_file = ''] = /^([\d.]+):(\d{1,5}),(.+)$/.exec(text) ?? []
   const port = Number(digits)

@@ -3,9 +3,9 @@ import { readFileSync } from 'node:fs'
 import { addPublicKey, type BasicDcOption } from '@mtcute/core/utils.js'
 import { Refusal } from '../../lib/errors.ts'
 import type { OpenPlatform } from '../module.ts'
+import { Crypto } from '../mtcute-crypto.ts'
 import { telegramPlatform } from './adapter.ts'
 import type { Dc } from './module.ts'
-import { Crypto } from './surroundings.ts'
 
 interface Application {
   readonly api_id: number

@@ -16,7 +16,7 @@ const ada: tl.RawUser = {
   },
 }
 
-async function learnt(...users: tl.RawUser[]) {
+async function openPeers(...users: tl.RawUser[]) {
   const store = new MemoryAccountStore()
   const peers = await Peers.load(store)
   peers.learn({ users })
@@ -24,8 +24,8 @@ async function learnt(...users: tl.RawUser[]) {
   return { store, peers }
 }
 
-test('people are found again after a start, by number, username and phone', async () => {
-  const { store } = await learnt(ada)
+test('finds people again after a start, by number, username and phone', async () => {
+  const { store } = await openPeers(ada)
   const peers = await Peers.load(store)
   const person = { id: '7', name: 'Ada L', username: 'Ada', phone: '+4930123', kind: 'person' }
   expect(peers.findPerson('7')).toEqual(person)
@@ -34,8 +34,8 @@ test('people are found again after a start, by number, username and phone', asyn
   expect(peers.findInput('7')).toMatchObject({ userId: 7, accessHash: Long.fromNumber(70) })
 })
 
-test('only what has changed is stored', async () => {
-  const { store, peers } = await learnt(ada)
+test('stores only changes', async () => {
+  const { store, peers } = await openPeers(ada)
   const { phone: _, ...withoutPhone } = ada
   peers.learn({ users: [withoutPhone] })
   await peers.save()
@@ -45,14 +45,14 @@ test('only what has changed is stored', async () => {
   expect(store.writes).toEqual([1, 1])
 })
 
-test('a person who came without a usable access hash replaces nobody', async () => {
-  const { peers } = await learnt(ada)
+test('a person without a usable access hash replaces no stored one', async () => {
+  const { peers } = await openPeers(ada)
   peers.learn({ users: [{ ...ada, min: true, accessHash: Long.fromNumber(1) }] })
   expect(peers.findInput('7')).toMatchObject({ accessHash: Long.fromNumber(70) })
 })
 
-test('a username that moves on is found with its new owner only', async () => {
-  const { peers } = await learnt(ada)
+test('finds a username that moved only with its new owner', async () => {
+  const { peers } = await openPeers(ada)
   peers.rename({ _: 'updateUserName', userId: 7, firstName: 'Ada', lastName: '', usernames: [] })
   expect(peers.findByUsername('ada')).toBeUndefined()
   peers.learn({ users: [{ ...ada, id: 8 }] })

@@ -1,6 +1,6 @@
 /**
- * The people and groups that an account can write to. Telegram takes a number only together with its access hash, so
- * each is kept for good: in memory while a session lasts, and in the account's store.
+ * The people and groups that an account can write to. Telegram accepts a number only together with its access hash,
+ * so each is kept for ever: in memory during a session, and in the account's store.
  */
 import type { tl } from '@mtcute/core'
 import Long from 'long'
@@ -41,7 +41,7 @@ export class Peers {
     }
   }
 
-  /** Takes in what came with an answer or an update. `min` users have no usable access hash. */
+  /** Adds what came with an answer or an update. `min` users have no usable access hash. */
   learn({
     users = [],
     chats = [],
@@ -63,7 +63,7 @@ export class Peers {
     this.#keep(`${userId}`, { ...rest, name: fullName(firstName, lastName), ...(username && { username }) })
   }
 
-  /** Stores what has changed. Whatever the caller reports of these people, it reports after this. */
+  /** Stores the changes. The caller reports anything about these people only after this. */
   async save(): Promise<void> {
     if (this.#changed.size === 0) return
     const changed = this.#changed
@@ -77,7 +77,7 @@ export class Peers {
     return this.#peers.has(number)
   }
 
-  /** As Telegram wants it in a call. Undefined: nothing can be asked about this number. */
+  /** As Telegram expects it in a call. Undefined: no call can be made about this number. */
   findInput(number: ChatNumber): tl.TypeInputPeer | undefined {
     const peer = this.#peers.get(number)
     if (!peer) return undefined
@@ -115,7 +115,7 @@ export class Peers {
 
   #keep(number: ChatNumber, peer: Peer): void {
     const known = this.#peers.get(number)
-    // A phone number that was told once is not forgotten because the next answer leaves it out.
+    // A known phone number is kept when the next answer omits it.
     const kept = peer.phone === undefined && known?.phone ? { ...peer, phone: known.phone } : peer
     if (known && isSame(known, kept)) return
     this.#set(number, kept)

@@ -8,7 +8,7 @@ import { listChats, type Reader, readHistory, resolve, setReadState } from './re
 
 const self: Person = { id: '1', name: 'Sales', username: null, phone: null, kind: 'self' }
 
-/** A reader whose calls are answered by a script. */
+/** A reader whose calls a script answers. */
 async function open(answer: (request: tl.RpcMethod) => unknown = () => undefined) {
   const asked: tl.RpcMethod[] = []
   const fed: tl.TypeUpdates[] = []
@@ -43,7 +43,7 @@ function messageOf(id: number): tl.RawMessage {
 }
 
 describe('resolve', () => {
-  test('asks Telegram only about whom no stored person is', async () => {
+  test('asks Telegram only about names that no stored person has', async () => {
     const found = {
       _: 'contacts.resolvedPeer',
       peer: { _: 'peerUser', userId: 8 },
@@ -98,7 +98,7 @@ function dialogsOf(folders: readonly (readonly number[])[]) {
 }
 
 describe('listChats', () => {
-  test('goes through the chats and then the archive, with last messages and the total', async () => {
+  test('lists the chats and then the archive, with last messages and the total', async () => {
     const { reader } = await open(
       dialogsOf([
         [30, 29, 28, 27, 26],
@@ -120,7 +120,7 @@ describe('listChats', () => {
     expect([totals[0], totals.at(-1)]).toEqual([5, 7])
   })
 
-  test('leaves channels and dead groups out, and goes on behind them', async () => {
+  test('omits channels and dead groups, and continues behind them', async () => {
     const peer: tl.TypePeer = { _: 'peerChannel', channelId: 3 }
     const group: tl.TypePeer = { _: 'peerChat', chatId: 4 }
     const dead: tl.TypeChat = { _: 'chatForbidden', id: 4, title: 'Gone' }
@@ -134,7 +134,7 @@ describe('listChats', () => {
 })
 
 describe('readHistory', () => {
-  test('leaves service messages out, and is short only at the beginning of the chat', async () => {
+  test('omits service messages, and is short only at the beginning of the chat', async () => {
     const service = (id: number): tl.TypeMessage => ({
       _: 'messageService',
       ...{ id, peerId: { _: 'peerUser', userId: 7 }, date: id, action: { _: 'messageActionHistoryClear' } },
@@ -158,7 +158,7 @@ describe('readHistory', () => {
     expect(asked.every((request) => request._ === 'messages.getHistory' && request.limit <= 100)).toBe(true)
   })
 
-  test('of a chat that is not known asks nothing', async () => {
+  test('makes no call for an unknown chat', async () => {
     const { reader, asked } = await open()
     const page = readHistory(reader, { chat_id: '9', before: null, limit: 3 })
     await expect(page).rejects.toMatchObject({ reason: 'chat_unavailable' })
@@ -166,7 +166,7 @@ describe('readHistory', () => {
   })
 })
 
-test('the answer to reading has its place among the updates, if it has one', async () => {
+test('the answer to reading is fed to the updates, if it has a pts', async () => {
   for (const ptsCount of [0, 1]) {
     const { reader, fed } = await open(() => ({ _: 'messages.affectedMessages', pts: 11, ptsCount }))
     expect(await setReadState(reader, '7', false)).toEqual({ unread_count: 0 })

@@ -1,4 +1,4 @@
-/** What a session reads: whom a name means, chats with the archive, contacts, history, read state. */
+/** What a session reads: the person behind a name, chats with the archive, contacts, history, read state. */
 import type { tl } from '@mtcute/core'
 import Long from 'long'
 import type { ChatNumber } from '../../lib/shapes.ts'
@@ -6,7 +6,7 @@ import type { ChatPage, HistoryPage, Identifier, ListedChat, Message, Person } f
 import { Refused } from './errors.ts'
 import { findChatNumber, type Viewer, viewChat, viewMessage } from './view.ts'
 
-/** What reading needs of a session. Whatever is wrong is thrown; the session makes an outcome of it. */
+/** What reading needs of a session. Functions here throw; the session turns errors into outcomes. */
 export interface Reader extends Viewer {
   call<T extends tl.RpcMethod>(request: T): Promise<tl.RpcCallReturn[T['_']]>
   /** Keeps the people and groups that came with an answer. */
@@ -14,11 +14,11 @@ export interface Reader extends Viewer {
   feed(container: tl.TypeUpdates): void
 }
 
-/** Look-ups are rationed, so that Telegram is asked only about names that no stored person has. */
+/** Telegram rations look-ups, so it is asked only about names that no stored person has. */
 export async function resolve(reader: Reader, { kind, value }: Identifier): Promise<Person> {
   const known = findKnown(reader, { kind, value }) // guard: known people are not looked up
   if (known) return known
-  // A number without an access hash can be asked nothing about.
+  // No call can be made about a number without an access hash.
   if (kind === 'id') throw new Refused('username_not_found')
   const found = await reader.call(
     kind === 'username'
@@ -47,7 +47,7 @@ interface Cursor {
   readonly date: number
   readonly message_id: number
   readonly peer: ChatNumber | null
-  /** How many chats the folders before have. */
+  /** How many chats the earlier folders have. */
   readonly counted: number
 }
 
@@ -79,7 +79,7 @@ export async function listChats(
   const page = await reader.call({
     _: 'messages.getDialogs',
     folderId: archive,
-    // They come in front of the first page, whatever their time is.
+    // Pinned chats come before the first page, whatever their time.
     ...(!isFirst && { excludePinned: true }),
     offsetDate: date,
     offsetId: message_id,
@@ -110,7 +110,7 @@ function nextCursor(
     message_id: last.topMessage,
     peer: offsetPeerOf(last.peer, self_id) ?? cursor.peer,
   }
-  // A page that leads nowhere else would be asked for without end.
+  // A page whose end equals its start would be requested for ever.
   if (writeCursor(next) === writeCursor(cursor)) return cursor.archive === 1 ? null : folderEnds
   return next
 }
@@ -120,7 +120,7 @@ function isOf(message: tl.TypeMessage, peer: tl.TypePeer): boolean {
   return JSON.stringify(message.peerId) === JSON.stringify(peer)
 }
 
-/** A channel is not kept, and its offset goes by date and message alone. */
+/** A channel is not kept, and its offset uses date and message alone. */
 function offsetPeerOf(peer: tl.TypePeer, self_id: string): ChatNumber | undefined {
   return peer._ === 'peerUser' ? `${peer.userId}` : findChatNumber(peer, self_id)
 }
@@ -133,7 +133,7 @@ function viewDialogs(
   return dialogs.flatMap((dialog): ListedChat[] => {
     const id = dialog._ === 'dialog' ? findChatNumber(dialog.peer, reader.self.id) : undefined
     if (dialog._ !== 'dialog' || id === undefined) return []
-    // A group that was turned into a supergroup, or that the account was removed from.
+    // A group that was turned into a supergroup, or that removed the account.
     if (Number(id) < 0 && !groups.has(Number(id))) return []
     const top = messages.find((each) => each.id === dialog.topMessage && isOf(each, dialog.peer))
     const unread_count = Math.max(dialog.unreadCount, dialog.unreadMark ? 1 : 0)
@@ -149,12 +149,12 @@ export async function listContacts(reader: Reader): Promise<readonly Person[]> {
   return found.users.flatMap(({ id }) => reader.peers.findPerson(`${id}`) ?? [])
 }
 
-/** The most that Telegram gives in one answer. */
+/** The most that Telegram returns in one answer. */
 const historyPageMax = 100
-/** Asked for besides, because service messages are left out. */
+/** Requested in addition, because service messages are omitted. */
 const spare = 10
 
-/** As many as were asked for, unless the chat has no more: a shorter page is its beginning. */
+/** As many as requested, unless the chat has no more: a shorter page is its beginning. */
 export async function readHistory(
   reader: Reader,
   { chat_id, before, limit }: HistoryPage,
@@ -191,7 +191,7 @@ export async function setReadState(
     return { unread_count: 1 }
   }
   const { pts, ptsCount } = await reader.call({ _: 'messages.readHistory', peer, maxId: 0 })
-  // The answer has its place in the order of updates, and Telegram pushes nothing besides.
+  // The answer belongs in the order of updates, and Telegram pushes nothing else about it.
   if (ptsCount > 0) reader.feed(readUpdate(chat_id, { pts, ptsCount }))
   return { unread_count: 0 }
 }

@@ -41,7 +41,7 @@ const whole: tl.RawUpdates = {
   seq: 0,
 }
 
-test('a short answer is accepted, and fed to the updates with text and random id', async () => {
+test('accepts a short answer, and feeds it to the updates with text and random id', async () => {
   const { outcome, fed, asked } = await sendText({ answer: short })
   expect(asked).toMatchObject([{ _: 'messages.sendMessage', message: 'Hello', randomId }])
   const at = '1970-01-01T00:01:00.000Z'
@@ -56,14 +56,14 @@ test('a short answer is accepted, and fed to the updates with text and random id
   ])
 })
 
-test('a whole answer is accepted if it names our random id, and unknown if it does not', async () => {
+test('accepts a full answer that names our random id, and treats another as unknown', async () => {
   expect((await sendText({ answer: whole })).outcome).toMatchObject({ kind: 'accepted' })
   const other = await sendText({ answer: { ...whole, updates: [] } })
   expect(other.outcome).toMatchObject({ kind: 'unknown' })
   expect(other.fed).toHaveLength(1)
 })
 
-test('a caption over the limit of the account is refused before the call', async () => {
+test("refuses a caption above the account's limit before the call", async () => {
   const plain = await sendText({ text: '👋'.repeat(1025), withFile: true, answer: whole })
   expect(plain.outcome).toMatchObject({ kind: 'refused', reason: 'message_invalid' })
   expect(plain.asked).toEqual([])
@@ -72,7 +72,7 @@ test('a caption over the limit of the account is refused before the call', async
   expect((await sendText({ text: '👋'.repeat(1024), withFile: true, answer: whole })).asked).toHaveLength(1)
 })
 
-test('a lost connection is unknown, a closed gate is not written', async () => {
+test('a lost connection is unknown, a closed gate is not_written', async () => {
   const lost = await sendText({ answer: new Error('Session is reset') })
   expect(lost.outcome).toEqual({ kind: 'unknown', reason: 'connection_lost' })
   const closed = await sendText({ answer: new NotWritten('The session is over.') })

@@ -1,4 +1,4 @@
-/** One submission: what is asked of Telegram, and what its answer proves. */
+/** One submission: the call to Telegram, and what its answer proves. */
 import type { tl } from '@mtcute/core'
 import Long from 'long'
 import { lengthOf } from '../../lib/text.ts'
@@ -6,9 +6,9 @@ import type { Outcome, Sent, Submission } from '../port.ts'
 import { outcomeOf } from './errors.ts'
 import { timeOf } from './view.ts'
 
-/** How long the text beside a file may be, without and with Premium. */
+/** The longest text next to a file, without and with Premium. */
 const captionLengthMax = { plain: 1024, premium: 4096 } as const
-/** Telegram looks at a file before it answers. */
+/** Telegram processes a file before it answers. */
 const fileAnswerMsMax = 90_000
 
 interface SendingOptions {
@@ -16,7 +16,7 @@ interface SendingOptions {
   readonly file: tl.TypeInputMedia | null
   readonly isPremium: boolean
   call<T extends tl.RpcMethod>(request: T, msMax?: number): Promise<tl.RpcCallReturn[T['_']]>
-  /** Takes what the answer says of the stream of updates. */
+  /** Passes the answer to the stream of updates. */
   feed(container: tl.TypeUpdates): void
 }
 
@@ -40,7 +40,7 @@ export async function send(message: Submission, options: SendingOptions): Promis
   }
 }
 
-/** The short answer has neither text nor random id: it is accepted because nothing else was asked. */
+/** The short answer has neither text nor random id: it is accepted because the call sent nothing else. */
 function lengthen(
   { id, date, pts, ptsCount, media }: tl.RawUpdateShortSentMessage,
   { peer, text, randomId }: { peer: tl.TypeInputPeer; text: string; randomId: Long },

@@ -1,4 +1,7 @@
-/** One open session of one account, as the port wants it: a client, the stream of its updates, and the people it knows. */
+/**
+ * One open session of one account, as the port requires: a client, the stream of its updates, and the people it
+ * knows.
+ */
 import type { tl } from '@mtcute/core'
 import type { ChatNumber } from '../../lib/shapes.ts'
 import type {
@@ -55,7 +58,7 @@ export async function openSession(
   } catch (error) {
     await session.close()
     const outcome = outcomeOf(error, 'reading')
-    // Nothing was asked for yet that could have happened.
+    // No call so far could have had an effect.
     if (outcome.kind === 'flood_wait') return outcome
     if (outcome.kind === 'refused' && isTrouble(outcome.reason)) {
       return refusedBy(outcome.reason, outcome.detail ?? outcome.reason, account)
@@ -138,7 +141,7 @@ class TelegramSession implements Session, Reader {
     }
   }
 
-  /** The session is over by itself: the listener is told once, and nothing after `close`. */
+  /** Ends the session by itself: the listener is called once, and never after `close`. */
   finish(closed: Closed): void {
     if (this.#isOver) return
     this.#isOver = true
@@ -158,7 +161,7 @@ class TelegramSession implements Session, Reader {
       this.#stream.compare(await this.call({ _: 'updates.getState' }))
       return true
     } catch (error) {
-      // A flood wait is an answer as well.
+      // A flood wait is an answer too.
       return this.#outcome(error, 'reading').kind === 'flood_wait'
     }
   }
@@ -167,7 +170,7 @@ class TelegramSession implements Session, Reader {
     return this.#ask('lookups', () => resolve(this, identifier))
   }
 
-  /** No call: a chat begins with its first message. */
+  /** Makes no call: a chat begins with its first message. */
   openChat(person_id: string): Promise<Outcome<Chat>> {
     return this.#ask('lookups', async () => {
       const person = this.peers.findPerson(person_id as ChatNumber)

@@ -12,7 +12,7 @@ async function loggedIn() {
   return { key, blob: await makeBlob(storage, 4) }
 }
 
-test('what a login leaves behind is the key of one data centre, and where that is', async () => {
+test('a login stores the key of one data centre, and where that is', async () => {
   const { key, blob } = await loggedIn()
   const storage = openSessionStorage(blob)
   expect(await storage?.authKeys.get(4)).toEqual(Buffer.from(key))
@@ -31,7 +31,7 @@ test('a session neither writes nor deletes a key', async () => {
 })
 
 test.each(['', 'garbage', '{}', '{"version":2,"dc_id":2,"key":"","places":{}}'])(
-  '%j is none of ours',
+  '%j is not a blob of ours',
   (text) => {
     expect(openSessionStorage(Buffer.from(text))).toBeUndefined()
   },

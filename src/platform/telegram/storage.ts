@@ -1,6 +1,7 @@
 /**
- * What mtcute stores, as one blob: the data centre of the account and its auth key, which is full control of the account.
- * A session reads it and never writes it. Only a login makes a blob (`login.ts`). Peers are kept by `peers.ts`.
+ * What mtcute stores, as one blob: the account's data centre and its auth key, which gives full control of the
+ * account. A session reads it and never writes it. Only a login makes a blob (`login.ts`). `peers.ts` keeps the
+ * peers.
  */
 import { type ITelegramStorageProvider, MemoryStorage } from '@mtcute/core'
 import { z } from 'zod'
@@ -10,14 +11,14 @@ const blobShape = z.strictObject({
   /** The data centre that knows the key. */
   dc_id: z.int(),
   key: z.base64(),
-  /** mtcute's own notes about where that data centre is; without them it is the default one. */
+  /** mtcute's own record of that data centre's address; without it, the default address. */
   places: z.record(z.string(), z.base64()),
 })
 
-/** The keys under which mtcute notes its data centre. Salts and the like are not worth keeping. */
+/** The keys under which mtcute stores its data centre. Salts and the like are not worth keeping. */
 const placeKeys = ['dc_main', 'dc_media']
 
-/** The storage of a session. Undefined: the blob is none of ours. */
+/** The storage of a session. Undefined: the blob is not ours. */
 export function openSessionStorage(blob: Uint8Array): ITelegramStorageProvider | undefined {
   const session = parseBlob(blob)
   if (!session) return undefined
@@ -44,7 +45,7 @@ export function openLoginStorage(): ITelegramStorageProvider {
   return emptyStorage()
 }
 
-/** What a login leaves behind. The keys of data centres that it has only passed through are not part of it. */
+/** The result of a login, without the keys of data centres that it only passed through. */
 export async function makeBlob(storage: ITelegramStorageProvider, dc_id: number): Promise<Uint8Array> {
   const key = await storage.authKeys.get(dc_id)
   if (!key) throw new Error('The login has no auth key.')
@@ -57,7 +58,7 @@ export async function makeBlob(storage: ITelegramStorageProvider, dc_id: number)
   return Buffer.from(JSON.stringify(blob))
 }
 
-/** mtcute's own in memory, but for the two tables that we keep ourselves. */
+/** mtcute's own storage in memory, except for the two tables that we keep ourselves. */
 function emptyStorage() {
   const { driver, kv, authKeys } = new MemoryStorage()
   return { driver, kv, authKeys, peers: noPeers, refMessages: noMessages }

@@ -13,7 +13,7 @@ afterEach(() => {
   for (const server of servers.splice(0)) server.close()
 })
 
-/** Answers the first bytes of every connection with these, and then says nothing. */
+/** Answers the first bytes of every connection with these, and then stays silent. */
 async function listen(answer: Uint8Array = new Uint8Array(0)) {
   const heard: Buffer[] = []
   const sockets: Socket[] = []
@@ -54,7 +54,7 @@ function frame(length: number, rest: readonly number[] = []): Uint8Array {
 }
 
 describe('a connection', () => {
-  test('whose lease has run out writes no byte, and is over', async () => {
+  test('whose lease has expired writes no byte, and ends', async () => {
     const server = await listen()
     const { ended } = await connectTo(server, () => false)
     expect(await within(20_000, ended)).toBe('The lease has run out.')
@@ -62,18 +62,18 @@ describe('a connection', () => {
     expect(Buffer.concat(server.heard)).toHaveLength(0)
   })
 
-  test('that gets a frame of four bytes, which is a transport error, is over', async () => {
+  test('that gets a frame of four bytes, which is a transport error, ends', async () => {
     const minus404 = [0x6c, 0xfe, 0xff, 0xff]
     const { ended } = await connectTo(await listen(frame(4, minus404)))
     expect(await within(20_000, ended)).toBe('Transport error -404.')
   })
 
-  test('that gets a frame of more than 4 MiB is over before the frame is read', async () => {
+  test('that gets a frame of more than 4 MiB ends before the frame is read', async () => {
     const { ended } = await connectTo(await listen(frame(4 * 1024 * 1024 + 1)))
     expect(await within(20_000, ended)).toBe('A frame is too long.')
   })
 
-  test('that is cut is over, and every later call is not written', async () => {
+  test('that is cut ends, and every later call is not_written', async () => {
     const server = await listen()
     const { client, ended } = await connectTo(server)
     await expect.poll(() => server.heard.length).toBeGreaterThan(0)
@@ -85,7 +85,7 @@ describe('a connection', () => {
     expect(server.sockets).toHaveLength(1)
   })
 
-  test('whose lease runs out between two calls is over, and the second call is not written', async () => {
+  test('whose lease expires between two calls ends, and the second call is not_written', async () => {
     const server = await listen()
     let held = true
     const { client, ended } = await connectTo(server, () => held)
@@ -95,7 +95,7 @@ describe('a connection', () => {
     expect(await within(20_000, ended)).toBe('The lease has run out.')
   })
 
-  test('that was closed reports no end, and is closed a second time in vain', async () => {
+  test('that was closed reports no end, and a second close does nothing', async () => {
     const server = await listen()
     let ends = 0
     const { client, ended } = await connectTo(server)
@@ -119,7 +119,7 @@ describe('the transport of a session', () => {
     transport.close()
   })
 
-  test('of a test dials nothing but loopback', async () => {
+  test('of a test dials only loopback', async () => {
     const { dc } = await listen()
     const transport = guardedTransport(guard, { dialsMax: 5, loopbackOnly: true })
     await expect(transport.connect({ ...dc, ipAddress: 'localhost' })).rejects.toThrow()

@@ -1,7 +1,7 @@
 /**
- * The sockets of a client. The transport asks before every write whether it may, reports the end of a connection, bounds
- * its frames, and treats a transport error (a frame of four bytes) as the end. Left to itself mtcute waits for ever after
- * the first -404, and deletes the auth key after the second.
+ * The sockets of a client. Before every write the transport checks that the lease still holds. It reports the end of
+ * a connection, bounds its frames, and treats a transport error (a frame of four bytes) as the end. mtcute itself
+ * would wait for ever after the first -404, and delete the auth key after the second.
  */
 import { ConnectionClosedError, type ITcpConnection } from '@fuman/net'
 import { connectTcp } from '@fuman/node'
@@ -13,20 +13,20 @@ import {
 } from '@mtcute/core'
 import { isLoopbackAddress } from '../../lib/addresses.ts'
 
-/** The longest frame that is read: an answer of Telegram has at most 1 MiB. */
+/** The longest frame that is read: Telegram's answers have at most 1 MiB. */
 const frameBytesMax = 4 * 1024 * 1024
 
 interface Guard {
   /** Whether a byte may be written now. */
   held(): boolean
-  /** The newest connection is over, and with it the client. */
+  /** The newest connection has ended, and with it the client. */
   ended(reason: string): void
 }
 
 interface TransportRules {
   /** A session dials once. A login follows the account to its data centre. */
   readonly dialsMax: number
-  /** For a data centre of a test: nothing else is ever dialled. */
+  /** For a test's data centre: no other address is ever dialled. */
   readonly loopbackOnly: boolean
 }
 
@@ -86,7 +86,7 @@ function watchConnection(
       await write(bytes)
     } catch {
       end('The connection was lost.')
-      // Any other error makes mtcute write the same bytes again on its next connection.
+      // After any other error mtcute would write the same bytes again on its next connection.
       throw new ConnectionClosedError()
     }
   }
@@ -119,7 +119,7 @@ class WatchedCodec extends IntermediatePacketCodec {
   }
 }
 
-/** Why the next frame ends the connection, if it does. Reads nothing away. */
+/** Why the next frame ends the connection, if it does. Consumes nothing. */
 function faultOf(reader: Reader): string | undefined {
   const length = peek(reader, 0)?.getUint32(0, true)
   if (length === undefined) return undefined
@@ -133,7 +133,7 @@ function faultOf(reader: Reader): string | undefined {
   return undefined
 }
 
-/** Four bytes at this offset, if they are there already. */
+/** Four bytes at this offset, if they have arrived. */
 function peek(reader: Reader, offset: number): DataView | undefined {
   if (reader.available < offset + 4) return undefined
   const bytes = reader.readSync(offset + 4).slice(offset)

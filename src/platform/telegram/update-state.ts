@@ -1,4 +1,4 @@
-/** Where the updates of an account stand, and how a container of Telegram's fits onto that. Pure. */
+/** The position of an account's updates, and how a container of Telegram's relates to it. Pure. */
 import type { tl } from '@mtcute/core'
 
 export interface UpdateState {
@@ -30,13 +30,13 @@ export interface Container {
   readonly updates: readonly tl.TypeUpdate[]
   readonly users: readonly tl.TypeUser[]
   readonly chats: readonly tl.TypeChat[]
-  /** 0: it has no place in the order of containers. */
+  /** 0: it has no position in the order of containers. */
   readonly seqStart: number
   readonly seq: number
   readonly date: number
 }
 
-/** Null: there is more than Telegram pushes. An answer of `updateShortSentMessage` is made a message by `send.ts`. */
+/** Null: there is more than Telegram pushes. `send.ts` turns an `updateShortSentMessage` into a message. */
 export function unpack(container: tl.TypeUpdates): Container | null {
   const nothing = { updates: [], users: [], chats: [], seqStart: 0, seq: 0 }
   switch (container._) {
@@ -73,7 +73,7 @@ function lengthen(short: tl.RawUpdateShortMessage | tl.RawUpdateShortChatMessage
   }
 }
 
-/** `hole`: something before it is missing. `known`: nothing of it is new. */
+/** `hole`: something before it is missing. `known`: it contains nothing new. */
 type Fit = 'hole' | 'known' | { readonly fresh: readonly tl.TypeUpdate[]; readonly state: UpdateState }
 
 export function fitContainer(state: UpdateState, { updates, seqStart, seq, date }: Container): Fit {
@@ -93,13 +93,13 @@ export function fitContainer(state: UpdateState, { updates, seqStart, seq, date 
   return { fresh, state: { ...state, pts, seq: seq || state.seq, date: Math.max(date, state.date) } }
 }
 
-/** Where an update stands in the order of the account. Channels have an order of their own. */
+/** An update's position in the account's order. Channels have their own order. */
 function placeOf(update: tl.TypeUpdate): { pts: number; count: number } | undefined {
   if (!('pts' in update && 'ptsCount' in update) || update._.includes('Channel')) return undefined
   return { pts: update.pts as number, count: update.ptsCount as number }
 }
 
-/** The people and groups of new messages. Without all of them being known, their chats could not be answered. */
+/** The people and groups of new messages. Unless all of them are known, their chats could not be answered. */
 export function peersNamed({ updates }: Container): tl.TypePeer[] {
   return updates.flatMap((update) => {
     if (update._ !== 'updateNewMessage' || update.message._ !== 'message') return []

@@ -14,7 +14,7 @@ afterEach(() => {
 
 type Script = (request: tl.RpcMethod) => unknown
 
-/** A stream that begins at `state`, and whose calls are answered by a script. */
+/** A stream that starts at `state`, and whose calls a script answers. */
 function play({ answer = () => empty, from = state, knows = true, take = async () => {} }: Options = {}) {
   const batches: TelegramBatch[] = []
   const asked: tl.RpcMethod[] = []
@@ -82,8 +82,8 @@ function rpcError(errorMessage: string, errorCode: number): Error {
   return tl.RpcError.fromTl({ errorCode, errorMessage })
 }
 
-describe('updates that are pushed', () => {
-  test('are handed over in order, each once, with the state after them', async () => {
+describe('pushed updates', () => {
+  test('are delivered in order, each once, with the state after them', async () => {
     const { stream, batches, texts, until } = play()
     for (const pts of [11, 12, 12, 11, 13]) stream.feed(pushOf(pts))
     await until(() => texts().length === 3)
@@ -91,7 +91,7 @@ describe('updates that are pushed', () => {
     expect(batches.at(-1)).toMatchObject({ state: { pts: 13, date: 1_013, seq: 5 }, caught_up: true })
   })
 
-  test('before which one is missing wait for it, and the difference is not asked for', async () => {
+  test('wait for a missing one before them, without a request for the difference', async () => {
     const { stream, texts, until, differences } = play()
     for (const pts of [13, 12, 11]) stream.feed(pushOf(pts))
     await until(() => texts().length === 3)
@@ -99,7 +99,7 @@ describe('updates that are pushed', () => {
     expect(differences()).toBe(0)
   })
 
-  test('before which one stays missing come with the difference, and not twice', async () => {
+  test('come with the difference if the one before them stays missing, and not twice', async () => {
     const { stream, texts, until, differences } = play({ answer: () => differenceOf([11, 12], 12) })
     stream.feed(pushOf(12))
     stream.feed(pushOf(13))
@@ -120,7 +120,7 @@ describe('updates that are pushed', () => {
     expect(batches.flatMap(({ updates }) => updates)).toMatchObject([{ userId: 6 }, { userId: 7 }])
   })
 
-  test('of a person whom nobody has introduced come with the difference', async () => {
+  test('of a person without an access hash come with the difference', async () => {
     const short: tl.TypeUpdates = {
       _: 'updateShortMessage',
       ...{ id: 11, userId: 7, message: '11', pts: 11, ptsCount: 1, date: 1_011 },
@@ -163,8 +163,8 @@ describe('updates that are pushed', () => {
   })
 })
 
-describe('the beginning', () => {
-  test('without a state is where Telegram stands, and caught up', async () => {
+describe('the start', () => {
+  test("without a state is Telegram's current state, and caught up", async () => {
     const told: tl.updates.TypeState = { _: 'updates.state', ...state, pts: 99, unreadCount: 0 }
     const { stream, batches, until, differences } = play({ from: null, answer: () => told })
     await stream.locate()
@@ -174,7 +174,7 @@ describe('the beginning', () => {
     expect(differences()).toBe(0)
   })
 
-  test('with a state is the difference, in slices of which only the last has caught up', async () => {
+  test('with a state is the difference, in slices of which only the last is caught up', async () => {
     const answers = [sliceOf([11], 11), sliceOf([12], 12), differenceOf([13], 13)]
     const { stream, batches, texts, until } = play({ answer: () => answers.shift() })
     stream.begin()
@@ -185,7 +185,7 @@ describe('the beginning', () => {
 })
 
 describe('the difference', () => {
-  test('tells random ids before the messages that carry them', async () => {
+  test('delivers random ids before the messages that carry them', async () => {
     const found = differenceOf([11], 11)
     const proof: tl.TypeUpdate = { _: 'updateMessageID', id: 11, randomId: Long.fromNumber(4) }
     const { stream, batches, until } = play({ answer: () => ({ ...found, otherUpdates: [proof] }) })
@@ -194,7 +194,7 @@ describe('the difference', () => {
     expect(batches[0]?.updates.map(({ _ }) => _)).toEqual(['updateMessageID', 'updateNewMessage'])
   })
 
-  test('that is too long moves on, tells the gap, and ends the stream before it has caught up', async () => {
+  test('that is too long moves on, reports the gap, and ends the stream before it is caught up', async () => {
     const answer = () => ({ _: 'updates.differenceTooLong', pts: 5_000 })
     const { stream, batches, failed } = play({ answer })
     stream.begin()
@@ -202,7 +202,7 @@ describe('the difference', () => {
     expect(batches).toMatchObject([{ gap: true, caught_up: false, state: { pts: 5_000 }, updates: [] }])
   })
 
-  test('from a state that Telegram does not know is a gap as well', async () => {
+  test('from a state that Telegram does not know is also a gap', async () => {
     const told: tl.updates.TypeState = { _: 'updates.state', ...state, pts: 70, unreadCount: 0 }
     const answer: Script = ({ _ }) => {
       if (_ === 'updates.getState') return told
@@ -214,7 +214,7 @@ describe('the difference', () => {
     expect(batches).toMatchObject([{ gap: true, caught_up: false, state: { pts: 70 } }])
   })
 
-  test('that fails a few times is asked for again, and handed over before anything else', async () => {
+  test('that fails a few times is requested again, and delivered before anything else', async () => {
     const answers = [rpcError('INTERNAL', 500), rpcError('FLOOD_WAIT_0', 420), differenceOf([11], 11)]
     const answer = () => {
       const next = answers.shift()
@@ -229,7 +229,7 @@ describe('the difference', () => {
     expect(batches[0]).toMatchObject({ caught_up: true })
   })
 
-  test('that keeps failing ends the stream, which has never caught up', async () => {
+  test('that keeps failing ends the stream, which is never caught up', async () => {
     const { stream, batches, failed } = play({
       answer: () => {
         throw rpcError('INTERNAL', 500)
@@ -240,7 +240,7 @@ describe('the difference', () => {
     expect(batches).toEqual([])
   })
 
-  test('is asked for when Telegram stands further than we do, and only then', async () => {
+  test('is requested when Telegram is ahead of us, and only then', async () => {
     const { stream, texts, until, differences } = play({ answer: () => differenceOf([11], 11) })
     const told: tl.updates.TypeState = { _: 'updates.state', ...state, unreadCount: 0 }
     stream.compare(told)

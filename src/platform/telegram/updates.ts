@@ -1,6 +1,7 @@
 /**
- * The stream of updates of one session: in order, without holes, one awaited batch at a time. mtcute's own manager does not
- * fit: it drops a difference that is too long, goes on after one that failed, and does not wait for the store.
+ * The stream of updates of one session: in order, without holes, one awaited batch at a time. mtcute's own manager is
+ * unsuitable: it drops a difference that is too long, continues after one that failed, and does not wait for the
+ * store.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { tl } from '@mtcute/core'
@@ -25,7 +26,7 @@ export interface TelegramBatch {
   readonly gap: boolean
 }
 
-/** The stream cannot go on: what was sent in the updates that are lost cannot be proven. */
+/** The stream cannot continue: sends confirmed only by the lost updates cannot be proven. */
 export class UpdatesMissed extends Error {
   override readonly name = 'UpdatesMissed'
 }
@@ -42,10 +43,10 @@ interface StreamOptions {
   failed(error: unknown): void
 }
 
-/** How long a container waits for what is missing before it, until the difference is asked for. */
+/** How long a container waits for what is missing before it, until the stream requests the difference. */
 const holeMs = 500
 const waitingMax = 5_000
-/** How often a difference that Telegram cannot give is asked for. */
+/** How often the stream requests a difference that Telegram fails to return. */
 const triesMax = 5
 const retryMs = 200
 
@@ -53,10 +54,10 @@ export class UpdateStream {
   readonly #options: StreamOptions
   readonly #ending = new AbortController()
   #state: UpdateState | undefined
-  /** Work that has not begun. Containers and questions are dealt with in the order they came. */
+  /** Work that has not started. Containers and questions are processed in the order they arrived. */
   #queue: (() => Promise<void>)[] = []
   #isRunning = false
-  /** Containers that something is missing before. */
+  /** Containers with something missing before them. */
   #waiting: Container[] = []
   #hole: NodeJS.Timeout | undefined
 
@@ -65,23 +66,23 @@ export class UpdateStream {
     this.#state = options.state
   }
 
-  /** Without a stored state it begins at this moment. */
+  /** Without a stored state it starts at this moment. */
   async locate(): Promise<void> {
     this.#state ??= stateOf(await this.#options.call({ _: 'updates.getState' }))
   }
 
-  /** Hands over a first batch in any case, which says where the stream begins. */
+  /** Always delivers a first batch, which says where the stream begins. */
   begin(): void {
     const { state } = this.#options
     this.#add(() => (state ? this.#difference() : this.#hand([], { caught_up: true })))
   }
 
-  /** A push, or the answer to a call of ours: an answer carries a pts too, and has its place in the order. */
+  /** A push, or the answer to one of our calls: an answer carries a pts too, and belongs in the order. */
   feed(container: tl.TypeUpdates): void {
     this.#add(() => this.#take(container))
   }
 
-  /** Telegram said where it stands: if that is further, something was not pushed. */
+  /** Telegram reported its position: if that is ahead of ours, something was not pushed. */
   compare({ pts }: tl.updates.TypeState): void {
     this.#add(async () => {
       if (pts > this.#known.pts) await this.#difference() // guard: a pts ahead of ours
@@ -131,7 +132,7 @@ export class UpdateStream {
     if (await this.#apply(container)) await this.#applyWaiting()
   }
 
-  /** Whether it was dealt with. Otherwise it waits for what is missing. */
+  /** Whether it was processed. Otherwise it waits for what is missing. */
   async #apply(container: Container): Promise<boolean> {
     const found = fitContainer(this.#known, container)
     if (found === 'known') return true
@@ -139,7 +140,7 @@ export class UpdateStream {
       this.#wait(container)
       return false
     }
-    // A short message, or one whose people came without an access hash: the difference introduces them.
+    // A short message, or one whose people came without an access hash: the difference has them in full.
     if (!this.#introduces(container)) {
       await this.#difference()
       return true
@@ -174,7 +175,7 @@ export class UpdateStream {
 
   #wait(container: Container): void {
     this.#waiting.push(container)
-    // The timer is not begun again by each further one: a busy account would never ask.
+    // Further containers do not restart the timer: a busy account would never ask.
     this.#hole ??= setTimeout(() => {
       this.#hole = undefined
       this.#add(async () => {
@@ -202,7 +203,7 @@ export class UpdateStream {
     await this.#applyWaiting()
   }
 
-  /** A failed difference is never passed over: what it would have told may be a message of ours. */
+  /** Never skips a failed difference: it may contain a message of ours. */
   async #askDifference(): Promise<tl.updates.TypeDifference> {
     for (let tries = 1; ; ) {
       const { pts, qts, date } = this.#known
@@ -220,7 +221,7 @@ export class UpdateStream {
     }
   }
 
-  /** Everything up to there is lost. The stream tells it, with the new state, and ends. */
+  /** Everything up to there is lost. The stream reports that, with the new state, and ends. */
   async #miss(state: UpdateState): Promise<never> {
     this.#state = state
     await this.#hand([], { gap: true })
@@ -241,7 +242,7 @@ export class UpdateStream {
   }
 }
 
-/** Random ids before the messages that carry them, and both before what happened to them later. */
+/** Random ids before the messages that carry them, and both before later changes to them. */
 function updatesOf(found: tl.updates.RawDifference | tl.updates.RawDifferenceSlice): tl.TypeUpdate[] {
   const isId = (update: tl.TypeUpdate) => update._ === 'updateMessageID'
   const messages = found.newMessages.map(
@@ -254,7 +255,7 @@ function updatesOf(found: tl.updates.RawDifference | tl.updates.RawDifferenceSli
   ]
 }
 
-/** Telegram's own trouble, which may be over soon. */
+/** A temporary failure of Telegram's. */
 function isFailing(error: unknown): boolean {
   const { code } = error as { code?: unknown }
   return findErrorText(error) !== undefined && typeof code === 'number' && (code >= 500 || code < 0)

@@ -3,7 +3,7 @@ import type { tl } from '@mtcute/core'
 import { expect, test } from 'vitest'
 import { upload } from './upload.ts'
 
-/** What Telegram would have: the parts by number, in the bytes as they were when the call was made and as they are now. */
+/** What Telegram would have: the parts by number, with their bytes at the time of the call and now. */
 function takeParts({ fail = () => false }: { fail?: (part: number) => boolean } = {}) {
   const parts = new Map<number, Uint8Array>()
   const totals = new Set<number | undefined>()
@@ -28,7 +28,7 @@ function takeParts({ fail = () => false }: { fail?: (part: number) => boolean } 
   return { call: call as never, parts, totals, sha256, flyingMax: () => flyingMax }
 }
 
-/** Chunks of odd lengths that all share one buffer, as a reader that reuses its memory gives them. */
+/** Chunks of odd lengths that all share one buffer, as a reader that reuses its memory returns them. */
 async function* reusedChunks(bytes: Uint8Array, length = 100_003): AsyncGenerator<Uint8Array> {
   const shared = new Uint8Array(length)
   for (let at = 0; at < bytes.length; at += length) {
@@ -43,7 +43,7 @@ const file = { file_name: 'offer.pdf', media_type: 'application/pdf' }
 const tenMiB = 10 * 1024 * 1024
 
 test.each([1, 262_143, 262_144, 262_145, tenMiB - 1, tenMiB, tenMiB + 1])(
-  'a file of %d bytes arrives whole from chunks that are reused',
+  'uploads a file of %d bytes whole from reused chunks',
   async (size) => {
     const bytes = randomBytes(size)
     const telegram = takeParts()
@@ -64,7 +64,7 @@ test.each([1, 262_143, 262_144, 262_145, tenMiB - 1, tenMiB, tenMiB + 1])(
   },
 )
 
-test('a chunk as long as a part is copied as well', async () => {
+test('also copies a chunk as long as a part', async () => {
   const bytes = randomBytes(600_000)
   const telegram = takeParts()
   await upload({ ...file, size: bytes.length, chunks: reusedChunks(bytes, 262_144) }, telegram)
@@ -75,13 +75,13 @@ test.each([
   ['empty', 0, 0],
   ['shorter', 300_000, 299_999],
   ['longer', 300_000, 300_001],
-])('a file that is %s than was said is refused', async (_, size, length) => {
+])('refuses a file that is %s than announced', async (_, size, length) => {
   const chunks = reusedChunks(randomBytes(length))
   const outcome = await upload({ ...file, size, chunks }, takeParts())
   expect(outcome).toEqual({ kind: 'refused', reason: 'message_invalid' })
 })
 
-test('a part that fails ends the upload, and no further part is begun', async () => {
+test('a part that fails ends the upload, and no further part starts', async () => {
   const telegram = takeParts({ fail: (part) => part === 2 })
   const bytes = randomBytes(tenMiB)
   const outcome = await upload({ ...file, size: tenMiB, chunks: reusedChunks(bytes) }, telegram)

@@ -9,9 +9,9 @@ import { findSeconds, outcomeOf, Refused } from './errors.ts'
 const partBytes = 256 * 1024
 const flyingMax = 4
 const partMsMax = 20_000
-/** From here on Telegram wants the number of parts with each of them. */
+/** From this size on Telegram requires the number of parts with each of them. */
 const bigFrom = 10 * 1024 * 1024 + 1
-/** Accounts without Premium are slowed down in between. A longer wait is the caller's. */
+/** Telegram slows accounts without Premium down in between. A longer wait is the caller's. */
 const waitSecondsMax = 10
 const triesMax = 5
 
@@ -54,7 +54,7 @@ export async function upload(file: Upload, { call }: UploadOptions): Promise<Out
   return { kind: 'accepted', value: media }
 }
 
-/** Parts of one length but for the last. Each has a buffer of its own, because a chunk is valid only until the next. */
+/** Parts of one length except the last. Each has its own buffer, because a chunk is valid only until the next. */
 async function* partsOf(chunks: AsyncIterable<Uint8Array>, size: number): AsyncGenerator<Uint8Array> {
   let left = size
   let part = new Uint8Array(Math.min(partBytes, left))
@@ -73,11 +73,11 @@ async function* partsOf(chunks: AsyncIterable<Uint8Array>, size: number): AsyncG
       filled = 0
     }
   }
-  // The file is empty, or shorter than was said.
+  // The file is empty, or shorter than announced.
   if (size === 0 || left > 0) throw new Refused('message_invalid')
 }
 
-/** Work of which a few run at a time. The first failure is thrown where the next begins, and nothing begins after it. */
+/** Runs a few tasks at a time. The first failure is thrown when the next would start, and nothing starts after it. */
 class Flights {
   readonly #most: number
   readonly #flying = new Set<Promise<void>>()

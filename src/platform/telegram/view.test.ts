@@ -18,7 +18,7 @@ async function viewOne(update: tl.TypeUpdate) {
   return viewUpdates({ self, peers }, [update], 90)
 }
 
-test('a message has no unread count, and its chat both people', async () => {
+test('a message has no unread count, and its chat has both people', async () => {
   const [update] = await viewOne({ _: 'updateNewMessage', message, ...order })
   expect(update).toMatchObject({
     kind: 'message',
@@ -28,7 +28,7 @@ test('a message has no unread count, and its chat both people', async () => {
   })
 })
 
-test('an edit that Telegram hides, as it does for reactions, is none', async () => {
+test('ignores an edit that Telegram hides, as it does for reactions', async () => {
   const edited = { ...message, editDate: 70 }
   const update = (given: tl.RawMessage) => viewOne({ _: 'updateEditMessage', message: given, ...order })
   expect(await update(edited)).toMatchObject([{ kind: 'edited', message: { edited_at: expect.any(String) } }])
@@ -60,11 +60,11 @@ test.each<[string, tl.TypeUpdate]>([
       ...order,
     },
   ],
-])('%s is left out', async (_, update) => {
+])('omits %s', async (_, update) => {
   expect(await viewOne(update)).toEqual([])
 })
 
-test('a random id whose message is gone names no chat, and still proves', async () => {
+test('a random id whose message is gone names no chat, and is still proof', async () => {
   const proof = await viewOne({ _: 'updateMessageID', id: 5, randomId: Long.fromNumber(-4) })
   const at = '1970-01-01T00:01:30.000Z'
   expect(proof).toEqual([{ kind: 'sent', random_id: '-4', chat_id: null, message_id: '5', at }])
@@ -92,7 +92,7 @@ test.each([
   expect(text).toBe('Hello')
 })
 
-test('other media is a word in brackets', () => {
+test('shows other media as a word in brackets', () => {
   const media: tl.TypeMessageMedia = { _: 'messageMediaGeo', geo: { _: 'geoPointEmpty' } }
   expect(viewMessage(self, { ...message, message: '', media }).text).toBe('[location]')
 })

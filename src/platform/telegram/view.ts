@@ -1,10 +1,10 @@
-/** The port's messages, chats and updates, made from Telegram's. Pure; whatever is about channels is left out. */
+/** The port's messages, chats and updates, made from Telegram's. Pure; omits everything about channels. */
 import type { tl } from '@mtcute/core'
 import type { ChatNumber } from '../../lib/shapes.ts'
 import type { Attachment, Chat, Message, Person, Update } from '../port.ts'
 import type { Peers } from './peers.ts'
 
-/** Whose view it is. */
+/** The account whose view it is. */
 export interface Viewer {
   readonly self: Person
   readonly peers: Peers
@@ -14,14 +14,14 @@ export function timeOf(seconds: number): string {
   return new Date(seconds * 1000).toISOString()
 }
 
-/** Undefined: a channel or supergroup, or the notes that a person keeps for themselves. */
+/** Undefined: a channel or supergroup, or the user's own saved messages. */
 export function findChatNumber(peer: tl.TypePeer, self_id: string): ChatNumber | undefined {
   if (peer._ === 'peerChat') return `${-peer.chatId}`
   if (peer._ !== 'peerUser' || String(peer.userId) === self_id) return undefined
   return `${peer.userId}`
 }
 
-/** Updates bring no unread count, and groups no members. */
+/** Updates carry no unread count, and groups no members. */
 export function viewChat({ self, peers }: Viewer, id: ChatNumber, unread_count: number | null): Chat {
   if (Number(id) < 0) {
     return { id, kind: 'group', name: peers.groupName(id), username: null, unread_count, participants: null }
@@ -51,7 +51,7 @@ function senderOf(self: Person, { out, fromId, peerId }: tl.RawMessage): string 
   return peerId._ === 'peerUser' ? String(peerId.userId) : null
 }
 
-/** Media that is no file, as a word. */
+/** Media that is not a file, as a word. */
 const words: Readonly<Record<string, string>> = {
   messageMediaGeo: '[location]',
   messageMediaGeoLive: '[location]',
@@ -78,7 +78,7 @@ interface Media {
 function viewMedia(media: tl.TypeMessageMedia | undefined): Media {
   if (media?._ === 'messageMediaPhoto') {
     const photo = media.photo?._ === 'photo' ? media.photo : undefined
-    // One that deletes itself is gone already.
+    // A self-destructing one is already gone.
     if (!photo) return { attachments: [], word: '[photo]' }
     const size = Math.max(0, ...photo.sizes.map(sizeOf))
     return { attachments: [{ file_name: 'photo', media_type: 'image/jpeg', size }], word: '' }
@@ -110,7 +110,7 @@ function kindOf(attribute: tl.TypeDocumentAttribute): string | undefined {
   return attribute._ === 'documentAttributeAudio' && attribute.voice ? 'voice' : undefined
 }
 
-/** What a batch of Telegram's updates says to the port, in their order. `at` is the time of what brings none. */
+/** A batch of Telegram's updates as the port's, in their order. `at` is the time of updates without one. */
 export function viewUpdates(viewer: Viewer, updates: readonly tl.TypeUpdate[], at: number): Update[] {
   const randomIds = new Map<number, string>()
   const messages = new Map<number, tl.RawMessage>()
@@ -150,7 +150,7 @@ function viewSent(
   }
 }
 
-/** A service message says nothing that anybody wrote. */
+/** A service message contains no text that a person wrote. */
 function viewNew(viewer: Viewer, message: tl.TypeMessage, randomIds: ReadonlyMap<number, string>): Update[] {
   const chat_id = message._ === 'message' ? findChatNumber(message.peerId, viewer.self.id) : undefined
   if (message._ !== 'message' || chat_id === undefined) return []
@@ -158,7 +158,7 @@ function viewNew(viewer: Viewer, message: tl.TypeMessage, randomIds: ReadonlyMap
   return [{ kind: 'message', chat: viewChat(viewer, chat_id, null), message: seen, live: true }]
 }
 
-/** Telegram hides the edit where nothing that is shown has changed, as with reactions. */
+/** Telegram hides an edit that changes nothing visible, as with reactions. */
 function viewEdit({ self }: Viewer, message: tl.TypeMessage): Update[] {
   const chat_id = message._ === 'message' ? findChatNumber(message.peerId, self.id) : undefined
   if (message._ !== 'message' || chat_id === undefined) return []

@@ -1,4 +1,4 @@
--- Reminders that a toy slice keeps: who wants to be told of which chat, and when.
+-- The reminders of the toy slice: which user wants to be reminded of which chat, and when.
 
 create table toy_reminders (
   id uuid primary key,

@@ -5,7 +5,7 @@ const ada = { name: 'Ada', username: 'ada_l' }
 const nobody = { name: null, username: null }
 
 describe('personalization', () => {
-  test('puts values in, and fallbacks where there is none', () => {
+  test('inserts values, and fallbacks where a value is missing', () => {
     const rendered = {
       'Hi [[name]], @[[username]]': 'Hi Ada, @ada_l',
       'Hi [[name|there]]': 'Hi Ada',
@@ -23,7 +23,7 @@ describe('personalization', () => {
     expect(render('Hi {{ NAME|you}}, [[1]]', 'braces', ada)).toEqual({ text: 'Hi Ada, [[1]]' })
   })
 
-  test('a value is text: brackets in a name are not filled', () => {
+  test('treats a value as text: brackets in a name are not filled', () => {
     expect(
       render('Hi [[name]]', 'brackets', { name: '[[username]] $& {{name}}', username: 'ada_l' }),
     ).toEqual({
@@ -31,14 +31,14 @@ describe('personalization', () => {
     })
   })
 
-  test('a missing value, an unknown word and the form of the other document cannot be resolved', () => {
+  test("does not resolve a missing value, an unknown word, or the other document's form", () => {
     const unresolved = { fault: 'unresolved_personalization' }
     expect(render('Hi [[name]]', 'brackets', nobody)).toEqual(unresolved)
     expect(render('Hi [[nick|you]]', 'brackets', ada)).toEqual(unresolved)
     expect(render('Hi {{name}}', 'brackets', ada)).toEqual(unresolved)
     expect(render('Hi [[name]]', 'braces', ada)).toEqual(unresolved)
     expect(render('Hi {{username}}', 'braces', ada)).toEqual(unresolved)
-    // Nothing would be left to send.
+    // No text would be left to send.
     expect(render('[[name|]]', 'brackets', nobody)).toEqual(unresolved)
     expect(parseTemplate('Hi [[name]] [[company]]', 'brackets').unknown).toBe('[[company]]')
     expect(parseTemplate('Hi {{name|x}}', 'brackets').unknown).toBe('{{name|x}}')
@@ -55,7 +55,7 @@ describe('personalization', () => {
     '[[Company]]',
     '[[na me]]',
     '[[name',
-  ])('only a known word stands between the brackets: %s', (brackets) => {
+  ])('accepts only a known word between the brackets: %s', (brackets) => {
     const braces = brackets.replaceAll('[', '{').replaceAll(']', '}')
     const closed = brackets.endsWith(']]')
     expect(parseTemplate(`[[name]] ${brackets}`, 'brackets').unknown).toBe(closed ? brackets : undefined)
@@ -63,7 +63,7 @@ describe('personalization', () => {
   })
 
   test.each(['name', ' Name ', 'NAME|x', 'username', 'name|a[b', 'name|{{x'])(
-    'a word in the form of the other document is refused in any spelling: %s',
+    "refuses a word in the other document's form in any spelling: %s",
     (inside) => {
       expect(parseTemplate(`Hi [[name]] {{${inside}}}`, 'brackets').unknown).toBe(`{{${inside}}}`)
       expect(parseTemplate(`Hi {{name}} [[${inside}]]`, 'braces').unknown).toBe(`[[${inside}]]`)
@@ -71,7 +71,7 @@ describe('personalization', () => {
     },
   )
 
-  test('is limited in code points, values included', () => {
+  test('limits the length in code points, values included', () => {
     const name = '😀'.repeat(10)
     expect(render(`${'x'.repeat(4_086)}[[name]]`, 'brackets', { ...ada, name })).toHaveProperty('text')
     expect(render(`${'x'.repeat(4_087)}[[name]]`, 'brackets', { ...ada, name })).toEqual({
@@ -79,12 +79,12 @@ describe('personalization', () => {
     })
   })
 
-  test('a text needs the name only where it has no fallback', () => {
+  test('needs the name only where the text has no fallback for it', () => {
     expect(needsName(parseTemplate('Hi {{name}}', 'braces'))).toBe(true)
     expect(needsName(parseTemplate('Hi {{name|there}} {name}', 'braces'))).toBe(false)
   })
 
-  test('a text full of open brackets takes no longer than another', () => {
+  test('takes no longer for a text full of open brackets', () => {
     const text = '[[a|{{a|'.repeat(512)
     expect(render(text, 'brackets', ada)).toEqual({ text })
   })

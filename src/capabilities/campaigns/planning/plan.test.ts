@@ -90,7 +90,7 @@ const step = (branch: Step['branch'], wait_hours: number, text: string): Step =>
   variants: [text],
 })
 
-/** It has had its first message an hour ago. */
+/** It got its first message an hour ago. */
 const followed: Partial<PlannedRecipient> = { status: 'waiting', step: 1, last_sent_at: at('06-05T09:00') }
 const once = { steps: [step('no_reply', 1, 'Again')] }
 const tracks = {
@@ -120,7 +120,7 @@ const table: [title: string, given: Given, planned: object][] = [
   ],
   ['a cancelled campaign ends it', { campaign: { status: 'cancelled' } }, end('cancelled')],
 
-  // Somebody has to act.
+  // An operator has to act.
   ['paused', { campaign: { status: 'paused' } }, wait('paused', null)],
   [
     'paused, also before it is due',
@@ -129,7 +129,7 @@ const table: [title: string, given: Given, planned: object][] = [
   ],
   ['a closed gate', { campaign: { allowed: false } }, wait('gate', null)],
   [
-    'a pause is told before a closed gate',
+    'a pause is reported before a closed gate',
     { campaign: { allowed: false, status: 'paused' } },
     wait('paused', null),
   ],
@@ -336,7 +336,7 @@ const table: [title: string, given: Given, planned: object][] = [
   ],
   ['no cold messages at all', { account: { cold_per_day: 0 } }, wait('quota', null)],
   [
-    'somebody who wrote before is not cold',
+    'a person who wrote before is not cold',
     { account: { cold_per_day: 0 }, recipient: { cold: false } },
     { ...first, cold: false },
   ],
@@ -350,7 +350,7 @@ const table: [title: string, given: Given, planned: object][] = [
     { recipient: { chat_id: null }, account: { lookups: 200 } },
     wait('quota', '06-06T00:00'),
   ],
-  ['whoever is known needs no look-up', { account: { lookups: 200 } }, first],
+  ['a known person needs no look-up', { account: { lookups: 200 } }, first],
 
   // Texts.
   ['a missing name', { recipient: { name: null } }, end('failed', 'unresolved_personalization')],
@@ -372,7 +372,7 @@ describe('the plan', () => {
     expect(plan(factsOf(given))).toEqual(planned)
   })
 
-  test('when a message is due is never early, whatever the fraction of an hour', () => {
+  test('a message is never due early, whatever the fraction of an hour', () => {
     const steps = [step('no_reply', 0.0833, 'Again')]
     const due = dueAt({ ...campaign, steps }, { ...recipient, ...followed })
     expect(due?.getTime()).toBe(at('06-05T09:00').getTime() + 299_880)
@@ -380,13 +380,13 @@ describe('the plan', () => {
     expect(dueAt(campaign, recipient)).toEqual(recipient.next_action_at)
   })
 
-  test('the day of the quota is the one that clocks there show', () => {
+  test("the quota's day is the local day of the zone", () => {
     expect(quotaDay(at('03-28T23:30'), 'Europe/Berlin')).toBe('2026-03-29')
     expect(quotaDay(at('03-29T22:30'), 'Europe/Berlin')).toBe('2026-03-30')
     expect(quotaDay(at('03-28T23:30'), 'America/New_York')).toBe('2026-03-28')
   })
 
-  test('variants are even over recipients, and the same every time', () => {
+  test('variants are distributed evenly over recipients, and are the same every time', () => {
     const chosen = [0, 0, 0, 0, 0]
     for (let n = 0; n < 5_000; n++) {
       const variant = variantOf(`recipient ${n}`, 1, 5)
@@ -398,7 +398,7 @@ describe('the plan', () => {
     expect(new Set(steps).size).toBe(5)
   })
 
-  test('a schedule starts on time, and late only as far as that is tolerated', () => {
+  test('a schedule starts on time, and late only within the tolerance', () => {
     const scheduled_at = at('06-05T10:00')
     const starts = (time: string, sequence: boolean, lateness_seconds: number | undefined) =>
       planStart({ scheduled_at, sequence }, { now: at(time), lateness_seconds })

@@ -1,11 +1,11 @@
-/** The boundary of campaign messages: what it requires, what it writes, and that nobody slips through beside it. */
+/** The boundary of campaign messages: what it requires, what it writes, and that no message bypasses it. */
 import { rm } from 'node:fs/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { insertCampaign, type NewCampaign } from '../../../../test/harness/campaigns.ts'
 import type { LedgerRows } from '../../../../test/harness/ledger-rows.ts'
 import {
   openPickedRows,
-  type Picked,
+  type PickedRecipient,
   type PickedRows,
   type Standing,
 } from '../../../../test/harness/picked.ts'
@@ -46,8 +46,8 @@ afterAll(async () => {
 
 const picked = (given?: NewCampaign, held?: Held) => place.picked(given, held)
 const pick = (held: Held, campaign_id: string) => place.pick(held, campaign_id)
-const stateOf = (one: Picked) => place.stateOf(one)
-const operation = (one: Picked) => place.operation(one)
+const stateOf = (one: PickedRecipient) => place.stateOf(one)
+const operation = (one: PickedRecipient) => place.operation(one)
 const control = (id: string, how: 'pause' | 'cancel') => place.control(id, how)
 const boundary = () => place.boundary()
 
@@ -59,7 +59,7 @@ describe('a message', () => {
   })
 
   const steps = [{ wait_hours: 24 }]
-  test.each<[string, (one: Picked) => Promise<unknown>, Partial<Standing>]>([
+  test.each<[string, (one: PickedRecipient) => Promise<unknown>, Partial<Standing>]>([
     [
       'of a campaign that is paused',
       ({ campaign_id }) => control(campaign_id, 'pause'),
@@ -71,7 +71,7 @@ describe('a message', () => {
       { status: 'cancelled' },
     ],
     [
-      'to somebody who is suppressed by now',
+      'to a person who is suppressed by now',
       ({ person_id }) =>
         addSuppression(rows.app, 'system', {
           workspace_id: rows.tenant.workspace_id,
@@ -113,7 +113,7 @@ describe('a message', () => {
     expect(await stateOf(one)).toEqual({ status: 'queued', operations: 0, used: 0, ...expected })
   })
 
-  test('to somebody whose number is written another way than on the list ends the recipient', async () => {
+  test('to a person whose number is listed in another spelling ends the recipient', async () => {
     const one = await picked({ steps })
     const { held, person_id } = one
     const { workspace_id } = rows.tenant
@@ -126,11 +126,11 @@ describe('a message', () => {
     expect(await stateOf(one)).toEqual({ status: 'suppressed', operations: 0, used: 0 })
   })
 
-  test('to somebody who comes onto the list in this very moment ends the recipient', async () => {
+  test('to a person who is suppressed at this very moment ends the recipient', async () => {
     const one = await picked({ steps })
     const { definition } = await rows.db.one<{ definition: string }>(sql`
       select pg_get_functiondef('recipient_forbidden'::regproc) as definition`)
-    // What was read with the row was read a moment before.
+    // What was read with the row is already a moment old.
     await rows.db.pool.query(`
       create or replace function recipient_forbidden(workspace uuid, account text, person bigint, known text[]) returns text
       language sql volatile as $$ select 'identity_suppressed' $$`)
@@ -142,7 +142,7 @@ describe('a message', () => {
     expect(await stateOf(one)).toEqual({ status: 'suppressed', operations: 0, used: 0 })
   })
 
-  test('waits while somebody adds to the list', async () => {
+  test('waits while another transaction adds to the list', async () => {
     const one = await picked({ steps })
     const { workspace_id } = rows.tenant
     await rows.db.transaction(async (tx) => {
@@ -152,7 +152,7 @@ describe('a message', () => {
     expect(await one.cross()).toBe('crossed')
   })
 
-  test('to somebody whose name alone is on the list ends the recipient', async () => {
+  test('to a person whose name alone is on the list ends the recipient', async () => {
     const one = await picked({ steps })
     const { campaign_id, held } = one
     const username = `name_of_${one.person_id}`
@@ -161,13 +161,13 @@ describe('a message', () => {
     const cross = await pick(held, campaign_id)
     const { workspace_id } = rows.tenant
     await addSuppression(rows.app, 'system', { workspace_id, username })
-    // Nobody whom we know has this name, so the new entry itself has ended nothing.
+    // No known person has this name, so the new entry itself has ended no recipient.
     expect(await stateOf(one)).toMatchObject({ status: 'queued' })
     expect(await cross()).toBe('ended')
     expect(await stateOf(one)).toEqual({ status: 'suppressed', operations: 0, used: 0 })
   })
 
-  test('of an account that has one in flight waits', async () => {
+  test('waits while the account has another message in flight', async () => {
     const one = await picked()
     const other = await picked({}, one.held)
     expect(await one.cross()).toBe('crossed')
@@ -175,7 +175,7 @@ describe('a message', () => {
     expect(await other.cross()).toBe('no')
   })
 
-  test('that was released is taken up again under its id, and uses the day once', async () => {
+  test('that was released crosses again under its id, and uses the quota once', async () => {
     const one = await picked()
     await one.cross()
     const first = await operation(one)
@@ -192,14 +192,14 @@ describe('a message', () => {
     expect(await operation(one)).toMatchObject({ id: first.id, attempt_no: 2 })
   })
 
-  test('that the ledger knows more of than its recipient is not sent: the recipient learns of it', async () => {
+  test("is not sent when the ledger is ahead of its recipient: the recipient gets the ledger's state", async () => {
     const one = await picked({ steps })
     await one.cross()
     const { id, attempt_token: token } = await operation(one)
     await rows.db.transaction((tx) =>
       settle(tx, rows.app.operations, [{ id, token, ending: { to: 'ambiguous', reason: 'lease' } }]),
     )
-    // As after a restore: the recipient was made again, the operation came back from a journal.
+    // As after a restore: the recipient was created again, the operation came back from a journal.
     await rows.db.run(sql`alter table campaign_recipients disable trigger recipients_guard`)
     await rows.db.run(sql`
       update campaign_recipients set status = 'queued', unknown_since = null, next_action_at = domain_now()
@@ -214,8 +214,8 @@ describe('a message', () => {
   test.each([
     ['its worker has died', sql`lease_until = real_now() - interval '1 second'`],
     ['its session is not live', sql`observed_at = null`],
-    ['nothing was heard of it for long', sql`observed_at = real_now() - interval '1 hour'`],
-  ])('to a contact is left to the account with most of its day left, unless %s', async (_, gone) => {
+    ['it was not observed for long', sql`observed_at = real_now() - interval '1 hour'`],
+  ])('to a contact is left to the account with most quota left, unless %s', async (_, gone) => {
     const [one, other] = [await rows.account(), await rows.account()]
     const pool = [one.account_id, other.account_id]
     await insertCampaign(rows.db, rows.tenant, { kind: 'contacts', pool, contacts: [{ contact: newId() }] })
@@ -229,7 +229,7 @@ describe('a message', () => {
     expect(await listHeads(rows.app, rows.db, options)).toHaveLength(1)
   })
 
-  test('is not picked while somebody waits for a single send of the account', async () => {
+  test('is not picked while a caller waits for a single send of the account', async () => {
     const one = await picked()
     const id = await rows.operation(one.held)
     const options = { account_ids: [one.held.account_id], avoid: [], due: true }
@@ -243,12 +243,12 @@ describe('the gap to the next message of the account', () => {
   const config = { ...({} as App['config']), pacing_seconds: 15 }
   const sources = { ...({} as App['sources']), random: () => 0.5 }
 
-  test('is longer by chance on a platform that wants it so, and exact on the others', () => {
+  test('is longer by a random share on a platform that asks for it, and exact on the others', () => {
     expect(gapMsOf({ config, sources }, { gapJitter: 0.4 })).toBe(18_000)
     expect(gapMsOf({ config, sources }, { gapJitter: 0 })).toBe(15_000)
   })
 
-  test('is kept from the crossing on', async () => {
+  test('starts at the crossing', async () => {
     const { held } = await picked()
     const heads = await listHeads(rows.app, rows.db, { account_ids: [held.account_id], avoid: [], due: true })
     const [due] = chooseDue(rows.app, heads)
@@ -265,7 +265,7 @@ describe('the gap to the next message of the account', () => {
   })
 })
 
-describe('a message whose crossing gives no answer', () => {
+describe('a message whose crossing gets no answer', () => {
   /** The database commits, and its answer does not arrive. */
   function losing(): App {
     const { app } = rows
@@ -276,7 +276,7 @@ describe('a message whose crossing gives no answer', () => {
     return { ...app, db: { ...app.db, transaction } }
   }
 
-  /** A message that is due, the boundary that loses its COMMIT, and a session that must not be asked to send. */
+  /** A due message, the boundary that loses its COMMIT, and a session that must not be asked to send. */
   async function begin() {
     const one = await picked()
     const heads = await listHeads(rows.app, rows.db, {
@@ -292,7 +292,7 @@ describe('a message whose crossing gives no answer', () => {
     return { one, held: one.held, messages, due, session }
   }
 
-  test('is not sent, and its worker says so', async () => {
+  test('is not sent, and its worker reports that', async () => {
     const { one, held, messages, due, session } = await begin()
     const recorder = new Recorder(rows.app, { count: () => {}, noteTrouble })
     const journal = await openJournal(directory, newId())
@@ -308,7 +308,7 @@ describe('a message whose crossing gives no answer', () => {
     await journal.close()
   })
 
-  test('and whose worker ends before the database is back: its journal says that nothing was sent', async () => {
+  test('is journaled as not sent when its worker ends before the database is back', async () => {
     const { one, held, messages, due, session } = await begin()
     const away = {
       ...rows.app,
@@ -332,8 +332,8 @@ describe('a message whose crossing gives no answer', () => {
   })
 })
 
-describe('a message whose process stands still after it has crossed', () => {
-  test('is not sent after a cancel that came meanwhile, and its worker says so', async () => {
+describe('a message whose process freezes after it has crossed', () => {
+  test('is not sent after a cancel in the meantime, and its worker reports that', async () => {
     const one = await picked({ steps: [{ wait_hours: 24 }] })
     const { held } = one
     const [due] = chooseDue(
@@ -373,7 +373,7 @@ describe('a message whose process stands still after it has crossed', () => {
 })
 
 describe('a message that the platform has shown before', () => {
-  test('crosses with its proof, and nobody submits it', async () => {
+  test('crosses with its proof, and no worker submits it', async () => {
     const one = await picked()
     const { held, person_id } = one
     const heads = await listHeads(rows.app, rows.db, { account_ids: [held.account_id], avoid: [], due: true })
@@ -392,7 +392,7 @@ describe('a message that the platform has shown before', () => {
   })
 })
 
-describe('while a cancel is under way', () => {
+describe('while a cancel is in progress', () => {
   async function cancelling<T>(
     campaign_id: string,
     work: (commit: () => Promise<unknown>) => Promise<T>,
@@ -409,7 +409,7 @@ describe('while a cancel is under way', () => {
     }
   }
 
-  test('nothing crosses on what was read before it', async () => {
+  test('no message crosses on what was read before it', async () => {
     const one = await picked()
     await cancelling(one.campaign_id, async (commit) => {
       expect(await one.cross()).toBe('no')
@@ -418,7 +418,7 @@ describe('while a cancel is under way', () => {
     expect(await stateOf(one)).toMatchObject({ operations: 0, used: 0 })
   })
 
-  test('what ends meanwhile waits for it, so that nobody is left waiting', async () => {
+  test('a recipient that ends in the meantime waits for it, so that none stays pending', async () => {
     const one = await picked({ steps: [{ wait_hours: 1 }] })
     await one.cross()
     const { id, attempt_token: token } = await operation(one)
@@ -439,8 +439,8 @@ describe('while a cancel is under way', () => {
   })
 })
 
-describe('a message that a restored database has forgotten', () => {
-  async function remembered(one: Picked) {
+describe('a message that a restored database has lost', () => {
+  async function remembered(one: PickedRecipient) {
     const { account_id, workspace_id } = one.held
     const [recipient] = await rows.db.rows<{ id: string }>(
       sql`select id from campaign_recipients where campaign_id = ${one.campaign_id}`,
@@ -453,7 +453,7 @@ describe('a message that a restored database has forgotten', () => {
     }
   }
 
-  test('is put back with its recipient and the use of its day', async () => {
+  test('is restored with its recipient and its use of the quota', async () => {
     const one = await picked({ steps: [{ wait_hours: 24 }] })
     const entry = await remembered(one)
     const back = () => rows.db.transaction((tx) => putBack(tx, rows.app.operations, entry))
@@ -463,7 +463,7 @@ describe('a message that a restored database has forgotten', () => {
 
   const reply = { message_id: '5', timestamp: new Date().toISOString() }
   test.each(['suppressed', 'cancelled'])(
-    'is recorded, and a recipient that was %s meanwhile stays so',
+    'is recorded, and a recipient that was %s in the meantime stays so',
     async (status) => {
       const one = await picked({})
       const entry = await remembered(one)
@@ -485,7 +485,7 @@ describe('a message that a restored database has forgotten', () => {
 })
 
 describe('a batch of a hundred', () => {
-  test('of which the database refuses one: the other 99 cross', async () => {
+  test('lets 99 cross when the database refuses one', async () => {
     await rows.db.run(sql`
       create function refuse_poison() returns trigger language plpgsql as $$
       begin
@@ -494,7 +494,7 @@ describe('a batch of a hundred', () => {
       end $$`)
     await rows.db.run(sql`
       create trigger poison before insert on operations for each row execute function refuse_poison()`)
-    const all: Picked[] = []
+    const all: PickedRecipient[] = []
     for (let n = 0; n < 100; n++) all.push(await picked({ message_text: n === 41 ? 'poison' : 'Hello' }))
     const messages = await boundary()
     const heads = await listHeads(rows.app, rows.db, {

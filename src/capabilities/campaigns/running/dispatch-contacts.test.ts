@@ -1,4 +1,7 @@
-/** Contacts that are found just before their first message, broadcasts, and messages that fail for a reason of ours. */
+/**
+ * Contacts that are looked up just before their first message, broadcasts, and messages that fail for a reason of
+ * ours.
+ */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type CampaignPlace, openCampaigns } from '../../../../test/harness/campaigns.ts'
 import { sql } from '../../../db/sql.ts'
@@ -24,7 +27,7 @@ const hour = 3_600
 const day = 24 * hour
 let named = 0
 
-/** Somebody whom nobody here knows yet. */
+/** A person whom no account knows yet. */
 function stranger(given = {}): { person_id: number; contact: string; phone: string } {
   const username = `stranger_${named++}`
   const phone = `49170${String(named).padStart(6, '0')}`
@@ -38,7 +41,7 @@ function stranger(given = {}): { person_id: number; contact: string; phone: stri
 }
 
 describe('contacts', () => {
-  test('are found just before their first message, and stay with the account that wrote to them', async () => {
+  test('are looked up just before their first message, and stay with the account that wrote to them', async () => {
     const pool = [await place.account(), await place.account()]
     const people = Array.from({ length: 4 }, () => stranger())
     const contacts = people.map(({ contact }) => ({ contact }))
@@ -55,7 +58,7 @@ describe('contacts', () => {
     const rows = await place.recipients(id)
     expect(rows.map(({ status }) => status)).toEqual(['waiting', 'waiting', 'waiting', 'waiting'])
     expect(rows.map(({ chat_id }) => Number(chat_id))).toEqual(people.map(({ person_id }) => person_id))
-    // Shared out evenly: each new contact goes to the account with most of its day left.
+    // Distributed evenly: each new contact goes to the account with most quota left.
     const by = Object.values(Object.groupBy(rows, ({ account_id }) => account_id ?? ''))
     expect(by.map((own) => own?.length)).toEqual([2, 2])
     expect(place.sent()[0]?.text).toMatch(/^Hello Name \d+$/)
@@ -67,7 +70,7 @@ describe('contacts', () => {
     expect(place.sent()).toHaveLength(8)
   })
 
-  test('go to another account of the pool where one has no first message to give', async () => {
+  test('go to another account of the pool when one has no first message left', async () => {
     const [none, free] = [await place.account(), await place.account()]
     await place.db.run(sql`update accounts set cold_per_day = 0 where id = ${none}`)
     const contacts = Array.from({ length: 3 }, () => ({ contact: stranger().contact }))
@@ -79,7 +82,7 @@ describe('contacts', () => {
     )
   })
 
-  test('go to another account of the pool where one has looked up enough for the day', async () => {
+  test('go to another account of the pool when one has no look-up left for the day', async () => {
     const [spent, free] = [await place.account(), await place.account()]
     await place.db.run(sql`
       insert into account_days (account_id, workspace_id, day, lookups)
@@ -93,7 +96,7 @@ describe('contacts', () => {
     )
   })
 
-  test('fail where nobody is found, where it is the same person again, and where it is no person', async () => {
+  test('fail when the look-up finds no one, the same person again, or something other than a person', async () => {
     const pool = [await place.account()]
     const one = stranger()
     const bot = stranger({ kind: 'bot' })
@@ -114,7 +117,7 @@ describe('contacts', () => {
     expect(place.sent()).toHaveLength(1)
   })
 
-  test('that are one person under two names are written to once, also where the follow-up to one was refused', async () => {
+  test('that are one person under two names get one message, also when the follow-up to one was refused', async () => {
     const account_id = await place.account()
     const { person_id, contact, phone } = stranger()
     const contacts = [{ contact }, { contact: phone }]
@@ -127,7 +130,7 @@ describe('contacts', () => {
     expect(place.sent()).toMatchObject([{ person: person_id, text: 'First message' }])
   })
 
-  test('wait for the end of a wait for look-ups, while those whose chats are known are written to', async () => {
+  test('wait out a flood wait for look-ups, while those with known chats get their messages', async () => {
     const account_id = await place.account()
     const [unknown, known] = [stranger(), stranger()]
     const contacts = [unknown, known].map(({ contact }) => ({ contact, account_id }))
@@ -142,7 +145,7 @@ describe('contacts', () => {
     expect(place.sent().map(({ person }) => person)).toEqual([known.person_id, unknown.person_id])
   })
 
-  test('wait for another day when the account has looked up enough', async () => {
+  test('wait for another day when the account has no look-up left', async () => {
     const pool = [await place.account()]
     const contacts = Array.from({ length: 14 }, () => ({ contact: stranger().contact }))
     const id = await place.campaign({ kind: 'contacts', pool, contacts })
@@ -153,7 +156,7 @@ describe('contacts', () => {
     expect(await place.status(id)).toBe('completed')
   })
 
-  test('of an account that is lost before it wrote are free for another', async () => {
+  test('of an account that is lost before it wrote go to another account', async () => {
     const pool = [await place.account(), await place.account()]
     const [lost = ''] = pool
     await setAccountEnabled(place.app, 'system', { id: lost, enabled: false })
@@ -168,7 +171,7 @@ describe('contacts', () => {
 })
 
 describe('a broadcast', () => {
-  test('uses no quota, is held by its own gate, and nobody replies to it', async () => {
+  test('uses no quota, stops at its own gate, and counts no replies', async () => {
     const account_id = await place.account()
     const people = await place.people(account_id, 2)
     await place.work.service.shut('broadcast')
@@ -197,7 +200,7 @@ describe('a message that fails for a reason of ours', () => {
   test('does not hold up the other 99 of its batch, nor those behind it', async () => {
     const account_id = await place.account()
     const people = await place.people(account_id, 3)
-    // What the database refuses on the way over the boundary, and nobody could have foreseen.
+    // The database refuses this at the boundary, and no check before it could have known.
     const poisoned = people[0] ?? 0
     await place.db.run(sql`
       create function refuse_poison() returns trigger language plpgsql as $$
@@ -228,7 +231,7 @@ describe('a message that fails for a reason of ours', () => {
 })
 
 describe('a schedule', () => {
-  test('that was missed by more than the operator tolerates is paused', async () => {
+  test('is paused when it was missed by more than the operator tolerates', async () => {
     const account_id = await place.account()
     const [person_id = 0] = await place.people(account_id, 1)
     const { now } = await place.db.one<{ now: Date }>(sql`select domain_now() as now`)
@@ -238,7 +241,7 @@ describe('a schedule', () => {
       steps: [{ wait_hours: 1 }],
       scheduled_at: soon,
     })
-    // Nobody was there to start it: the clock went on by itself.
+    // No worker was there to start it: the clock moved on by itself.
     await place.db.run(sql`update manual_clock set at = at + interval '3 hours'`)
     await place.until('it is paused', async () => (await place.status(id)) === 'paused')
     await place.advance(hour)
@@ -249,7 +252,7 @@ describe('a schedule', () => {
   })
 })
 
-describe('an unknown outcome that a person closes', () => {
+describe('an unknown outcome that an operator closes', () => {
   test.each([
     ['sent', 'completed', 1],
     ['not_sent', 'failed', 0],
@@ -268,7 +271,7 @@ describe('an unknown outcome that a person closes', () => {
     expect(place.sent()).toHaveLength(followed)
   })
 
-  test.each(['before', 'after'])('as sent, and answered %s that: nothing follows', async (when) => {
+  test.each(['before', 'after'])('as sent, with a reply %s that: nothing follows', async (when) => {
     const account_id = await place.account()
     const [person_id = 0] = await place.people(account_id, 1)
     place.work.fault({ on: 'send', fault: 'unavailable', times: 1, account_id })

@@ -1,4 +1,4 @@
-/** Campaigns as they run: sent when due, never twice, and everything that holds or ends them. */
+/** Running campaigns: messages are sent when due, never twice, and everything that holds or ends them. */
 import { randomUUID } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type CampaignPlace, openCampaigns } from '../../../../test/harness/campaigns.ts'
@@ -74,7 +74,7 @@ describe('a sequence', () => {
     expect(await usedAndSent()).toEqual({ used: 6, sent: 6 })
   })
 
-  test('waits for its time, and a start that was missed is paused where the operator says so', async () => {
+  test('waits for its time, and is paused after a missed start if the operator says so', async () => {
     const chats = await chatsWith(1)
     const { now } = await place.db.one<{ now: Date }>(sql`select domain_now() as now`)
     const id = await place.campaign({
@@ -89,7 +89,7 @@ describe('a sequence', () => {
     expect(place.sent().map(({ at }) => at)).toEqual([hour])
   })
 
-  test('holds while paused, goes on when resumed, and is over when cancelled', async () => {
+  test('holds while paused, continues when resumed, and ends when cancelled', async () => {
     const chats = await chatsWith(3)
     const id = await place.campaign({ chats, steps: daily })
     await place.advance(1)
@@ -106,7 +106,7 @@ describe('a sequence', () => {
   })
 })
 
-describe('an account with nobody due in a campaign', () => {
+describe('an account with no recipient due in a campaign', () => {
   const dueTimes = (id: string) =>
     place.db.one<{ due_at: string; next_action_at: string }>(sql`
       select c.due_at::text, r.next_action_at::text from campaign_accounts c join campaign_recipients r using (campaign_id)
@@ -116,7 +116,7 @@ describe('an account with nobody due in a campaign', () => {
       .find(({ name }) => name === 'campaigns')
       ?.step(place.app, AbortSignal.timeout(60_000))
 
-  test('does not look at it again until somebody is', async () => {
+  test('does not look at it again until one is due', async () => {
     const id = await place.campaign({ chats: await chatsWith(1), steps: daily })
     await place.advance(hour)
     await putOff()
@@ -126,7 +126,7 @@ describe('an account with nobody due in a campaign', () => {
     expect(place.sent().map(({ text }) => text)).toEqual(['First message', 'Step 1', 'Step 2'])
   })
 
-  test('is not put off while a recipient becomes due earlier', async () => {
+  test('is not delayed when a recipient becomes due earlier', async () => {
     const id = await place.campaign({ chats: await chatsWith(1), steps: daily })
     await place.advance(hour)
     await place.db.run(sql`update campaign_accounts set due_at = '-infinity' where campaign_id = ${id}`)
@@ -148,7 +148,7 @@ describe('an account with nobody due in a campaign', () => {
 })
 
 describe('quota', () => {
-  test('counts an account over all campaigns, and follow-ups go first', async () => {
+  test('is counted per account over all campaigns, and follow-ups go first', async () => {
     const chats = await chatsWith(6)
     const { seconds } = await place.db.one<{ seconds: number }>(sql`
       select extract(epoch from date_trunc('day', domain_now()) + interval '1 day' - domain_now())::int as seconds`)
@@ -174,7 +174,7 @@ describe('quota', () => {
     expect(most).toBe(3)
   })
 
-  test('first messages to people who never wrote have an allowance of their own', async () => {
+  test('has a separate allowance for first messages to people who never wrote', async () => {
     await place.db.run(sql`update accounts set cold_per_day = 1 where id = ${account_id}`)
     const [known] = await chatsWith(1)
     const cold = [0, 1].map(() => ({ account_id, person_id: place.work.person() }))
@@ -225,7 +225,7 @@ describe('a platform that stops first messages', () => {
 })
 
 describe('a reply', () => {
-  test('ends the sequence, is told once, and counts', async () => {
+  test('ends the sequence, emits one event, and counts', async () => {
     const chats = await chatsWith(2)
     const id = await place.campaign({ chats, steps: daily })
     await place.advance(hour)
@@ -251,7 +251,7 @@ describe('a reply', () => {
     expect(counts).toEqual({ sent: 4, reached: 2, replied: 1, opted_out: 0 })
   })
 
-  test('within 30 days of the last message still counts, later not', async () => {
+  test('counts within 30 days of the last message, and not later', async () => {
     const chats = await chatsWith(2)
     const id = await place.campaign({ chats })
     await place.advance(29 * day)
@@ -263,7 +263,7 @@ describe('a reply', () => {
     expect(await events()).toHaveLength(1)
   })
 
-  test('of more than 30 days after a message ends what still waits', async () => {
+  test('ends what is still pending, also more than 30 days after a message', async () => {
     const chats = await chatsWith(1)
     const id = await place.campaign({ chats, steps: [{ wait_hours: 60 * 24 }] })
     await place.advance(40 * day)
@@ -274,7 +274,7 @@ describe('a reply', () => {
     expect(await events()).toHaveLength(1)
   })
 
-  test('is to the campaign that wrote last, and what they write after it is no reply to the one before', async () => {
+  test('belongs to the campaign that wrote last, and later messages are no reply to the one before', async () => {
     const chats = await chatsWith(1)
     const person_id = chats[0]?.person_id ?? 0
     const earlier = await place.campaign({ chats })
@@ -289,7 +289,7 @@ describe('a reply', () => {
     expect(await events()).toMatchObject([{ campaign_id: later }])
   })
 
-  test('to an earlier message, heard while nobody knows of the next, is told and counts', async () => {
+  test("to an earlier message emits its event and counts while the next one's outcome is unknown", async () => {
     const chats = await chatsWith(1)
     const id = await place.campaign({ chats, steps: daily })
     await place.advance(hour)
@@ -305,7 +305,7 @@ describe('a reply', () => {
     expect(counts).toEqual({ replied: 1 })
   })
 
-  /** A message that has crossed, and of which nothing has been learnt yet. */
+  /** A message that has crossed, with no outcome yet. */
   async function crossed(campaign_id: string, step_no: number) {
     const [id, token] = [newId(), randomUUID()]
     await place.db.run(sql`
@@ -328,7 +328,7 @@ describe('a reply', () => {
     return at !== null
   }
 
-  test('to an earlier message, heard while the next is refused, is a reply', async () => {
+  test('to an earlier message counts while the next one is refused', async () => {
     const chats = await chatsWith(1)
     const id = await place.campaign({ chats, steps: daily })
     await place.advance(hour)
@@ -341,7 +341,7 @@ describe('a reply', () => {
     expect(await optOuts(id)).toEqual([1, 1])
   })
 
-  test('is none where the first message provably did not go out', async () => {
+  test('does not count when the first message provably did not go out', async () => {
     const chats = await chatsWith(1)
     const id = await place.campaign({ chats, scheduled_at: new Date('2999-01-01T00:00:00Z') })
     const { end } = await crossed(id, 0)
@@ -351,7 +351,7 @@ describe('a reply', () => {
     expect([await place.statuses(id), await heard(id), await events()]).toEqual([['queued'], false, []])
   })
 
-  test('that asks to stop counts apart, and ends what waits for that person elsewhere', async () => {
+  test('that asks to stop is counted separately, and ends pending messages to that person elsewhere', async () => {
     const chats = await chatsWith(1)
     const other = await place.account()
     const person_id = chats[0]?.person_id ?? 0
@@ -373,7 +373,7 @@ describe('a reply', () => {
   })
 })
 
-describe('who is not written to', () => {
+describe('people who get no message', () => {
   test('a new suppression ends pending recipients in its own transaction', async () => {
     const chats = await chatsWith(2)
     const id = await place.campaign({ chats, steps: daily })
@@ -387,7 +387,7 @@ describe('who is not written to', () => {
     expect(await place.status(id)).toBe('completed')
   })
 
-  test('also by a number that the platform writes another way', async () => {
+  test("a suppressed number also matches the platform's spelling of it", async () => {
     const chats = await chatsWith(1, { phone: '+49 (0)170 555-04 04' })
     const id = await place.campaign({ chats, steps: daily })
     await place.advance(1)
@@ -397,7 +397,7 @@ describe('who is not written to', () => {
     expect(await place.statuses(id)).toEqual(['suppressed'])
   })
 
-  test('a refusal for good fails the recipient and gives the quota back', async () => {
+  test('a permanent refusal fails the recipient and refunds the quota', async () => {
     const chats = await chatsWith(1, { behaviour: 'blocks' })
     const id = await place.campaign({ chats, steps: daily })
     await place.advance(day)
@@ -420,7 +420,7 @@ describe('what holds', () => {
     expect(await place.status(id)).toBe('completed')
   })
 
-  test('a closed gate, a list without the user, a disabled user, and dispatch that is off', async () => {
+  test('a closed gate, an allowlist without the user, a disabled user and dispatch off each stop it', async () => {
     const chats = await chatsWith(5)
     const id = await place.campaign({ chats })
     const { user_id } = place.tenant
@@ -448,7 +448,7 @@ describe('what holds', () => {
     expect(await place.status(id)).toBe('completed')
   })
 
-  test('the sending window of the workspace', async () => {
+  test("the workspace's sending window stops it", async () => {
     const { workspace_id } = place.tenant
     await place.db.run(sql`
       update workspaces set sending_window = 'mon-sun 00:00-00:01' where id = ${workspace_id}`)
@@ -464,7 +464,7 @@ describe('what holds', () => {
 })
 
 describe('branches', () => {
-  test('that was read, and the one after it not: only that one shows so', async () => {
+  test('only the message that was read takes the seen track', async () => {
     const account_id = await place.account()
     const [person_id = 0] = await place.people(account_id, 1)
     const steps = [{ wait_hours: 1 }, { wait_hours: 100 }]
@@ -487,7 +487,7 @@ describe('branches', () => {
     expect(await reads()).toEqual([true, true])
   })
 
-  test('the track is the one that fits when the step is due', async () => {
+  test('the step takes the track that fits when it is due', async () => {
     const chats = await chatsWith(2)
     const steps = [
       { branch: 'seen' as const, wait_hours: 24, variants: ['You read it'] },
@@ -506,7 +506,7 @@ describe('branches', () => {
 })
 
 describe('an unknown outcome', () => {
-  test('that the platform proves later goes on as if it had been answered', async () => {
+  test('continues as answered when the platform proves it later', async () => {
     const chats = await chatsWith(1)
     place.work.fault({ on: 'send', fault: 'drop_after', times: 1, account_id })
     const id = await place.campaign({ chats, steps: daily })
@@ -516,7 +516,7 @@ describe('an unknown outcome', () => {
     expect(await usedAndSent()).toEqual({ used: 3, sent: 3 })
   })
 
-  test('that nobody finds out is final when the next message would be due, and nobody is followed up', async () => {
+  test('becomes final when the next message would be due, and gets no follow-up', async () => {
     const chats = await chatsWith(1)
     place.work.fault({ on: 'send', fault: 'unavailable', times: 1, account_id })
     const id = await place.campaign({ chats, steps: daily })

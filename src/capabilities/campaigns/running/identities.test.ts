@@ -1,4 +1,4 @@
-/** People who are known by several names: written to once, and not at all once any of the names is on the suppression list. */
+/** People who have several names: they get one message, and none once any of their names is on the suppression list. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type CampaignPlace, openCampaigns } from '../../../../test/harness/campaigns.ts'
 import { sql } from '../../../db/sql.ts'
@@ -28,7 +28,7 @@ interface Stranger {
   readonly phone: string
 }
 
-/** Somebody whom nobody here knows yet. The number is one of Berlin's, so that a zero behind 49 is not part of it. */
+/** A person whom no account knows yet. The number is in Berlin, so that a zero behind 49 is not part of it. */
 function stranger(): Stranger {
   const username = `known_${named++}`
   const phone = `4930${String(5_550_000 + named)}`
@@ -43,14 +43,14 @@ function stranger(): Stranger {
 const suppress = (given: { phone?: string; username?: string; platform_id?: string }) =>
   addSuppression(place.app, 'cli:ana', { workspace_id: place.tenant.workspace_id, ...given })
 
-/** Without what ends recipients at once, as where the entry commits while they cross. */
+/** Without the trigger that ends recipients, as when the entry commits while they cross. */
 async function suppressUnseen(given: { phone?: string; username?: string }): Promise<void> {
   await place.db.run(sql`alter table suppressions disable trigger suppressions_end_recipients`)
   await suppress(given)
   await place.db.run(sql`alter table suppressions enable trigger suppressions_end_recipients`)
 }
 
-/** Everybody by username and by phone, in an order of the seed's. */
+/** Everyone by username and by phone, in an order that the seed chooses. */
 function shuffled(people: readonly Stranger[], seed: number) {
   let state = seed
   const random = () => {
@@ -63,16 +63,16 @@ function shuffled(people: readonly Stranger[], seed: number) {
     .toSorted((one, other) => one.at - other.at)
 }
 
-describe('a person who is named twice in one campaign', () => {
+describe('a person who appears twice in one campaign', () => {
   const seeds = Number(process.env.TEST_SEEDS ?? 1)
-  test.each([2, 6, 20])('gets one message, whichever of %i accounts find them', async (accounts) => {
+  test.each([2, 6, 20])('gets one message, whichever of %i accounts finds them', async (accounts) => {
     const pool = await Promise.all(Array.from({ length: accounts }, () => place.account()))
     for (let seed = 1; seed <= seeds; seed++) {
       const people = Array.from({ length: 30 }, () => stranger())
       const contacts = shuffled(people, seed)
       const before = place.sent().length
       const id = await place.campaign({ kind: 'contacts', pool, contacts, quota: 200 })
-      // A day each, so that no seed meets the quota of the one before.
+      // A separate day each, so that no seed uses another one's quota.
       await place.advance(24 * hour)
       expect(await place.status(id)).toBe('completed')
       const sent = place.sent().slice(before)
@@ -84,8 +84,8 @@ describe('a person who is named twice in one campaign', () => {
   })
 })
 
-describe('a contact whom a look-up found', () => {
-  /** It was found, and a flood wait has let the message go. */
+describe('a contact that a look-up found', () => {
+  /** It was found, and a flood wait released the message. */
   async function released(): Promise<{ person: Stranger; id: string; account_id: string }> {
     const account_id = await place.account()
     const person = stranger()
@@ -100,7 +100,7 @@ describe('a contact whom a look-up found', () => {
     place.db.rows(sql`
       select found_id::text, found_username, found_phone from campaign_recipients where campaign_id = ${id}`)
 
-  test('is kept by every name until the recipient is final', async () => {
+  test('keeps every name until the recipient is final', async () => {
     const { person, id } = await released()
     const { person_id, username, phone } = person
     expect(await found(id)).toEqual([
@@ -114,7 +114,7 @@ describe('a contact whom a look-up found', () => {
   })
 
   test.each(['phone', 'username', 'platform_id'] as const)(
-    'ends at once when the %s comes onto the list',
+    'ends immediately when the %s is suppressed',
     async (kind) => {
       const { person, id } = await released()
       const { phone, username, person_id } = person
@@ -125,14 +125,14 @@ describe('a contact whom a look-up found', () => {
     },
   )
 
-  test('is not written to where the phone came onto the list in the moment of the crossing', async () => {
+  test('gets no message when the phone is suppressed at the moment of crossing', async () => {
     const { person, id } = await released()
     await suppressUnseen({ phone: `+${person.phone}` })
     await place.advance(hour)
     expect([await place.statuses(id), place.sent()]).toEqual([['suppressed'], []])
   })
 
-  test('is not followed up, nor sent again, where it happened while the message was in flight', async () => {
+  test('gets no follow-up and no retry when it is suppressed while the message is in flight', async () => {
     const account_id = await place.account()
     const person = stranger()
     const contacts = [{ contact: `username:${person.username}` }]
@@ -145,7 +145,7 @@ describe('a contact whom a look-up found', () => {
     expect([await place.statuses(id), place.sent().length]).toEqual([['suppressed'], 1])
   })
 
-  test('is still known by them when another account of the pool may have it', async () => {
+  test('keeps its names when another account of the pool may take it', async () => {
     const { person, id, account_id } = await released()
     await setAccountEnabled(place.app, 'system', { id: account_id, enabled: false })
     const other = await place.account()
@@ -163,7 +163,7 @@ describe('a contact whom a look-up found', () => {
     expect(await place.statuses(id)).toEqual(['suppressed'])
   })
 
-  test('and of whom only the chat is known is looked up again', async () => {
+  test('is looked up again when only the chat is known', async () => {
     const account_id = await place.account()
     const [listed, free, moved] = [stranger(), stranger(), stranger()]
     await suppressUnseen({ phone: `+${listed.phone}` })
@@ -172,7 +172,7 @@ describe('a contact whom a look-up found', () => {
       account_id,
     }))
     const id = await place.campaign({ kind: 'contacts', pool: [account_id], contacts })
-    // As a journal puts a recipient back: the chat, and nothing else of the person.
+    // A journal restores a recipient like this: the chat, and nothing else about the person.
     const chats = [listed.person_id, free.person_id, listed.person_id]
     for (const [at, chat] of chats.entries()) {
       await place.db.run(sql`
@@ -182,7 +182,7 @@ describe('a contact whom a look-up found', () => {
     expect((await place.recipients(id)).map(({ status, reason }) => [status, reason])).toEqual([
       ['suppressed', 'suppressed'],
       ['completed', null],
-      // The name is another person's by now.
+      // The name belongs to another person by now.
       ['failed', 'username_not_found'],
     ])
     expect(place.sent().map(({ person }) => person)).toEqual([free.person_id])
@@ -214,7 +214,7 @@ describe('a phone number on the list', () => {
     expect(one?.digits === other?.digits).toBe(same)
   })
 
-  test('is found however the contact was given, and the platform is asked for the number as given', async () => {
+  test('matches however the contact was given, and the look-up uses the number as given', async () => {
     const account_id = await place.account()
     const { person_id } = place.work.sandbox.world.addPerson({ name: 'As given', phone: '+4901705550109' })
     const contacts = [{ contact: 'phone:4901705550109' }]

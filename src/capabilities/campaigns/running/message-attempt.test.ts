@@ -1,7 +1,7 @@
-/** A message of a campaign from before its boundary to what was learnt: what is noted of it, and what came meanwhile. */
+/** A campaign message from before its boundary to its outcome: what is recorded, and what happens in the meantime. */
 import { rm } from 'node:fs/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { openPickedRows, type Picked, type PickedRows } from '../../../../test/harness/picked.ts'
+import { openPickedRows, type PickedRecipient, type PickedRows } from '../../../../test/harness/picked.ts'
 import { makeScratch } from '../../../../test/harness/scratch.ts'
 import type { App } from '../../../app.ts'
 import { sql } from '../../../db/sql.ts'
@@ -35,8 +35,8 @@ const accepted = (): Outcome<Sent> => ({
   value: { message_id: '71', at: new Date().toISOString() },
 })
 
-/** The one message that is due goes out; `send` is what the platform does with it. */
-async function attempt({ held }: Picked, given: Given = {}): Promise<void> {
+/** Sends the one message that is due; `send` is what the platform does with it. */
+async function attempt({ held }: PickedRecipient, given: Given = {}): Promise<void> {
   const { send = async () => accepted(), resolve, gapJitter = 0, sources = place.rows.app.sources } = given
   const app = { ...place.rows.app, sources }
   const heads = await listHeads(app, app.db, { account_ids: [held.account_id], avoid: [], due: true })
@@ -60,7 +60,7 @@ interface Given {
   readonly sources?: App['sources']
 }
 
-test('the account then waits for the gap, and for the share of it that its platform wants', async () => {
+test("the account then waits for the gap, and for its platform's random share of it", async () => {
   const sources = { ...place.rows.app.sources, random: () => 0.5 }
   for (const [gapJitter, expected] of [
     [0, 15],
@@ -75,19 +75,19 @@ test('the account then waits for the gap, and for the share of it that its platf
   }
 })
 
-describe('somebody is put on the list while their message is on its way', () => {
+describe('a person who is suppressed while their message is in flight', () => {
   const notWritten = { kind: 'not_written', reason: 'no connection' } as const
-  const listed = (one: Picked) => `+49170${one.person_id}0000`
+  const listed = (one: PickedRecipient) => `+49170${one.person_id}0000`
 
-  /** The entry finds nobody who waits: the recipient has to learn of it from what becomes of the message. */
-  async function suppress(one: Picked, identity: object): Promise<void> {
+  /** The entry finds no pending recipient: the recipient must learn it from the message's outcome. */
+  async function suppress(one: PickedRecipient, identity: object): Promise<void> {
     const { workspace_id } = place.rows.tenant
     expect(await place.stateOf(one)).toMatchObject({ status: 'submitting' })
     await addSuppression(place.rows.app, 'system', { workspace_id, ...identity })
     expect(await place.stateOf(one)).toMatchObject({ status: 'submitting' })
   }
 
-  async function known(one: Picked, { phone = null, username = null }: Known): Promise<void> {
+  async function known(one: PickedRecipient, { phone = null, username = null }: Known): Promise<void> {
     const { held, person_id } = one
     await place.rows.db.run(sql`
       insert into contacts (account_id, provider_id, workspace_id, name, sort_name, phone, username)
@@ -99,7 +99,7 @@ describe('somebody is put on the list while their message is on its way', () => 
     readonly username?: string | null
   }
 
-  test.each<[string, (one: Picked) => { known: Known; identity: object }]>([
+  test.each<[string, (one: PickedRecipient) => { known: Known; identity: object }]>([
     [
       'a number with a zero in brackets',
       (one) => ({
@@ -133,7 +133,7 @@ describe('somebody is put on the list while their message is on its way', () => 
     }
   })
 
-  test('somebody else is not held for them', async () => {
+  test('does not hold up another person', async () => {
     const one = await place.picked({ steps: [{ wait_hours: 24 }] })
     await known(one, { phone: '+49 (0)170 999-0000' })
     const send = async () => {
@@ -145,7 +145,7 @@ describe('somebody is put on the list while their message is on its way', () => 
   })
 })
 
-test('with a proof of the boundary nobody is called: the message completes as the one that was shown', async () => {
+test('a proof found at the boundary completes the message as shown, without a call', async () => {
   const one = await place.picked()
   const { app, db } = place.rows
   const { account_id, workspace_id } = one.held
@@ -165,7 +165,7 @@ test('with a proof of the boundary nobody is called: the message completes as th
   expect(await place.stateOf(one)).toEqual({ status: 'completed', operations: 1, used: 1 })
   const { id } = await place.operation(one)
   expect(await place.rows.row(id)).toMatchObject({ state: 'completed', reply_body: { message_id: '7' } })
-  // A database that goes back once more is told by the journal.
+  // If the database is restored once more, the journal has the outcome.
   const texts = await Promise.all((await listJournals(directory)).map((file) => readJournal(directory, file)))
   const own = texts.flatMap(({ entries }) => entries).filter((entry) => entry.id === id)
   expect(own).toMatchObject([
@@ -174,8 +174,8 @@ test('with a proof of the boundary nobody is called: the message completes as th
   ])
 })
 
-describe('a contact who is found by name, and whose phone is on the list at the look-up', () => {
-  /** A contact of a campaign, and the person whom the platform finds by it. */
+describe('a contact found by name, whose phone is suppressed at the look-up', () => {
+  /** A campaign's contact, and the person whom the platform finds by it. */
   async function contact(phone: string | null) {
     const held = await place.rows.account()
     const one = await place.picked({ kind: 'contacts', pool: [held.account_id], chats: [], contacts }, held)
@@ -195,7 +195,7 @@ describe('a contact who is found by name, and whose phone is on the list at the 
   const contacts = [{ contact: 'username:ines' }]
   const phone = '+49 170 7770001'
 
-  test('as the platform tells it: nothing is sent', async () => {
+  test('gets nothing when the platform returns the number', async () => {
     const { one, attempt } = await contact(phone)
     const { workspace_id } = place.rows.tenant
     await addSuppression(place.rows.app, 'system', { workspace_id, phone })
@@ -203,7 +203,7 @@ describe('a contact who is found by name, and whose phone is on the list at the 
     expect(await place.stateOf(one)).toEqual({ status: 'suppressed', operations: 0, used: 0 })
   })
 
-  test('as we know it, where the platform leaves it out: the same', async () => {
+  test('gets nothing when the platform omits the number and our store has it', async () => {
     const { one, attempt } = await contact(null)
     const { account_id, workspace_id } = one.held
     await place.rows.db.run(sql`
@@ -214,7 +214,7 @@ describe('a contact who is found by name, and whose phone is on the list at the 
     expect(await place.stateOf(one)).toEqual({ status: 'suppressed', operations: 0, used: 0 })
   })
 
-  test('another number is on the list: the message goes out', async () => {
+  test('gets the message when another number is on the list', async () => {
     const { one, crossed, attempt } = await contact('+49 170 7770002')
     await attempt()
     expect(crossed).toHaveLength(1)
@@ -222,11 +222,11 @@ describe('a contact who is found by name, and whose phone is on the list at the 
   })
 })
 
-describe('what is learnt of a message whose recipient', () => {
+describe('a late outcome of a message whose recipient', () => {
   const steps = [{ wait_hours: 24 }]
   const unknown: Outcome<Sent> = { kind: 'unknown', reason: 'timeout' }
 
-  async function end(one: Picked, ending: Ending): Promise<void> {
+  async function end(one: PickedRecipient, ending: Ending): Promise<void> {
     const { id, attempt_token: token } = await place.operation(one)
     const { app, db } = place.rows
     expect(await db.transaction((tx) => settle(tx, app.operations, [{ id, token, ending }]))).toHaveLength(1)
@@ -237,8 +237,8 @@ describe('what is learnt of a message whose recipient', () => {
     reply: { message_id: '7', timestamp: new Date().toISOString() },
   }
 
-  /** Nobody knows of the message, and a person has noted that it was not sent. */
-  async function notedNotSent(): Promise<Picked> {
+  /** The outcome is unknown, and an operator has recorded that it was not sent. */
+  async function notedNotSent(): Promise<PickedRecipient> {
     const one = await place.picked({ steps })
     await attempt(one, { send: async () => unknown })
     const { id } = await place.operation(one)
@@ -248,19 +248,19 @@ describe('what is learnt of a message whose recipient', () => {
     return one
   }
 
-  test('has failed because a person noted so, and nothing was written: it stays failed', async () => {
+  test('failed because an operator said so, and it was not sent: it stays failed', async () => {
     const one = await notedNotSent()
     await end(one, released)
     expect(await place.stateOf(one)).toMatchObject({ status: 'failed' })
   })
 
-  test('has failed because a person noted so, and it was sent: it is completed, and nothing follows', async () => {
+  test('failed because an operator said so, and it was sent: it is completed, and nothing follows', async () => {
     const one = await notedNotSent()
     await end(one, completed)
     expect(await place.stateOf(one)).toMatchObject({ status: 'completed' })
   })
 
-  test('was final because nobody knew, and it was sent: it is completed, and nothing follows', async () => {
+  test('became final as unknown, and it was sent: it is completed, and nothing follows', async () => {
     const one = await place.picked({ steps })
     await attempt(one, { send: async () => unknown })
     await place.rows.db.run(sql`
@@ -270,7 +270,7 @@ describe('what is learnt of a message whose recipient', () => {
     expect(await place.stateOf(one)).toMatchObject({ status: 'completed' })
   })
 
-  test('is of a campaign that was cancelled meanwhile, and nobody knows: it is final at once', async () => {
+  test('is in a cancelled campaign, and it is unknown: it is final immediately', async () => {
     const one = await place.picked({ steps })
     const send = async () => {
       await place.control(one.campaign_id, 'cancel')
@@ -284,12 +284,12 @@ describe('what is learnt of a message whose recipient', () => {
 describe('a look-up', () => {
   const contacts = [{ contact: 'username:nobody' }]
 
-  async function contact(): Promise<Picked> {
+  async function contact(): Promise<PickedRecipient> {
     const held = await place.rows.account()
     return place.picked({ kind: 'contacts', pool: [held.account_id], chats: [], contacts }, held)
   }
 
-  test('that meets a flood wait holds the account for as long, and the contact stays due', async () => {
+  test('that gets a flood wait holds the account that long, and the contact stays due', async () => {
     const one = await contact()
     await attempt(one, {
       resolve: async () => ({ kind: 'flood_wait', retry_after_seconds: 600, stops: 'lookups' }),
@@ -298,7 +298,7 @@ describe('a look-up', () => {
     expect(await place.stateOf(one)).toEqual({ status: 'queued', operations: 0, used: 0 })
   })
 
-  test('that finds nobody ends the contact as it was picked, and not one that has changed since', async () => {
+  test('that finds no one ends the contact as it was picked, and not one that has changed since', async () => {
     const nobody: Outcome<Person> = { kind: 'refused', reason: 'username_not_found' }
     const [one, changed] = [await contact(), await contact()]
     await attempt(one, { resolve: async () => nobody })

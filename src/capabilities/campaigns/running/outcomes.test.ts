@@ -1,4 +1,4 @@
-/** A reply that is heard while a message is in flight: whatever becomes of the message, nothing follows it. */
+/** A reply that arrives while a message is in flight: whatever the message's outcome, nothing follows it. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type CampaignPlace, openCampaigns } from '../../../../test/harness/campaigns.ts'
 import { sql } from '../../../db/sql.ts'
@@ -101,7 +101,7 @@ describe('a reply', () => {
     expect(await repliedSteps()).toEqual([0])
   })
 
-  test('that was written before our first message is no reply to it: the sequence goes on', async () => {
+  test('that was written before our first message does not end the sequence', async () => {
     const id = await place.campaign({ chats: [{ account_id, person_id }], steps: daily })
     during = async (send) => {
       await reply(id)

@@ -1,4 +1,4 @@
-/** Who takes which contact, of what several accounts of one pool look at in the same moment. */
+/** Which account takes which contact, when several accounts of one pool pick at the same moment. */
 import { expect, test } from 'vitest'
 import type { App } from '../../../app.ts'
 import type { PlannedAccount } from '../planning/plan.ts'
@@ -23,7 +23,7 @@ function row(given: Partial<Head>): Head {
   }
 }
 
-test('an account takes the first contact that is left, also where an account before it has something else to do', () => {
+test('an account takes the first remaining contact, also when an account before it has other work', () => {
   const other = row({ account_id: 'a', recipient_id: 'other', campaign_id: 'other', untaken: false })
   const heads = [
     other,
@@ -40,7 +40,7 @@ test('an account takes the first contact that is left, also where an account bef
   ])
 })
 
-test('a page tells of the account that will take a contact: one that cannot today is passed over', () => {
+test('a page names the account that will take a contact: it skips one that cannot today', () => {
   const account: PlannedAccount = {
     ...{ ready: true, flood_until: null, next_campaign_at: null, cold_per_day: null, lookups_per_day: 9 },
     ...{ lookup_flood_until: null, cold_stopped: false, cold_ramp_from: null },

@@ -1,4 +1,4 @@
-/** A reply ends the sequence and an opt-out is heard, whatever stores it: an update, an edit, or a page of history. */
+/** A reply ends the sequence and an opt-out suppresses, whether an update, an edit or a page of history stores it. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type CampaignPlace, openCampaigns } from '../../../../test/harness/campaigns.ts'
 import { sql } from '../../../db/sql.ts'
@@ -26,17 +26,17 @@ const hour = 3_600
 const day = 24 * hour
 const daily = [{ wait_hours: 24 }, { wait_hours: 24 }]
 
-interface Happened {
+interface EmittedEvent {
   readonly type: string
   readonly data: { readonly campaign_id?: string; readonly message?: { readonly text: string } }
 }
 
 async function events(): Promise<string[]> {
-  const all = (await place.work.events(place.tenant.workspace_id)) as unknown as Happened[]
+  const all = (await place.work.events(place.tenant.workspace_id)) as unknown as EmittedEvent[]
   return all.map(({ type, data }) => `${type} ${data.message?.text ?? data.campaign_id}`)
 }
 
-/** An account whose first sync is over: the past of a chat that begins after it is fetched when the chat is read. */
+/** An account whose first sync is over: the history of a later chat is fetched when the chat is read. */
 async function synced(): Promise<string> {
   const id = await place.account()
   await place.until('the account is synced', async () => {
@@ -48,7 +48,7 @@ async function synced(): Promise<string> {
   return id
 }
 
-/** Somebody whom a campaign has written to once, and will write to again tomorrow. */
+/** A person whom a campaign has written to once, with the next message due tomorrow. */
 async function writtenTo(): Promise<{ person_id: number; campaign_id: string }> {
   const [person_id = 0] = await place.people(account_id, 1)
   const campaign_id = await place.campaign({ chats: [{ account_id, person_id }], steps: daily })
@@ -57,13 +57,13 @@ async function writtenTo(): Promise<{ person_id: number; campaign_id: string }> 
   return { person_id, campaign_id }
 }
 
-/** The platform has it, and no update ever tells of it. */
+/** The platform has it, and no update ever reports it. */
 async function leave(person_id: number, text: string, by = account_id): Promise<void> {
   const { now } = await place.db.one<{ now: Date }>(sql`select domain_now() as now`)
   place.work.sandbox.world.seedMessage({ account_id: by, chat_id: person_id, person_id, text, at: now })
 }
 
-/** Reading a chat whose past was never fetched brings what the platform has of it. */
+/** Reading a chat whose history was never fetched stores what the platform has of it. */
 async function read(person_id: number, by = account_id): Promise<string[]> {
   const { status, body } = await place.work.service.get(
     `/chats/platform:chat:${person_id}/messages?account_id=${by}`,
@@ -110,7 +110,7 @@ async function reconnect(): Promise<void> {
   await place.work.untilStatus(account_id, 'READY')
 }
 
-describe('what was missed because updates were lost', () => {
+describe('a message whose update was lost', () => {
   test.each(['in all chats', 'in one chat'])(
     '%s: a reply ends the sequence, and the message is not announced',
     async (where) => {
@@ -128,7 +128,7 @@ describe('what was missed because updates were lost', () => {
     },
   )
 
-  test('an opt-out among more messages than a page holds suppresses the person', async () => {
+  test('an opt-out among more messages than a page has suppresses the person', async () => {
     const { person_id, campaign_id } = await writtenTo()
     await leave(person_id, 'STOP')
     for (let n = 0; n < 130; n++) await leave(person_id, `And another thing, ${n}`)
@@ -140,7 +140,7 @@ describe('what was missed because updates were lost', () => {
     expect(place.sent()).toHaveLength(1)
   })
 
-  test('no follow-up leaves before it is fetched, and the page says that the account is not ready', async () => {
+  test('no follow-up is sent before it is fetched, and the page says that the account is not ready', async () => {
     const { campaign_id } = await writtenTo()
     place.work.fault({ on: 'history', fault: 'unavailable', times: 1_000_000 })
     place.work.fault({ on: 'chats', fault: 'unavailable', times: 1_000_000 })
@@ -156,8 +156,8 @@ describe('what was missed because updates were lost', () => {
   })
 })
 
-describe('what only history brings', () => {
-  test('a reply ends the sequence and is told once; the message itself is not announced', async () => {
+describe('a message that only history contains', () => {
+  test('as a reply ends the sequence and emits one event; the message itself is not announced', async () => {
     const { person_id, campaign_id } = await writtenTo()
     await leave(person_id, 'Tell me more')
     expect(await read(person_id)).toContain('Tell me more')
@@ -170,7 +170,7 @@ describe('what only history brings', () => {
     ])
   })
 
-  test('an opt-out ends the sequence and suppresses the person, with the message as evidence', async () => {
+  test('as an opt-out ends the sequence and suppresses the person, with the message as evidence', async () => {
     const { person_id, campaign_id } = await writtenTo()
     await leave(person_id, 'STOP')
     await read(person_id)
@@ -187,7 +187,7 @@ describe('what only history brings', () => {
     expect(entry).toMatchObject({ source: 'opt_out', evidence: { account_id, text: 'STOP' } })
   })
 
-  test('an opt-out of somebody whom the API wrote to suppresses the person', async () => {
+  test('as an opt-out suppresses a person whom the API wrote to', async () => {
     const [person_id = 0] = await place.people(account_id, 1)
     const { status } = await place.work.service.post('/messages', {
       key: place.tenant.key,
@@ -200,7 +200,7 @@ describe('what only history brings', () => {
     expect(await suppressed()).toEqual([String(person_id)])
   })
 
-  test('what was said before our first message is neither', async () => {
+  test('from before our first message is neither', async () => {
     const [person_id = 0] = await place.people(account_id, 1)
     await leave(person_id, 'STOP')
     await place.advance(hour)
@@ -212,7 +212,7 @@ describe('what only history brings', () => {
     expect(place.sent()).toHaveLength(3)
   })
 
-  test('of a page that begins before our message, what came after it is the reply', async () => {
+  test('is the reply when it came after our message, also on a page that begins before it', async () => {
     const [person_id = 0] = await place.people(account_id, 1)
     await leave(person_id, 'Good morning')
     await place.advance(hour)
@@ -223,7 +223,7 @@ describe('what only history brings', () => {
     expect(await place.statuses(campaign_id)).toEqual(['replied'])
   })
 
-  test('a message whose update comes later is announced then, and counts once', async () => {
+  test('is announced when its update arrives later, and counts once', async () => {
     const { person_id, campaign_id } = await writtenTo()
     place.work.fault({ on: 'updates', fault: 'late', seconds: 600, account_id })
     place.work.write(account_id, person_id, 'STOP')
@@ -245,7 +245,7 @@ describe('what only history brings', () => {
     expect(counts).toEqual({ replied: 1 })
   })
 
-  test('an opt-out of somebody whom nobody wrote to is heard when its update comes', async () => {
+  test('as an opt-out from a person whom no account wrote to counts when its update arrives', async () => {
     const [person_id = 0] = await place.people(account_id, 1)
     place.work.fault({ on: 'updates', fault: 'late', seconds: 600, account_id })
     place.work.write(account_id, person_id, 'STOP')

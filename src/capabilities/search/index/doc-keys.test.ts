@@ -11,7 +11,7 @@ const key = fc.record({
 })
 
 describe('keys', () => {
-  test('are read as they were written', () => {
+  test('decode to what was encoded', () => {
     fc.assert(
       fc.property(fc.array(key, { maxLength: 5 }), (keys) => {
         const bytes = encodeKeys(keys)
@@ -31,7 +31,7 @@ describe('keys', () => {
   })
 })
 
-test('a time beyond all is the last', () => {
+test('put a time beyond the range last', () => {
   const far = { chat_id: '1', id: '1', at: 8.64e15, listing: 0 }
   expect(decodeKey(encodeKeys([far]), 0).at).toBeGreaterThan(Date.UTC(9999, 11, 31))
   expect(decodeKey(encodeKeys([{ ...far, at: -far.at }]), 0).at).toBeLessThan(Date.UTC(1500, 0))

@@ -34,7 +34,7 @@ function run(query: Partial<IndexQuery>, lists: Readonly<Record<string, readonly
 }
 
 describe('evaluate', () => {
-  test('takes as many terms as begin alike', () => {
+  test('matches every term with the same beginning', () => {
     const prefix = { low: '20260', high: '20260\u{10ffff}' }
     const many = Array.from({ length: 200_000 }, (_, at) => docs(at))
     const lists = new Map([[nameOfRange(prefix), many]])
@@ -42,7 +42,7 @@ describe('evaluate', () => {
     expect([docIds.length, docIds.at(-1), horizon]).toEqual([200_000, 199_999, Infinity])
   })
 
-  test('takes all of must, of each any alternative, and none of mustNot', () => {
+  test('requires all of must, any alternative of each, and none of mustNot', () => {
     const lists = { a: [docs(1, 2, 3, 4)], b: [docs(2, 4)], c: [docs(3)], d: [docs(4)] }
     expect(run({ must: [[[phrase('a')]], [[phrase('b')], [phrase('c')]]] }, lists)).toEqual([
       [2, 3, 4],
@@ -56,7 +56,7 @@ describe('evaluate', () => {
     expect(run({ must: [[[phrase('nowhere')]]] }, lists)).toEqual([[], Infinity])
   })
 
-  test('tells a phrase by its positions', () => {
+  test('matches a phrase by its positions', () => {
     const lists = {
       '@a': [places([1, 0], [1, 5], [2, 0], [3, 4095], [5, 7])],
       '@b': [places([1, 6], [2, 2], [4, 0], [5, 8])],
@@ -67,7 +67,7 @@ describe('evaluate', () => {
     expect(run({ must: [[[phrase('@b', '@a')]]] }, lists)).toEqual([[], Infinity])
   })
 
-  test('says nothing beyond what was read of a list', () => {
+  test('returns nothing beyond what was read of a list', () => {
     const a = docs(1, 2, 300, 301)
     const all = docs(...Array.from({ length: 400 }, (_, at) => at))
     expect(run({ must: [[[phrase('a')]], [[phrase('b')]]] }, { a: [a], b: [cut(all, 302)] })).toEqual([
@@ -78,7 +78,7 @@ describe('evaluate', () => {
       [1, 2],
       50,
     ])
-    // Of a document that is not read to its end it is not known yet what excludes it.
+    // Until a document's entries are read to the end, it is unknown whether something excludes it.
     expect(run({ must: [[[phrase('b')]]], mustNot: [phrase('a')] }, { a: [cut(a, 2)], b: [all] })).toEqual([
       [0],
       3,
@@ -86,7 +86,7 @@ describe('evaluate', () => {
     const one = places([0, 0], [1, 3], [1, 9])
     const next = places([0, 1], [1, 10])
     expect(run({ must: [[[phrase('@a', '@b')]]] }, { '@a': [cut(one, 4)], '@b': [next] })).toEqual([[0], 1])
-    // The whole of a list tells that nothing comes after it, however much of the others was read.
+    // A list that was read whole shows that nothing follows, however much of the others was read.
     const longer = places([0, 0], [1, 3], [7, 9])
     expect(run({ must: [[[phrase('@a', '@b')]]] }, { '@a': [cut(longer, 5)], '@b': [next] })).toEqual([
       [0],

@@ -8,7 +8,7 @@ const encodeOccurrences = (occurrences: ArrayLike<number>) => encodeList(occurre
 const dropped = -1
 
 describe('a merge of posting lists', () => {
-  test.each([1000, 80_000])('puts two lists of %i in one order, without tombstones', (size) => {
+  test.each([1000, 80_000])('merges two lists of %i in order, without tombstones', (size) => {
     // One by one in turn; every tenth document of the second segment has a tombstone.
     const first = Float64Array.from({ length: size }, (_, docId) => 2 * docId)
     const second = Float64Array.from({ length: size }, (_, docId) => (docId % 10 ? 2 * docId + 1 : dropped))

@@ -35,7 +35,7 @@ function decode(bytes: Uint8Array): number[] {
 }
 
 describe('lists', () => {
-  test('are read as they were written', () => {
+  test('decode to what was encoded', () => {
     fc.assert(
       fc.property(docIds, (some) => {
         expect(decode(encodeDocIds(some))).toEqual(some)
@@ -48,7 +48,7 @@ describe('lists', () => {
     )
   })
 
-  test('begin as they were written, wherever they are cut', () => {
+  test('decode to a prefix of what was encoded, wherever they are cut', () => {
     const piece = (bytes: Buffer, percent: number) =>
       bytes.subarray(0, Math.floor((bytes.length * percent) / 100))
     fc.assert(
@@ -65,14 +65,14 @@ describe('lists', () => {
     )
   })
 
-  test('take a byte for a message in ten', () => {
+  test('take a byte per message for a term in one message of ten', () => {
     const tenth = Array.from({ length: 1000 }, (_, at) => at * 10)
     expect(encodeDocIds(tenth).length).toBe(1000)
   })
 })
 
 describe('OccurrenceReader', () => {
-  test('goes on to the first occurrence there or after, wherever the list is cut', () => {
+  test('skips to the first occurrence at or after a key, wherever the list is cut', () => {
     fc.assert(
       fc.property(
         occurrences,
@@ -96,7 +96,7 @@ describe('OccurrenceReader', () => {
   })
 })
 
-test('mergeSorted: all of them in order', () => {
+test('mergeSorted returns all of them in order', () => {
   fc.assert(
     fc.property(fc.array(inOrder(near), { maxLength: 9 }), (lists) => {
       const merged = mergeSorted(lists.map((list) => Float64Array.from(list)))
@@ -106,7 +106,7 @@ test('mergeSorted: all of them in order', () => {
 })
 
 describe('sets', () => {
-  test('unite: all, each once, in order', () => {
+  test('unite returns all, each once, in order', () => {
     fc.assert(
       fc.property(fc.array(sorted, { maxLength: 4 }), (lists) => {
         const all = new Set(lists.flatMap((list) => [...list]))
@@ -115,7 +115,7 @@ describe('sets', () => {
     )
   })
 
-  test('select: those that the other list has, or has not', () => {
+  test('select returns those that the other list has, or does not have', () => {
     fc.assert(
       fc.property(sorted, sorted, (some, other) => {
         const isIn = (one: number) => other.includes(one)
@@ -125,7 +125,7 @@ describe('sets', () => {
     )
   })
 
-  test('countBelow: how many are below', () => {
+  test('countBelow counts those below', () => {
     fc.assert(
       fc.property(sorted, near, (some, least) => {
         expect(countBelow(some, least)).toBe([...some].filter((one) => one < least).length)

@@ -1,4 +1,4 @@
-/** What is stored in another format is indexed anew, and completeness says so meanwhile. */
+/** Messages stored in another format are indexed again, and completeness says so in the meantime. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openService, type Service, type Tenant } from '../../../../test/harness/service.ts'
 import { sql } from '../../../db/sql.ts'
@@ -15,7 +15,7 @@ beforeAll(async () => {
 })
 afterAll(() => service.close())
 
-/** An account with a whole history of 9,000 messages in two segments: more than one lot of each. */
+/** An account with a whole history of 9,000 messages in two segments: more than one batch of each. */
 async function open(): Promise<void> {
   own = await service.tenant('Own')
   account_id = await service.account(own.workspace_id)
@@ -53,7 +53,7 @@ async function find(query: string) {
   }
 }
 
-/** Until none of them has anything to do. */
+/** Until none of them has any work left. */
 async function runLoops(): Promise<void> {
   const { signal } = new AbortController()
   for (let busy = true; busy; ) {
@@ -73,7 +73,7 @@ async function countRows() {
 }
 
 describe('segments of another format', () => {
-  test('200 and not complete until they are indexed anew, then complete with everything', async () => {
+  test('200 and not complete until they are indexed again, then complete with everything', async () => {
     await open()
     expect(await find('"n7"')).toEqual({ count: 1, ids: [7], complete: true })
     await outdate()
@@ -87,7 +87,7 @@ describe('segments of another format', () => {
     expect(await countRows()).toEqual({ outdated: 0, lists: 0, keys: 0, pending: 0 })
   })
 
-  test('each message is found once, whatever is stored, edited and deleted meanwhile', async () => {
+  test('finds each message once, whatever is stored, edited and deleted in the meantime', async () => {
     await open()
     await outdate()
     const { app } = service

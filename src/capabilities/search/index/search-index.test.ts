@@ -1,4 +1,4 @@
-/** However messages come, change and go, and whenever they are listed and merged: what is found is what is there. */
+/** However messages are stored, edited, deleted, indexed and merged: a search finds what is there. */
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openService, type Service, type Tenant } from '../../../../test/harness/service.ts'
@@ -19,7 +19,7 @@ beforeAll(async () => {
 })
 afterAll(() => service.close())
 
-/** What other tests left lie about. */
+/** What other tests left. */
 async function gatherAll(): Promise<void> {
   const { db } = service.app
   for (let one = await findMergeable(db); one; one = await findMergeable(db)) {
@@ -114,7 +114,7 @@ const queries: Readonly<Record<string, (text: string) => boolean>> = {
 }
 
 describe('segments', () => {
-  test('200 with what is there, after any sequence of steps', async () => {
+  test('200 with what is stored, after any sequence of steps', async () => {
     const db = service.app.db
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 25 }), async (steps) => {
@@ -146,7 +146,7 @@ describe('segments', () => {
     )
   })
 
-  test('what is stale is forgotten once everything was merged', async () => {
+  test('drop tombstones once everything was merged', async () => {
     const owner = await newOwner()
     await put(owner, [messageOf(1, 'red'), messageOf(2, 'red')])
     await indexPending(service.app.db, owner)
@@ -163,7 +163,7 @@ describe('segments', () => {
     expect(await find(owner, 'green')).toEqual({ ids: [1], count: 1 })
   })
 
-  test('an edit while its message is being listed waits, and is found afterwards', async () => {
+  test('make an edit wait while its message is being indexed, and find it afterwards', async () => {
     const owner = await newOwner()
     const { db } = service.app
     for (let round = 1; round <= 10; round++) {
@@ -178,7 +178,7 @@ describe('segments', () => {
     }
   })
 
-  test('of long messages fewer are listed at once', async () => {
+  test('index fewer long messages at a time', async () => {
     const owner = await newOwner()
     const { db } = service.app
     const long = Array.from({ length: 4000 }, (_, at) =>
@@ -196,7 +196,7 @@ describe('segments', () => {
     expect((await find(owner, long.slice(100, 102))).count).toBe(300)
   })
 
-  test('two processes list the same account side by side, each message once', async () => {
+  test('are indexed once per message when two processes index the same account at the same time', async () => {
     const owner = await newOwner()
     await put(
       owner,
@@ -212,7 +212,7 @@ describe('segments', () => {
     expect((await find(owner, 'twice')).count).toBe(900)
   })
 
-  test('two processes merge the same account side by side', async () => {
+  test('stay correct when two processes merge the same account at the same time', async () => {
     const owner = await newOwner()
     const { db } = service.app
     for (let at = 0; at < 16; at++) {
@@ -224,7 +224,7 @@ describe('segments', () => {
     expect((await find(owner, 'merged')).count).toBe(16)
   })
 
-  test('while somebody else merges some, not everything is merged, and what is stale stays so', async () => {
+  test('are not all merged while another process merges some, and keep their tombstones', async () => {
     const owner = await newOwner()
     const { db } = service.app
     for (const at of [1, 2, 3]) {
@@ -244,7 +244,7 @@ describe('segments', () => {
     expect(await find(owner, 'held')).toEqual({ ids: [3, 2], count: 2 })
   })
 
-  test('a merge that is given up changes nothing', async () => {
+  test('do not change when a merge is given up', async () => {
     const owner = await newOwner()
     const { db } = service.app
     for (const at of [1, 2]) {
@@ -257,7 +257,7 @@ describe('segments', () => {
     expect(await find(owner, '"given up"')).toEqual({ ids: [2, 1], count: 2 })
   })
 
-  test('phrases and chats are found, however their segments came together', async () => {
+  test('find phrases and chats, however they were merged', async () => {
     const owner = await newOwner()
     const { db } = service.app
     for (const [from, size] of [
@@ -287,7 +287,7 @@ describe('segments', () => {
     expect([await inChat('42'), await inChat('4')]).toEqual([183, 0])
   })
 
-  test('an account at rest of which much was deleted is merged', async () => {
+  test('are merged for an idle account of which much was deleted', async () => {
     await gatherAll()
     const owner = await newOwner()
     const { db } = service.app
@@ -307,7 +307,7 @@ describe('segments', () => {
     expect((await find(owner, 'much')).count).toBe(50)
   })
 
-  test('an account at rest gets one segment of several', async () => {
+  test('are merged into one for an idle account', async () => {
     await gatherAll()
     const owner = await newOwner()
     const { db } = service.app
@@ -325,7 +325,7 @@ describe('segments', () => {
     expect((await find(owner, 'scattered')).count).toBe(4)
   })
 
-  test('long lists lie in parts, and are read from their beginning', async () => {
+  test('store long lists in parts, and read them from the beginning', async () => {
     const owner = await newOwner()
     const { db } = service.app
     for (const round of [0, 1, 2]) {
@@ -344,7 +344,7 @@ describe('segments', () => {
     expect((await find(owner, '"list"')).ids[0]).toBe(2700)
   })
 
-  test('of many in the same second the newest are found, and a phrase is told from its words', async () => {
+  test('find the newest of many in the same second, and tell a phrase from its words', async () => {
     const owner = await newOwner()
     const { db } = service.app
     await db.run(sql`
@@ -362,10 +362,10 @@ describe('segments', () => {
     expect((await find(owner, '"two, two three"')).ids.slice(0, 5)).toEqual(newest)
   })
 
-  test('the newest are found where older segments alone have enough to check', async () => {
+  test('find the newest messages when older segments alone have enough to check', async () => {
     const owner = await newOwner()
     const { db } = service.app
-    // In the newest segment what matches stands behind so many that look alike that one list is cut before it.
+    // In the newest segment the match stands behind so many similar messages that one list is cut before it.
     await db.run(sql`
       insert into messages (account_id, chat_id, id, workspace_id, text, is_sender, sent_at)
       select ${owner.account_id}, 42, n, ${owner.workspace_id}, case when n > 8100 then 'two three' else 'one two three' end,
@@ -377,7 +377,7 @@ describe('segments', () => {
     expect([ids[0], ids.at(-1), count]).toEqual([8100, 8001, 1000])
   })
 
-  test('what a channel wrote in a group is found by its name, pending and listed', async () => {
+  test("find a channel's message in a group by its name, pending and indexed", async () => {
     const owner = await newOwner()
     const { db } = service.app
     await db.run(sql`
@@ -395,7 +395,7 @@ describe('segments', () => {
     expect(listed.body.matches).toEqual(pending.body.matches)
   })
 
-  test('times before 1970 and after 2106 are told apart', async () => {
+  test('tell times before 1970 and after 2106 apart', async () => {
     const owner = await newOwner()
     const { db } = service.app
     const times = ['1955-01-01', '1969-12-31', '1970-01-01', '2106-12-31', '2200-01-01']
@@ -421,7 +421,7 @@ describe('segments', () => {
     }
   })
 
-  test('what waits long enough is listed, be it ever so little', async () => {
+  test('index messages that have waited long enough, however few', async () => {
     const owner = await newOwner()
     await put(owner, [messageOf(1, 'patience')])
     expect(await findPending(service.app.db)).not.toContainEqual(owner)
@@ -435,7 +435,7 @@ describe('chooseSegments', () => {
   const busy = (tombstones: number) => ({ tombstones, isQuiet: false })
   const sizes = (...all: number[]) => all.map((messages) => ({ messages }))
 
-  test('four of about the same size, and everything when much is stale', () => {
+  test('chooses four of about the same size, and everything when there are many tombstones', () => {
     expect(chooseSegments(sizes(1, 2, 3), busy(0))).toBeUndefined()
     expect(chooseSegments(sizes(100, 1, 4, 2, 3, 1), busy(0))).toEqual(sizes(1, 2, 3, 1))
     expect(chooseSegments(sizes(9000, 10), busy(999))).toBeUndefined()
@@ -445,7 +445,7 @@ describe('chooseSegments', () => {
     expect(chooseSegments(sizes(...Array.from({ length: 40 }, () => 64)), busy(0))).toHaveLength(16)
   })
 
-  test('everything of an account at rest, unless the largest has nearly all', () => {
+  test('chooses everything of an idle account, unless the largest has nearly all', () => {
     const quiet = { tombstones: 0, isQuiet: true }
     expect(chooseSegments(sizes(80, 5, 5), quiet)).toEqual(sizes(80, 5, 5))
     expect(chooseSegments(sizes(80, 5, 4), quiet)).toBeUndefined()
@@ -453,7 +453,7 @@ describe('chooseSegments', () => {
     expect(chooseSegments(sizes(80, 5, 5), busy(0))).toBeUndefined()
   })
 
-  test('however many come, few are left', () => {
+  test('leaves few segments, however many arrive', () => {
     let segments: { messages: number }[] = []
     for (let at = 0; at < 5000; at++) {
       segments.push({ messages: 64 })

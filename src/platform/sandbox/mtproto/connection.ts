@@ -1,5 +1,5 @@
 /**
- * One connection of a client: frames, encryption, service messages, requests and their answers. Whatever breaks the
+ * One connection of a client: frames, encryption, service messages, requests and their answers. A violation of the
  * protocol ends this connection and no other.
  */
 import { randomBytes, timingSafeEqual } from 'node:crypto'
@@ -26,7 +26,7 @@ export class RpcFault extends Error {
 /** One request of a client. */
 export interface Call {
   readonly connection: Connection
-  /** Makes the data centre say that it never received the request: the client sends it again. */
+  /** Makes the data centre report that it never received the request: the client sends it again. */
   forget(): void
 }
 
@@ -54,7 +54,7 @@ interface Session {
   readonly id: Long
   readonly key_id: string
   readonly key: Uint8Array
-  /** By message id: 4 is received, 68 answered, as `msgs_state_info` says it. */
+  /** By message id: 4 is received, 68 answered, as in `msgs_state_info`. */
   readonly received: Map<string, number>
   sent: number
 }
@@ -69,11 +69,11 @@ const frameBytesMax = 4 * 1024 * 1024
 const containerMax = 1020
 /** Requests that wait for an answer at the same time. */
 const callsMax = 1000
-/** How many messages a state request can ask about. */
+/** How many messages a client can ask about in one state request. */
 const receivedMax = 10_000
-/** A client that does not read loses its connection when this much waits for it. */
+/** A client that does not read loses its connection when this many bytes wait for it. */
 const unreadBytesMax = 32 * 1024 * 1024
-/** A connection without an encrypted message by then is closed. */
+/** The data centre closes a connection without an encrypted message by then. */
 const greetingMsMax = 30_000
 const stateUnknown = 1
 const stateReceived = 4
@@ -120,7 +120,7 @@ export class Connection {
     })
   }
 
-  /** The key of the client as it stands now. Throws before the first encrypted message. */
+  /** The client's key, with its current account. Throws before the first encrypted message. */
   get key(): AuthKeyEntry {
     const key = this.#session && this.#centre.findKey(this.#session.key_id)
     if (!key) throw new RpcFault(401, 'AUTH_KEY_UNREGISTERED')
@@ -136,7 +136,7 @@ export class Connection {
     else this.#socket.once('close', ended)
   }
 
-  /** Resolves when the operating system has it, or the connection is over. */
+  /** Resolves when the operating system has the bytes, or the connection is over. */
   push(updates: tl.TypeUpdates): Promise<void> {
     return this.#session ? this.#send(this.#session, write(updates), false) : Promise.resolve()
   }
@@ -161,7 +161,10 @@ export class Connection {
     }
   }
 
-  /** The first bytes, if so many have come. Joined only then: a frame may come in many small pieces. */
+  /**
+   * The first `length` bytes, once that many have arrived. Joins the pieces only then: a frame may arrive in many
+   * small ones.
+   */
   #peek(count: number): Buffer | undefined {
     if (this.#length < count) return undefined
     const first = this.#parts[0]
@@ -190,7 +193,7 @@ export class Connection {
       return
     }
     const known = this.#centre.findKey(key_id)
-    // A key is known at its own data centre only. The transport error 404 is four bytes, and the last ones.
+    // Only its own data centre knows a key. The transport error 404 is four bytes, and the last ones.
     if (known?.dc !== this.dc) {
       this.#socket.end(Buffer.from([4, 0, 0, 0, 0x6c, 0xfe, 0xff, 0xff]))
       return
@@ -327,7 +330,7 @@ export class Connection {
     })
   }
 
-  /** Ids grow with time; the last two bits say whether it is an answer. */
+  /** Ids grow with time; the last two bits say whether the message is an answer. */
   #nextId(isAnswer: boolean): Long {
     const kind = isAnswer ? 1 : 3
     const now = Date.now()
@@ -363,7 +366,10 @@ function unwrap(request: tl.RpcMethod): tl.RpcMethod {
   }
 }
 
-/** By hand, because mtcute's own writer of it is broken. Only the salt of now: each later one would arm a timer. */
+/**
+ * Written by hand, because mtcute's own writer of it is broken. It lists the current salt only: each later one would
+ * start a timer.
+ */
 function writeSalt(to: Long, salt: Long): Uint8Array {
   const now = Math.floor(Date.now() / 1000)
   const writer = TlBinaryWriter.manual(36)

@@ -2,9 +2,9 @@
 import { randomBytes } from 'node:crypto'
 import { type AddressInfo, createServer, type Server } from 'node:net'
 import Long from 'long'
+import { Crypto } from '../../mtcute-crypto.ts'
 import type { World } from '../world.ts'
 import { type Centre, Connection } from './connection.ts'
-import { Crypto } from './crypto.ts'
 import { firstDc, loginHandlers, secondDc } from './login.ts'
 import { accountHandlers, helpHandlers } from './methods.ts'
 import { openServerKey, processKey } from './server-key.ts'
@@ -13,11 +13,11 @@ export const host = '127.0.0.1'
 const connectionsMax = 2000
 
 interface Options {
-  /** Of the first address; the second is the port after it. 0 picks free ones. */
+  /** The port of the first address; the second uses the port after it. 0 picks free ones. */
   readonly port: number
-  /** Where the key is kept; null is for tests in one process. */
+  /** The directory of the RSA key; null is for tests in one process. */
   readonly data_dir: string | null
-  /** A difference over more updates is too long. */
+  /** A difference over more updates than this is too long. */
   readonly keep_updates?: number | undefined
 }
 
@@ -26,9 +26,9 @@ export interface DataCentre {
   readonly public_pem: string
   /** The file with `public_pem`. */
   readonly key_file: string | null
-  /** A key that is logged in as the account, for tests that are about something else. */
+  /** Makes a key that is logged in as the account, for tests that are not about logins. */
   makeKey(account_id: string): Uint8Array
-  /** What a client puts in front of its messages. */
+  /** The transport header that a client puts in front of its messages. */
   saltOf(key_id: string): Long
   /** From now on every client has to learn a new salt. */
   changeSalts(): void

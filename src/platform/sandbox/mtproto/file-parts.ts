@@ -1,11 +1,11 @@
-/** Files that a client uploads in parts. Parts are hashed in their order and not kept; one that comes early waits. */
+/** Files that a client uploads in parts. Parts are hashed in order and not kept; a part that arrives early waits. */
 import { createHash, type Hash } from 'node:crypto'
 import { RpcFault } from './connection.ts'
 
 const partBytesMax = 512 * 1024
 const partsMax = 8000
 const filesMax = 64
-/** A client has a few parts on their way at once. */
+/** A client sends a few parts at the same time. */
 const earlyMax = 32
 
 interface OpenFile {
@@ -37,7 +37,7 @@ export class FileParts {
     return true
   }
 
-  /** Good for one message. */
+  /** Valid for one message. */
   take(file_id: string, parts: number): { size: number; sha256: string } {
     const file = this.#open.get(file_id)
     if (!file || file.next < parts) throw new RpcFault(400, `FILE_PART_${file?.next ?? 0}_MISSING`)

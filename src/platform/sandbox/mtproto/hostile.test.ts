@@ -11,7 +11,7 @@ import {
   type Stage,
   textOf,
 } from '../../../../test/platform/data-centre-fixture.ts'
-import { Crypto } from './crypto.ts'
+import { Crypto } from '../../mtcute-crypto.ts'
 
 const account_id = 'acc_one'
 const crypto = new Crypto()
@@ -39,7 +39,7 @@ function words(...values: number[]): Buffer {
   return Buffer.from(Uint32Array.from(values).buffer)
 }
 
-/** As a client that has logged in would send it. */
+/** As a client that is logged in would send it. */
 function encrypted(...body: Uint8Array[]): Buffer {
   const key = stage.centre.makeKey('acc_two')
   const message = Buffer.concat(body)
@@ -116,14 +116,14 @@ describe('garbage ends its own connection and no other', () => {
     expect(await client.state()).toMatchObject({ pts: expect.any(Number) })
   })
 
-  test('a key that nobody knows gets the transport error 404', async () => {
+  test('answers an unknown key with the transport error 404', async () => {
     const answer = await answerTo(Buffer.concat([tag, frame(randomBytes(8 + 16 + 64))]))
     expect([answer.readUInt32LE(0), answer.readInt32LE(4)]).toEqual([4, -404])
     expect(await client.state()).toMatchObject({ pts: expect.any(Number) })
   })
 })
 
-test('a frame that comes byte by byte is one frame', async () => {
+test('reads a frame that arrives byte by byte as one frame', async () => {
   const socket = connect(stage.centre.port, '127.0.0.1')
   socket.setNoDelay(true)
   const first = new Promise<Buffer>((come) => socket.once('data', come))
@@ -135,7 +135,7 @@ test('a frame that comes byte by byte is one frame', async () => {
   socket.destroy()
 })
 
-test('frames that are written twice are processed once', async () => {
+test('processes frames once that are written twice', async () => {
   const mara = await lookUp(client, 'mara_lind')
   const sent = () => stage.world.journal(0).filter(({ kind }) => kind === 'send').length
   await client.call(textOf(mara, 'Hello', 1))

@@ -7,7 +7,7 @@ import Long from 'long'
 import type { ServerKey } from './server-key.ts'
 import { read, readerAt, write } from './tl.ts'
 
-/** The prime of Telegram's own data centres: clients spend seconds on checking any other. */
+/** The prime of Telegram's own data centres: clients take seconds to check any other. */
 export const dhPrime = BigInt(
   '0xC71CAEB9C6B1C9048E6C522F70F13F73980D40238E3E21C14934D037563D930F48198A0AA7C14058229493D22530F4DBFA336F6E0AC9' +
     '25139543AED44CCE7C3720FD51F69458705AC68CD4FE6B6B13ABDC9746512969328454F18FAF8C595F642477FE96BB2A941D5BCD1D4AC8CC' +
@@ -16,7 +16,7 @@ export const dhPrime = BigInt(
     '851F0D8115F635B105EE2E4E15D04B2454BF6F4FADF034B10403119CD8E3B92FCC5B',
 )
 export const dhGenerator = 3
-/** Clients factor their product. Any two primes of 31 bits do. */
+/** Clients factor their product. Any two primes of 31 bits work. */
 const p = 1229739323n
 const q = 1402015859n
 
@@ -59,7 +59,7 @@ export class KeyExchange {
     this.#agreed = agreed
   }
 
-  /** Answers a message of the exchange; throws where it breaks the protocol. */
+  /** Answers a message of the exchange; throws if it breaks the protocol. */
   answer(message: ReturnType<typeof read>): mtp.TlObject {
     switch (message._) {
       case 'mt_req_pq_multi':
@@ -114,7 +114,8 @@ export class KeyExchange {
     must(given > 1n && given < dhPrime - 1n)
     const shared = power(given, exponent)
     const key = bigint.toBytes(shared, 256)
-    // A client does not pad a key with leading zeros, and would not understand itself: it tries another.
+    // A client does not pad a key with leading zeros and could not decrypt its own messages: the exchange tries
+    // another key.
     const short = key[0] === 0
     const aux = this.#crypto.sha1(short ? bigint.toBytes(shared) : key).subarray(0, 8)
     const hash = this.#crypto.sha1(u8.concat3(newNonce, new Uint8Array([short ? 2 : 1]), aux)).subarray(4, 20)

@@ -59,7 +59,7 @@ async function checkPassword(client: Client, password: string) {
 }
 
 describe('a login by code', () => {
-  test('takes 12345, refuses what is wrong, and asks strangers to sign up', async () => {
+  test('accepts 12345, refuses wrong codes, and asks unknown numbers to sign up', async () => {
     const { stage, ask, account } = await setScene()
     await ask('addAccount', { ...account, phone })
     const client = stage.client()
@@ -78,7 +78,7 @@ describe('a login by code', () => {
     expect(await client.call({ _: 'account.getPassword' })).toMatchObject({ hasPassword: false })
   })
 
-  test('asks for the two-step password, and takes the right one only', async () => {
+  test('asks for the two-step password, and accepts only the right one', async () => {
     const { stage, ask, account } = await setScene('correct horse')
     await ask('addAccount', { ...account, phone })
     const client = stage.client()
@@ -89,7 +89,7 @@ describe('a login by code', () => {
     expect(await client.state()).toMatchObject({ pts: 1 })
   })
 
-  test('moves to the second data centre with a number that lives there', async () => {
+  test('moves to the second data centre with a number that belongs there', async () => {
     const { stage, ask, account } = await setScene()
     await ask('addAccount', { ...account, phone: far })
     const client = stage.client()
@@ -100,7 +100,7 @@ describe('a login by code', () => {
     expect(await next.state()).toMatchObject({ pts: 1 })
   })
 
-  test('a fault on login strikes it', async () => {
+  test('fails when a fault on login strikes', async () => {
     const { stage, world } = await setScene()
     const client = stage.client()
     world.addFault({ on: 'login', fault: 'refuse', error: 'PHONE_NUMBER_BANNED' })
@@ -127,7 +127,7 @@ describe('a login by QR code', () => {
     expect(await client.state()).toMatchObject({ pts: 1 })
   })
 
-  test('asks for the two-step password too', async () => {
+  test('also asks for the two-step password', async () => {
     const { stage, ask, account } = await setScene('correct horse')
     await ask('addAccount', { ...account, phone })
     const client = stage.client()
@@ -137,7 +137,7 @@ describe('a login by QR code', () => {
     expect((await client.call(await checkPassword(client, 'correct horse')))._).toBe('auth.authorization')
   })
 
-  test('moves to the data centre of the account', async () => {
+  test("moves to the account's data centre", async () => {
     const { stage, ask, account } = await setScene()
     await ask('addAccount', { ...account, phone: far })
     const client = stage.client()
@@ -154,7 +154,7 @@ describe('a login by QR code', () => {
 })
 
 describe('a session', () => {
-  test('outlives the data centre, and ends with the logout', async () => {
+  test('survives a restart of the data centre, and ends with the logout', async () => {
     const data_dir = join(root, 'kept')
     const { stage, ask, account } = await setScene(undefined, data_dir)
     await ask('addAccount', { ...account, phone })
@@ -169,7 +169,7 @@ describe('a session', () => {
     expect(await next.error({ _: 'updates.getState' })).toBe('401 AUTH_KEY_UNREGISTERED')
   })
 
-  test('refused by name when it connects', async () => {
+  test('is refused by name when it connects', async () => {
     const { stage, world, account } = await setScene()
     world.addAccount(account)
     const client = stage.client(account.account_id)

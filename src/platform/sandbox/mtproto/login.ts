@@ -1,4 +1,4 @@
-/** Logging in and out: by the code 12345, by a QR code, with a two-step password, at the data centre of the number. */
+/** Logging in and out: with the code 12345 or a QR code, with a two-step password, at the number's data centre. */
 import { randomBytes } from 'node:crypto'
 import type { tl } from '@mtcute/core'
 import type { ICryptoProvider } from '@mtcute/core/utils.js'
@@ -15,7 +15,7 @@ export const secondDc = 4
 
 const code = '12345'
 const tokenMs = 30_000
-/** Codes and tokens that wait; the oldest gives way. */
+/** Pending codes and tokens; the oldest is dropped. */
 const waitingMax = 1000
 
 interface Token {
@@ -24,7 +24,7 @@ interface Token {
   account: Account | null
 }
 
-/** Telegram's own test numbers are 99966, the data centre, four digits. All others live at the first one. */
+/** Telegram's own test numbers are 99966, the data centre, four digits. All others belong to the first one. */
 function homeOf(phone: string): number {
   return digitsOf(phone).startsWith(`99966${secondDc}`) ? secondDc : firstDc
 }
@@ -38,7 +38,7 @@ function keep<T>(waiting: Map<string, T>, name: string, value: T): void {
 export function loginHandlers(world: World, crypto: ICryptoProvider): Handlers {
   const codes = new Map<string, string>()
   const tokens = new Map<string, Token>()
-  /** By key id, whose password is asked for, and the question. */
+  /** By key id: the account whose password is asked for, and the question. */
   const asked = new Map<string, { readonly account: Account; check?: PasswordCheck }>()
 
   world.acceptLogin = (account) => {

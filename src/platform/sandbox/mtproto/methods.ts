@@ -1,4 +1,4 @@
-/** The methods of an account that is logged in, as calls of its `ServedAccount`. */
+/** The methods of a logged-in account, as calls of its `ServedAccount`. */
 import type { tl } from '@mtcute/core'
 import { orderOf } from '../account-acts.ts'
 import type { Account } from '../state.ts'
@@ -50,7 +50,7 @@ export function accountHandlers(world: World, { keep_updates }: { keep_updates: 
   const { state } = world
   const open = new WeakMap<Connection, ServedAccount>()
 
-  /** Calls of a connection that come together share one session, which the first of them opens. */
+  /** Concurrent calls of a connection share one session, which the first of them opens. */
   async function serve({ connection }: Call): Promise<ServedAccount> {
     const { account_id } = connection.key
     if (account_id === null) return refuse('401 AUTH_KEY_UNREGISTERED')
@@ -63,7 +63,7 @@ export function accountHandlers(world: World, { keep_updates }: { keep_updates: 
     return served
   }
 
-  /** Answers the pts after it. */
+  /** Returns the pts after it. */
   async function setReadState(call: Call, peer: tl.TypeInputPeer, unread: boolean) {
     const served = await serve(call)
     const { stream } = served.account
@@ -217,7 +217,7 @@ const figures =
   'revokeTimeLimit revokePmTimeLimit ratingEDecay stickersRecentLimit channelsReadMediaPeriod ' +
   'callReceiveTimeoutMs callRingTimeoutMs callConnectTimeoutMs callPacketTimeoutMs'
 
-/** What clients ask before they log in. Both data centres answer the same. */
+/** The methods that clients call before they log in. Both data centres answer the same. */
 export function helpHandlers(ports: () => ReadonlyMap<number, number>): Handlers {
   return {
     'help.getConfig': (_request, { connection }) => {

@@ -11,7 +11,7 @@ type Algorithm = tl.RawPasswordKdfAlgoSHA256SHA256PBKDF2HMACSHA512iter100000SHA2
 const g = bigint.toBytes(BigInt(dhGenerator), 256)
 const p = bigint.toBytes(dhPrime, 256)
 
-/** What an account without a password answers, too. */
+/** The answer for an account without a password, too. */
 export const noPassword: tl.account.RawPassword = {
   _: 'account.password',
   newAlgo: { _: 'passwordKdfAlgoUnknown' },

@@ -31,7 +31,7 @@ async function start(...options: string[]) {
   return { sandbox, ask, port: Number(port) }
 }
 
-test('parley sandbox --mtproto-port prints where it is; a killed one comes back with its sessions', async () => {
+test('parley sandbox --mtproto-port prints its addresses; a killed one restarts with its sessions', async () => {
   const first = await start('--dedupe', 'on', '--keep-updates', '2')
   const phone = '+9996620001'
   const account_id = 'acc_one'
@@ -64,7 +64,7 @@ test('parley sandbox --mtproto-port prints where it is; a killed one comes back 
   expect(await sandbox.exit()).toMatchObject({ code: 0 })
 })
 
-test('an unknown word for --dedupe is refused', async () => {
+test('refuses an unknown word for --dedupe', async () => {
   const { code, stderr } = await runParley(['sandbox', '--dedupe', 'maybe', '--data-dir', data_dir])
   expect(code).not.toBe(0)
   expect(stderr).toContain('on, off')

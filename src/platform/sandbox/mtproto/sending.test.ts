@@ -1,12 +1,11 @@
 import { createHash, randomBytes } from 'node:crypto'
 import type { tl } from '@mtcute/core'
 import Long from 'long'
-import { afterEach, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import {
   type Client,
   lookUp,
-  openStage,
-  type Stage,
+  setScene,
   textOf,
   until,
 } from '../../../../test/platform/data-centre-fixture.ts'
@@ -14,23 +13,16 @@ import type { NewFault } from '../faults.ts'
 import { deleteMessage, writeMessage } from '../person-acts.ts'
 
 const account_id = 'acc_one'
-const stages: Stage[] = []
-afterEach(async () => {
-  for (const stage of stages.splice(0)) await stage.close()
-})
 
-async function setScene(options: Parameters<typeof openStage>[0] = {}) {
-  const stage = await openStage(options)
-  stages.push(stage)
-  const { world } = stage
-  world.addAccount({ account_id, name: 'Sales desk' })
-  const { person_id } = world.addPerson({ name: 'Mara Lind', username: 'mara_lind' })
-  const client = stage.client(account_id)
+/** The scene after the client's first calls: its position, Mara as a peer, and what she was sent. */
+async function setSendingScene(options: Parameters<typeof setScene>[0] = {}) {
+  const scene = await setScene(options)
+  const { world, client } = scene
   const { pts } = await client.state()
   const mara = await lookUp(client, 'mara_lind')
   const sent = () => world.journal(0).flatMap(({ kind, text }) => (kind === 'send' ? [text] : []))
   const fault = (given: NewFault) => world.addFault(given)
-  return { stage, world, client, pts, mara, person_id, sent, fault }
+  return { ...scene, pts, mara, sent, fault }
 }
 
 async function differenceAfter(client: Client, pts: number) {
@@ -44,8 +36,8 @@ async function differenceAfter(client: Client, pts: number) {
 }
 
 describe('messages.sendMessage', () => {
-  test('is accepted, and the connection hears of it in the answer alone', async () => {
-    const { client, pts, mara, world, person_id, sent } = await setScene()
+  test('is accepted, and its connection gets it in the answer alone', async () => {
+    const { client, pts, mara, world, person_id, sent } = await setSendingScene()
     const answer = await client.call(textOf(mara, 'Hello', 7))
     expect(answer).toMatchObject({ _: 'updateShortSentMessage', id: 1, pts: pts + 2, ptsCount: 2 })
     writeMessage(world, { account_id, person_id, text: 'Hi' })
@@ -57,7 +49,7 @@ describe('messages.sendMessage', () => {
   })
 
   test('whose answer is lost is proven by updateMessageID in the difference of the next connection', async () => {
-    const { stage, client, pts, mara, sent, fault } = await setScene()
+    const { stage, client, pts, mara, sent, fault } = await setSendingScene()
     fault({ on: 'send', fault: 'drop_after' })
     await expect(client.call(textOf(mara, 'Hello', 7))).rejects.toThrow('over')
     const next = stage.client(undefined, client.storage)
@@ -65,15 +57,15 @@ describe('messages.sendMessage', () => {
     expect(sent()).toEqual(['Hello'])
   })
 
-  test('whose message was deleted since is proven all the same', async () => {
-    const { client, pts, mara, world, person_id } = await setScene()
+  test('is proven also when its message was deleted since', async () => {
+    const { client, pts, mara, world, person_id } = await setSendingScene()
     await client.call(textOf(mara, 'Hello', 7))
     deleteMessage(world, { account_id, person_id, message_id: 1 })
     expect(await differenceAfter(client, pts)).toMatchObject({ ids: ['7'], texts: [] })
   })
 
-  test('that is late or comes twice enters the stream again', async () => {
-    const { client, pts, mara, world, fault } = await setScene()
+  test('enters the stream later or twice when a fault says so', async () => {
+    const { client, pts, mara, world, fault } = await setSendingScene()
     fault({ on: 'updates', fault: 'late', seconds: 60 })
     fault({ on: 'updates', fault: 'twice' })
     expect(await client.call(textOf(mara, 'Late', 7))).toMatchObject({ pts, ptsCount: 0 })
@@ -91,8 +83,8 @@ describe('messages.sendMessage', () => {
     ])
   })
 
-  test('refusals have names, and a fault can name another', async () => {
-    const { client, mara, world, fault, sent } = await setScene()
+  test('is refused by name, and a fault can choose the name', async () => {
+    const { client, mara, world, fault, sent } = await setSendingScene()
     const blocking = world.addPerson({ name: 'No', username: 'nobody_here', behaviour: 'blocks' })
     const refusing = await lookUp(client, 'nobody_here')
     expect(blocking.person_id).toBe(refusing.userId)
@@ -113,8 +105,8 @@ describe('messages.sendMessage', () => {
     expect(sent()).toEqual([])
   })
 
-  test('a person is written to with the access hash that this account was given', async () => {
-    const { stage, mara, world, sent } = await setScene()
+  test('needs the access hash that this account got for the person', async () => {
+    const { stage, mara, world, sent } = await setSendingScene()
     world.addAccount({ account_id: 'acc_two', name: 'Support' })
     const other = stage.client('acc_two')
     expect(await other.error(textOf(mara, 'Hello', 1))).toBe('400 PEER_ID_INVALID')
@@ -124,8 +116,8 @@ describe('messages.sendMessage', () => {
 })
 
 describe('a request that is received and not answered', () => {
-  test('is not sent again, because the data centre says that it has it', async () => {
-    const { client, mara, sent, fault } = await setScene()
+  test('is not sent again, because the data centre reports that it has it', async () => {
+    const { client, mara, sent, fault } = await setSendingScene()
     fault({ on: 'send', fault: 'slow', seconds: 2 })
     await client.call(textOf(mara, 'Hello', 7))
     expect(sent()).toEqual(['Hello'])
@@ -135,7 +127,7 @@ describe('a request that is received and not answered', () => {
     { dedupe: true, messages: ['Hello'] },
     { dedupe: false, messages: ['Hello', 'Hello'] },
   ])('with the fault resend is sent again: de-duplication $dedupe', async ({ dedupe, messages }) => {
-    const { client, mara, sent, fault } = await setScene({ dedupe })
+    const { client, mara, sent, fault } = await setSendingScene({ dedupe })
     fault({ on: 'send', fault: 'resend' })
     const answer = await client.call(textOf(mara, 'Hello', 7))
     expect(answer).toMatchObject({ _: 'updateShortSentMessage', id: messages.length })
@@ -144,8 +136,8 @@ describe('a request that is received and not answered', () => {
 })
 
 describe('de-duplication', () => {
-  test('answers a repeated random id with the first message, and accepts that of another account', async () => {
-    const { stage, client, mara, world, sent } = await setScene({ dedupe: true })
+  test('answers a repeated random id with the first message, and accepts the same id from another account', async () => {
+    const { stage, client, mara, world, sent } = await setSendingScene({ dedupe: true })
     const first = await client.call(textOf(mara, 'Hello', 7))
     expect(await client.call(textOf(mara, 'Other', 7))).toEqual({ ...first, ptsCount: 0 })
     world.addAccount({ account_id: 'acc_two', name: 'Support' })
@@ -157,7 +149,7 @@ describe('de-duplication', () => {
 
 describe('a server salt', () => {
   test('that changes makes the client repeat its request, which is processed once', async () => {
-    const { stage, client, mara, sent } = await setScene()
+    const { stage, client, mara, sent } = await setSendingScene()
     stage.centre.changeSalts()
     await client.call(textOf(mara, 'Hello', 7))
     expect(sent()).toEqual(['Hello'])
@@ -165,8 +157,8 @@ describe('a server salt', () => {
 })
 
 describe('messages.sendMedia', () => {
-  test.each([1, 262_144, 10 * 1024 * 1024 + 1])('takes a file of %i bytes in parts', async (size) => {
-    const { client, mara, world } = await setScene()
+  test.each([1, 262_144, 10 * 1024 * 1024 + 1])('accepts a file of %i bytes in parts', async (size) => {
+    const { client, mara, world } = await setSendingScene()
     const bytes = randomBytes(size)
     const media = await upload(client, bytes)
     const request = { _: 'messages.sendMedia', peer: mara, message: 'The offer', media } as const

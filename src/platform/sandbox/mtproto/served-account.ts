@@ -1,4 +1,4 @@
-/** One connection that is logged in: calls of its `ServedSession`, and the account's stream as pts. */
+/** One logged-in connection: calls of its `ServedSession`, and the account's stream as pts. */
 import type { tl } from '@mtcute/core'
 import { lengthOf } from '../../../lib/text.ts'
 import type { Outcome, PlatformRefusal } from '../../port.ts'
@@ -63,7 +63,7 @@ export class ServedAccount {
   readonly #world: World
   readonly #connection: Connection
   readonly #session: ServedSession
-  /** By random id, how many happenings of a send the answer to it tells this connection. */
+  /** By random id: how many happenings of a send this connection gets in the answer. */
   readonly #answered = new Map<string, number>()
   #connected: Promise<void> | undefined
 
@@ -78,7 +78,7 @@ export class ServedAccount {
     connection.onEnd(() => this.#session.end(null))
   }
 
-  /** Opens the session with the first call. After a refusal the next call tries again. */
+  /** The first call opens the session. After a refusal the next call tries again. */
   connect(): Promise<void> {
     this.#connected ??= this.#connect().catch((error: unknown) => {
       this.#connected = undefined
@@ -97,7 +97,7 @@ export class ServedAccount {
     acceptedValue(outcome, struck)
   }
 
-  /** `empty` is the answer for a person without messages: on Telegram such a chat needs not be opened. */
+  /** `empty` is the answer for a person without messages: on Telegram such a chat need not be opened. */
   async ask<M extends Method>(
     call: Call,
     method: M,
@@ -180,7 +180,7 @@ export class ServedAccount {
     return post?.message_id === message_id ? post : undefined
   }
 
-  /** What happened after `pts`, in slices; too long where the data centre keeps fewer updates. */
+  /** What happened after `pts`, in slices; too long if the data centre keeps fewer updates. */
   async difference(call: Call, pts: number, kept: number): Promise<tl.updates.TypeDifference> {
     const { account } = this
     await this.ask(call, 'ping', {})
@@ -194,7 +194,7 @@ export class ServedAccount {
     await this.#world.durable()
     const updates = found.flatMap((each, n) => viewHappening(account, each, ptsOf(start + n + 1)))
     const body = {
-      // A message that was deleted since is not there any more, and its `updateMessageID` stands alone.
+      // A message that was deleted since is omitted, and its `updateMessageID` stands alone.
       newMessages: updates.flatMap((each) =>
         each._ === 'updateNewMessage' && account.chat_of_message.has(each.message.id) ? [each.message] : [],
       ),

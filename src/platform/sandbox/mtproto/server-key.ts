@@ -1,4 +1,4 @@
-/** The RSA key that clients know the data centre by: one for each data directory, or one for the process. */
+/** The RSA key by which clients recognise the data centre: one per data directory, or one for the process. */
 import {
   constants,
   createPrivateKey,
@@ -33,7 +33,7 @@ export class ServerKey {
   }
 }
 
-/** Answers where the public half is, for `PARLEY_TELEGRAM_DC`. */
+/** Returns the path of the public half, for `PARLEY_TELEGRAM_DC`. */
 export function openServerKey(crypto: ICryptoProvider, data_dir: string): { key: ServerKey; file: string } {
   const path = join(data_dir, privateName)
   if (!existsSync(path)) {
@@ -45,7 +45,7 @@ export function openServerKey(crypto: ICryptoProvider, data_dir: string): { key:
   return { key, file }
 }
 
-/** Without a directory: making a key takes a quarter of a second, so tests of one process share it. */
+/** Without a directory: making a key takes a quarter of a second, so tests in one process share it. */
 export function processKey(crypto: ICryptoProvider): ServerKey {
   ofProcess ??= makeKey(crypto)
   return new ServerKey(crypto, ofProcess)

@@ -89,7 +89,7 @@ export function readerAt(bytes: Uint8Array, start = 0): TlBinaryReader {
   return new TlBinaryReader(readers as ReaderMap, bytes, start)
 }
 
-/** A service message or a request. What is neither is thrown as an error. */
+/** Reads a service message or a request, and throws on anything else. */
 export function read(bytes: Uint8Array, start = 0): mtp.TlObject | tl.RpcMethod {
   return readerAt(bytes, start).object() as mtp.TlObject | tl.RpcMethod
 }

@@ -1,38 +1,23 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { tl } from '@mtcute/core'
 import Long from 'long'
-import { afterEach, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import {
   type Client,
   lookUp,
-  openStage,
-  type Stage,
+  setScene,
   textOf,
   until,
 } from '../../../../test/platform/data-centre-fixture.ts'
 import { editMessage, readMessages, writeMessage } from '../person-acts.ts'
 
 const account_id = 'acc_one'
-const stages: Stage[] = []
-afterEach(async () => {
-  for (const stage of stages.splice(0)) await stage.close()
-})
-
-async function setScene(options: Parameters<typeof openStage>[0] = {}) {
-  const stage = await openStage(options)
-  stages.push(stage)
-  const { world } = stage
-  world.addAccount({ account_id, name: 'Sales desk' })
-  const { person_id } = world.addPerson({ name: 'Mara Lind', username: 'mara_lind', phone: '+4420' })
-  const write = (text: string) => writeMessage(world, { account_id, person_id, text })
-  return { stage, world, person_id, write, client: stage.client(account_id) }
-}
 
 const difference = (client: Client, pts: number) =>
   client.call({ _: 'updates.getDifference', pts, date: 0, qts: 0 })
 
 describe('updates.getDifference', () => {
-  test('comes in slices, each of which goes on where the one before ended', async () => {
+  test('comes in slices, each of which continues the one before', async () => {
     const { client, write } = await setScene()
     for (let n = 0; n < 250; n++) write(`${n}`)
     const texts: string[] = []
@@ -49,7 +34,7 @@ describe('updates.getDifference', () => {
     expect(texts).toEqual(Array.from({ length: 250 }, (_, n) => `${n}`))
   })
 
-  test('is too long over more updates than are kept', async () => {
+  test('is too long over more updates than the data centre keeps', async () => {
     const { client, write } = await setScene({ keep_updates: 10 })
     for (let n = 0; n < 11; n++) write(`${n}`)
     expect(await difference(client, 1)).toEqual({ _: 'updates.differenceTooLong', pts: 12 })
@@ -58,7 +43,7 @@ describe('updates.getDifference', () => {
     expect(await client.error(ahead)).toBe('400 PERSISTENT_TIMESTAMP_INVALID')
   })
 
-  test('names the people of the messages, whom the client can then write to', async () => {
+  test('names the senders of the messages, to whom the client can then write', async () => {
     const { client, write } = await setScene()
     write('Hi')
     const found = await difference(client, 1)
@@ -92,14 +77,14 @@ describe('pushes', () => {
     ])
   })
 
-  test('end with the session that another connection of the account replaces', async () => {
+  test('end when another connection of the account replaces the session', async () => {
     const { stage, client } = await setScene()
     await client.state()
     await stage.client(account_id).state()
     await client.ended
   })
 
-  test('of a frozen connection wait, and so do its calls', async () => {
+  test('wait while a connection is frozen, and so do its calls', async () => {
     const { client, world, write } = await setScene()
     await client.state()
     world.addFault({ on: 'updates', fault: 'freeze', seconds: 1 })
@@ -142,7 +127,7 @@ describe('reading', () => {
       const { accessHash = Long.ZERO } = user
       const offsetPeer = { _: 'inputPeerUser', userId: user.id, accessHash } as const
       offset = { offsetDate: last.date, offsetId: last.id, offsetPeer }
-      // The chat that the page ended with moves up: the next page is the same.
+      // The last chat of the page moves up: the next page stays the same.
       writeMessage(world, { account_id, person_id: user.id, text: 'moved', at: new Date(2e12).toISOString() })
     }
     expect(texts).toEqual(expect.arrayContaining(Array.from({ length: 250 }, (_, n) => `${n}`)))
@@ -156,7 +141,7 @@ describe('reading', () => {
     expect(dialogs).toEqual([])
   })
 
-  test('history, single messages, contacts and people', async () => {
+  test('returns history, single messages, contacts and people', async () => {
     const { client, write } = await setScene()
     for (let n = 0; n < 5; n++) write(`${n}`)
     const mara = await lookUp(client, 'mara_lind')
@@ -198,7 +183,7 @@ describe('reading', () => {
     expect(await client.error({ _: 'messages.getHistory', peer: mara, ...page })).toBe('400 PEER_ID_INVALID')
   })
 
-  test('a wait on look-ups or on reading is for these alone', async () => {
+  test('a flood wait on look-ups or on reading applies to these alone', async () => {
     const { client, world, write } = await setScene()
     write('Hi')
     const mara = await lookUp(client, 'mara_lind')

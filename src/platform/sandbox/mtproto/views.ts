@@ -12,13 +12,13 @@ export function peerOf(chat_id: number): tl.TypePeer {
   return chat_id > 0 ? { _: 'peerUser', userId: chat_id } : { _: 'peerChat', chatId: -chat_id }
 }
 
-/** Each account has another one for the same person. */
+/** Each account has a different one for the same person. */
 export function accessHashOf({ account_id }: Account, person_id: number): Long {
   const digest = createHash('sha256').update(`${account_id} ${person_id}`).digest()
   return Long.fromBytesLE([...digest.subarray(0, 8)])
 }
 
-/** The positions of the stream count from one, and so does pts before anything has happened. */
+/** Positions of the stream start at one, and so does pts before anything has happened. */
 export function ptsOf(position: number): number {
   return position + 1
 }
@@ -57,7 +57,7 @@ export function viewGroup(state: State, chat_id: number): tl.RawChat {
   }
 }
 
-/** Whom an answer names, with what a client needs to write to them. */
+/** The people that an answer names, with what a client needs to write to them. */
 export function viewPeers(state: State, account: Account, ids: Iterable<number>) {
   const all = [...new Set([account.person_id, ...ids])]
   return {
@@ -111,7 +111,7 @@ export function viewDialog(box: Box): tl.RawDialog {
   }
 }
 
-/** The updates of one happening, the last of which carries the pts after it. */
+/** The updates of one happening; the last of them carries the pts after it. */
 export function viewHappening(account: Account, happening: Happening, pts: number): tl.TypeUpdate[] {
   const peer = peerOf(happening.chat_id)
   const order = { pts, ptsCount: 1 }

@@ -1,4 +1,4 @@
-/** The cryptography that mtcute asks of its surroundings, from Node and mtcute's own WebAssembly. */
+/** The cryptography that mtcute requires, from Node and mtcute's own WebAssembly: for the client and for its data centre. */
 import { createCipheriv, createHash, createHmac, pbkdf2, randomFillSync } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { promisify } from 'node:util'
@@ -6,16 +6,18 @@ import { deflateSync, gunzipSync } from 'node:zlib'
 import { BaseCryptoProvider, type ICryptoProvider } from '@mtcute/core/utils.js'
 import { ige256Decrypt, ige256Encrypt, initSync, SIMD_AVAILABLE } from '@mtcute/wasm'
 
-const derive = promisify(pbkdf2)
+/** The largest size of an unpacked answer. */
 const unpackedBytesMax = 16 * 1024 * 1024
-let loaded = false
+
+const derive = promisify(pbkdf2)
+let isLoaded = false
 
 export class Crypto extends BaseCryptoProvider implements ICryptoProvider {
   initialize(): void {
-    if (loaded) return
+    if (isLoaded) return
     const name = SIMD_AVAILABLE ? 'mtcute-simd' : 'mtcute'
     initSync(readFileSync(new URL(import.meta.resolve(`@mtcute/wasm/${name}.wasm`))))
-    loaded = true
+    isLoaded = true
   }
 
   sha1 = (data: Uint8Array): Uint8Array => createHash('sha1').update(data).digest()
