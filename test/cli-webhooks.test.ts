@@ -176,9 +176,9 @@ describe('parley events', () => {
     follower.signal('SIGINT')
     const ended = await follower.exit()
     expect([ended.code, ended.stderr]).toEqual([
-        1,
-        expect.stringMatching(/\nThe receiver refused 1 event\.\n$/),
-      ])
+      1,
+      expect.stringMatching(/\nThe receiver refused 1 event\.\n$/),
+    ])
     receiver.answer = (response) => void response.end()
   })
 

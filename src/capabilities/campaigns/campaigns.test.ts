@@ -814,7 +814,9 @@ describe('POST /campaigns/{campaign_id}/pause, resume and cancel', () => {
     const created = await create({ recipients: [{ account_id, chat_id: await chat() }], steps: [step] })
     const { id } = created.body.campaign as ShownCampaign
     expect(await sentenceOf(created)).toBe('The campaign was created. This request sent nothing.')
-    expect(await sentenceOf(await control(id, 'pause'))).toBe('The campaign was paused. This request sent nothing.')
+    expect(await sentenceOf(await control(id, 'pause'))).toBe(
+      'The campaign was paused. This request sent nothing.',
+    )
     expect(await sentenceOf(await control(id, 'pause'))).toBe(
       'Nothing changed: it already was in that state. This request sent nothing.',
     )
