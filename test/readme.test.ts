@@ -36,6 +36,8 @@ const elsewhere: readonly (readonly [page: string, begins: string, where: string
   ['docs/operating.md', 'npx parley serve --port 8080 --admin-port', 'test/admin.test.ts'],
   ['docs/operating.md', 'npx parley workspace update', 'test/cli-campaigns.test.ts'],
   ['docs/operating.md', 'npx parley suppress add', 'test/cli-crm.test.ts'],
+  ['docs/telegram.md', 'export PARLEY_TELEGRAM_API_ID=', 'test/telegram.test.ts'],
+  ['docs/telegram.md', 'npx parley account create', 'test/telegram.test.ts'],
   // The quickstart's endpoint is typed.
   ['docs/webhooks.md', 'export BASE=', 'test/webhooks-page.test.ts'],
   ['docs/webhooks.md', 'export PARLEY_API_KEY=', 'test/cli-webhooks.test.ts'],

@@ -211,6 +211,21 @@ describe('a login', () => {
     })
   })
 
+  test('runs once at a time, and one that was killed does not keep the next from it', async () => {
+    const id = await newAccount()
+    const phone = '+9996620004'
+    await newUser('user_four', phone)
+    const first = spawnParley(['account', 'login', id], env)
+    await until('the code is shown', msMax, () => first.stderr().includes('▀▀▀'))
+    expect((await logIn(id, phone, '12345')).stderr).toBe(
+      'Another login or logout of this account is going on.\n',
+    )
+    first.signal('SIGKILL')
+    await first.ended()
+    expect(await logIn(id, phone, '12345')).toMatchObject({ code: 0 })
+    await untilStatus(id, 'READY')
+  })
+
   test.each([
     ['three wrong codes', '+9996620003', ['1', '2', '3'], 'Three wrong inputs have ended the login.'],
     ['a number without an account', '+9996620099', ['12345'], 'This number has no account yet.'],

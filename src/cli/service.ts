@@ -161,7 +161,7 @@ export class Service {
     // If this cannot be read now, the code that needs it reports the error.
     if (await beginsUnderSecret(this.app).catch(() => true)) return
     this.app.log.warn(
-      'PARLEY_SECRET is not the secret that this database was set up with: sessions, cursors and encrypted values, such as webhook secrets, do not work, and after a restore Parley may not recognise a repeated send',
+      'PARLEY_SECRET is not the secret that this database was set up with: sessions, cursors and encrypted values, such as webhook secrets and the logins of accounts, do not work, and after a restore Parley may not recognise a repeated send',
     )
   }
 

@@ -1791,6 +1791,12 @@ export const mutants: readonly Mutant[] = [
     'guard: one user is one account',
     'a user of the platform is one account of the instance until logged out; the refusal names no workspace',
   ),
+  mutant(
+    loggingIn,
+    'guard: a copy logs no account of the original out',
+    'a logout in a database that may be a copy is only local',
+    'if (false) {',
+  ),
   mutant(loggingIn, 'guard: the worker has let go', 'a logout waits until the worker has let go', 'return'),
   mutant(
     {

@@ -272,6 +272,17 @@ describe('a logout', () => {
     expect(await findSession(service.app, id)).toBeNull()
   })
 
+  test('in a database that may be a copy is only local', async () => {
+    const { id, user } = await loggedIn()
+    const { db } = service.app
+    await db.run(sql`update instance set unconfirmed_since = real_now()`)
+    await expect(logOut(service.app, 'system', { id, platform })).rejects.toThrow('may be a copy')
+    expect([keysOf(user), (await rowOf(id)).status]).toEqual([1, 'CONNECTING'])
+    await logOut(service.app, 'system', { id, platform: null })
+    await db.run(sql`update instance set unconfirmed_since = null`)
+    expect([keysOf(user), await findSession(service.app, id)]).toEqual([1, null])
+  })
+
   test('leaves a disabled account disabled', async () => {
     const { id } = await loggedIn()
     await setAccountEnabled(service.app, 'system', { id, enabled: false })

@@ -29,6 +29,7 @@ export function logOut(app: App, actor: Actor, { id, platform }: LogoutWanted): 
         'The login was stored under another PARLEY_SECRET, so it cannot be ended at the platform.',
       )
     }
+    if (platform) await requireConfirmed(app)
     await takeFromWorker(app, before)
     try {
       await untilReleased(app, id)
@@ -39,6 +40,17 @@ export function logOut(app: App, actor: Actor, { id, platform }: LogoutWanted): 
     }
     return forgetLogin(app, actor, { id, local: platform === null })
   })
+}
+
+/** A copy of a database has the keys of the original, whose login a logout here would end. */
+async function requireConfirmed({ db }: App): Promise<void> {
+  const copied = await db.maybe(sql`select 1 from instance where unconfirmed_since is not null`)
+  // guard: a copy logs no account of the original out
+  if (copied) {
+    throw refused(
+      'This database may be a copy, and a logout would end the login of the original. Nothing was changed.',
+    )
+  }
 }
 
 /** Shown if the process is killed before it ends. */

@@ -1,7 +1,15 @@
 import { randomUUID } from 'node:crypto'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { copyDatabase } from '../../../test/harness/database.ts'
 import { openService, type Service, type Tenant } from '../../../test/harness/service.ts'
 import { openNeighbour } from '../../../test/harness/worker.ts'
+import { writeBackup } from '../../db/backup.ts'
+import { openBackup } from '../../db/backup-file.ts'
+import { openDatabase } from '../../db/pool.ts'
+import { requireSteps, restoreBackup } from '../../db/restore.ts'
 import { sql } from '../../db/sql.ts'
 import { claimAccounts, revokeLease } from '../../ledger/leases.ts'
 import { createAccount, noteConnected, noteTrouble } from './accounts.ts'
@@ -65,6 +73,27 @@ describe('the session of an account', () => {
     })
     expect(await openAccountStore(other, held).readSession()).toBeNull()
     await other.close()
+  })
+
+  test('comes back with a backup, and opens where the secret is', async () => {
+    const { account_id, held, store } = await hold()
+    await keepSession(account_id, 'a canary key')
+    await store.writePeers([{ number: '9', text: 'nine' }])
+    const directory = await mkdtemp(join(tmpdir(), 'parley-platform-store-'))
+    const file = join(directory, 'one.backup')
+    const header = { parley_version: '0.0.0', secret: null, secret_id: 'which' }
+    await writeBackup(service.app.db, file, { header, made: async () => {} })
+    const copy = await copyDatabase()
+    const db = openDatabase({ connectionString: copy.url }, { pool_size: 2 })
+    const backup = await openBackup(file)
+    await restoreBackup(db, backup, { steps: await requireSteps(backup), finish: async () => {} })
+    const restored = openAccountStore({ ...service.app, db }, held)
+    expect(await textOf(restored.readSession())).toBe('a canary key')
+    expect(await restored.listPeers({ after: null, limit: 9 })).toEqual([{ number: '9', text: 'nine' }])
+    await backup.close()
+    await db.close()
+    await copy.drop()
+    await rm(directory, { recursive: true })
   })
 
   test('is bound to its row: copied to another account it does not open', async () => {
