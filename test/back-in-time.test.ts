@@ -87,6 +87,8 @@ async function forget(keys: readonly string[]): Promise<void> {
     await tx.run(sql`delete from operations where idempotency_key = any(${keys})`)
     await tx.run(sql`alter table operations enable trigger operations_guard`)
     await tx.run(sql`delete from messages where account_id = ${account_id} and is_sender`)
+    // Otherwise it lists a message that is gone, and storing it again fails until the search has indexed its list.
+    await tx.run(sql`delete from search_pending where account_id = ${account_id}`)
   })
 }
 

@@ -1,9 +1,10 @@
 /** Builds the App: the database, the settings, the limits. The caller that opens it closes it. */
 import { randomUUID } from 'node:crypto'
+import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
-import { Registry } from 'prom-client'
+import type { Registry } from 'prom-client'
 import { memoryLimits, postgresLimits, redisLimits } from '../access/limits.ts'
 import { openSettings } from '../access/settings.ts'
 import type { App, Limits, Sources } from '../app.ts'
@@ -22,6 +23,8 @@ import { newId } from '../lib/ids.ts'
 import { Secrets } from '../lib/secrets.ts'
 import { byKind, type OperationKind } from '../operation.ts'
 import { withProgress } from './progress.ts'
+
+const require = createRequire(import.meta.url)
 
 const sources: Sources = {
   newId,
@@ -97,6 +100,7 @@ async function open(options: OpenOptions): Promise<OpenApp> {
   const waiting = watchOperations(db, wake)
   const stop = new AbortController()
   let address = addressDefault
+  let metrics: Registry | undefined
   const close = async () => {
     stop.abort()
     settings.close()
@@ -121,7 +125,10 @@ async function open(options: OpenOptions): Promise<OpenApp> {
       wake,
       waiting,
       log,
-      metrics: new Registry(),
+      get metrics() {
+        metrics ??= newRegistry()
+        return metrics
+      },
       secrets: new Secrets(secret),
       routes: options.routes,
       operations: byKind(options.operations),
@@ -169,6 +176,12 @@ function missingSecret(file: string): Refusal {
   return new Refusal(
     `The file ${file} is missing. Set PARLEY_SECRET to the value that the service uses, or restore the file from a backup.`,
   )
+}
+
+/** Loads prom-client on first use: a command counts nothing. */
+function newRegistry(): Registry {
+  const { Registry } = require('prom-client') as typeof import('prom-client')
+  return new Registry()
 }
 
 function connectionOf(config: Config, embedded: Embedded | undefined) {
