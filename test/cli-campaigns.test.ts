@@ -112,7 +112,7 @@ describe('parley campaign', () => {
     await service.app.db.run(sql`update campaign_accounts set queued = 5 where campaign_id = ${campaign_id}`)
     const failed = await run('verify', 'campaign', campaign_id)
     expect([failed.code, failed.stderr]).toEqual([1, 'FAILED: totals.\n'])
-    expect(failed.stdout).toMatch(/^FAILED {2}totals +This does not hold/m)
+    expect(failed.stdout).toMatch(/^FAILED {2}totals +This check fails/m)
     expect(verdictsOf(failed.stdout).toSorted()).toEqual(['FAILED', 'ok', 'ok', 'ok', 'ok'])
     const document = await run('verify', 'campaign', campaign_id, '--json')
     expect([document.code, JSON.parse(document.stdout).ok]).toEqual([1, false])

@@ -180,7 +180,7 @@ describe('an account that was not checked never passes', () => {
       platform_asked: `Chats of these accounts were not read: ${account_id}: the platform did not tell (chats: 1).`,
     })
     await place.db.run(sql`
-      update account_hosts set flood_until = domain_now() + interval '30 s' where account_id = ${account_id}`)
+      update account_hosts set reading_flood_until = domain_now() + interval '30 s' where account_id = ${account_id}`)
     expect(await failures()).toEqual({
       platform_asked: `Chats of these accounts were not read: ${account_id}: the platform asks it to wait 30 s (chats: 3).`,
     })
