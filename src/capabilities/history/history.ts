@@ -100,7 +100,7 @@ export async function giveUpWanted(db: Db, { account_id, chat_id }: WantedHistor
     update chat_sync set wanted_at = null where account_id = ${account_id} and chat_id = ${chat_id}`)
 }
 
-/** So many of an account's chats get their history at once; the others when a user opens them. */
+/** The first sync fetches the history of this many chats; a user who opens another chat has its history fetched then. */
 const recentChats = 1_000
 
 type Phase = 'chats' | 'contacts' | 'history' | 'done'
@@ -219,7 +219,7 @@ export async function noteGap(
   await noteGapSince(tx, account, 'now')
 }
 
-/** A gap is closed, or as much of it as can be fetched: then the store begins anew at the oldest message that was. */
+/** Records what was fetched of a gap. If it is not closed, the chat is stored without gaps only from `oldest_id` on. */
 export async function noteGapFetched(
   tx: Tx,
   { account_id }: AccountKey,

@@ -11,7 +11,7 @@ export interface ColdAllowance {
   readonly cold_ramp_from: string | null
 }
 
-/** So many on the first day, and so many more on each later day, up to the most. */
+/** A new account may send `step` on its first day, and `step` more on each later day, up to `most`. */
 const ramp = { step: 5, most: 20 }
 const dayMs = 86_400_000
 
