@@ -141,7 +141,7 @@ async function requireHarmless(page: Page, path: string): Promise<number> {
     ran: 'parleyRan' in window,
     seen: (window as unknown as { parleySeen: string[] }).parleySeen,
     made: document.querySelectorAll(
-      '#app :is(script, iframe, object, video, math, base, details, [onerror], [onload], [href^="javascript:"])',
+      '#app :is(script, iframe, object, video, math, base, [onerror], [onload], [ontoggle], [href^="javascript:"])',
     ).length,
     shown: document.querySelectorAll('main li, main tbody tr').length,
   }))

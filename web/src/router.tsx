@@ -132,7 +132,7 @@ export const router = createRouter({
   defaultPreload: 'intent',
   defaultPendingMs: 400,
   defaultPendingComponent: () => (
-    <div className="mx-auto w-full max-w-5xl p-8">
+    <div className="p-5">
       <Loading />
     </div>
   ),

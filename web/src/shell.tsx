@@ -19,16 +19,12 @@ export function Shell() {
       >
         Skip to the content
       </a>
-      <div className="min-h-dvh lg:grid lg:grid-cols-[248px_minmax(0,1fr)]">
+      <div className="min-h-dvh lg:grid lg:grid-cols-[208px_minmax(0,1fr)]">
         <aside className="sticky top-0 hidden h-dvh border-r border-line lg:block">
           <SideBar />
         </aside>
         <TopBar />
-        <main
-          id="content"
-          tabIndex={-1}
-          className="mx-auto w-full max-w-5xl px-4 py-6 outline-none sm:px-8 lg:py-10"
-        >
+        <main id="content" tabIndex={-1} className="min-w-0 bg-surface outline-none">
           <Outlet />
         </main>
       </div>
@@ -36,22 +32,20 @@ export function Shell() {
   )
 }
 
-/** A page: its title, one line on its purpose, its main action, and its content. */
+/** A page: one bar with its title, a short line and its main action, then its content in the whole width. */
 export function Page({ title, about, action, narrow = false, children }: PageProps) {
   useEffect(() => {
     document.title = `${title} · Parley`
   }, [title])
   return (
-    <div className={narrow ? 'max-w-2xl' : ''}>
-      <header className="mb-6 flex flex-wrap items-start justify-between gap-x-6 gap-y-4 lg:mb-8">
-        <div className="min-w-0">
-          <h1 className="text-xl font-semibold">{title}</h1>
-          {about && <p className="mt-1 max-w-[64ch] text-muted">{about}</p>}
-        </div>
-        {action}
+    <>
+      <header className="top-0 z-10 flex min-h-[53px] flex-wrap items-center gap-x-4 gap-y-1 border-b border-line bg-surface px-4 py-2 sm:px-5 lg:sticky">
+        <h1 className="text-lg font-semibold">{title}</h1>
+        {about && <p className="min-w-0 text-xs text-muted">{about}</p>}
+        {action && <div className="ml-auto">{action}</div>}
       </header>
-      {children}
-    </div>
+      <div className={`px-4 py-5 sm:px-5 ${narrow ? 'max-w-[64ch]' : ''}`}>{children}</div>
+    </>
   )
 }
 
@@ -134,7 +128,7 @@ function SideBar() {
   const { data } = useQuery(waitingQuery)
   const waiting = data?.approvals.length ?? 0
   return (
-    <div className="flex h-full flex-col gap-5 overflow-y-auto p-3">
+    <div className="flex h-full flex-col gap-4 overflow-y-auto p-2.5 pt-3">
       <div className="pt-1">
         <Mark />
       </div>
@@ -209,10 +203,10 @@ function Entry({ to, params, icon: Icon, label, children }: EntryProps) {
     <li>
       <Link
         {...({ to, params } as LinkProps)}
-        className="flex h-9 items-center gap-2.5 rounded-lg px-2.5 text-soft transition-colors hover:bg-hover hover:text-ink"
+        className="group flex h-11 items-center gap-2.5 rounded-lg px-2.5 text-soft transition-colors hover:bg-hover hover:text-ink lg:h-8"
         activeProps={{ className: 'bg-hover !text-ink font-medium' }}
       >
-        <Icon className="size-4.5 shrink-0 text-muted" />
+        <Icon className="size-4 shrink-0 text-muted group-aria-[current=page]:text-accent" />
         {label}
         {children}
       </Link>

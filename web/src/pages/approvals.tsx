@@ -18,7 +18,7 @@ export function ApprovalsPage() {
   const { request, view } = useSearch({ from: '/inside/mcp-approvals' })
   if (request !== undefined) {
     return (
-      <div className="mx-auto max-w-2xl">
+      <div className="max-w-2xl px-4 py-5 sm:px-5">
         <Link
           to="/mcp-approvals"
           className="-ml-2 mb-5 inline-flex h-8 items-center gap-1.5 rounded-lg px-2 text-muted hover:bg-hover hover:text-ink"
@@ -42,7 +42,10 @@ function Views({ current }: { current: 'waiting' | 'history' }) {
   const look = (on: boolean) =>
     `-mb-px border-b-2 px-1 pb-2.5 ${on ? 'border-accent font-medium text-ink' : 'border-transparent text-muted hover:text-ink'}`
   return (
-    <nav aria-label="Which approvals" className="mb-6 flex gap-5 border-b border-line">
+    <nav
+      aria-label="Which approvals"
+      className="-mx-4 -mt-5 mb-5 flex gap-5 border-b border-line px-4 pt-3 sm:-mx-5 sm:px-5"
+    >
       <Link
         to="/mcp-approvals"
         search={{}}
@@ -85,7 +88,7 @@ function Waiting() {
             by itself.
           </Empty>
         ) : (
-          <ul className="grid gap-3">
+          <ul className="-mx-4 divide-y divide-line border-y border-line sm:-mx-5">
             {approvals.map((approval) => (
               <li key={approval.id}>
                 <WaitingRequest approval={approval} />
@@ -103,17 +106,17 @@ function WaitingRequest({ approval }: { approval: Approval }) {
     <Link
       to="/mcp-approvals"
       search={{ request: approval.id }}
-      className="flex items-center gap-4 rounded-xl bg-surface px-5 py-4 shadow-card ring-1 ring-line transition-colors hover:bg-hover"
+      className="flex items-center gap-4 px-4 py-3 transition-colors hover:bg-hover sm:px-5"
     >
       <span className="min-w-0 flex-1">
         <span className="block font-medium">
           <Asker approval={approval} /> {wishOf(approval)}
         </span>
-        <span className="mt-0.5 block truncate text-muted">
+        <span className="mt-0.5 line-clamp-2 text-muted [overflow-wrap:anywhere]">
           {targetOf(approval)} · <ExactText text={summaryOf(approval)} />
         </span>
       </span>
-      <span className="font-medium">
+      <span className="text-muted">
         <Countdown until={approval.expires_at} label="Time left" />
       </span>
       <ChevronRight aria-hidden className="size-4 shrink-0 text-muted" />

@@ -51,16 +51,51 @@ export function GatesPage() {
   )
 }
 
+const groups = ['API', 'Inbox and CRM', 'Campaigns', 'Agents'] as const
+type Group = (typeof groups)[number]
+
+/** Every gate's group and plain name: a new gate does not compile without them. */
+const gateWords: Readonly<Record<Gate['name'], readonly [Group, string]>> = {
+  rest: ['API', 'REST API'],
+  extended: ['API', 'Extras'],
+  start_chat: ['API', 'Writing first'],
+  crm: ['Inbox and CRM', 'Columns'],
+  pipeline: ['Inbox and CRM', 'Stages'],
+  analytics: ['Inbox and CRM', 'Analytics'],
+  campaigns: ['Campaigns', 'Campaigns'],
+  campaign_mutation: ['Campaigns', 'Starting and changing campaigns'],
+  scoped_routing: ['Campaigns', 'An account per recipient'],
+  branching: ['Campaigns', 'Branches'],
+  read_receipts: ['Campaigns', 'Read receipts'],
+  broadcast: ['Campaigns', 'Broadcasts'],
+  mcp_send: ['Agents', 'Sending messages'],
+  mcp_pipeline: ['Agents', 'Moving chats'],
+  mcp_columns: ['Agents', 'Filling in columns'],
+}
+
 function GateList({ gates }: { gates: readonly Gate[] }) {
+  return groups.map((group) => (
+    <GateGroup key={group} title={group} gates={gates.filter(({ name }) => gateWords[name][0] === group)} />
+  ))
+}
+
+function GateGroup({ title, gates }: { title: Group; gates: readonly Gate[] }) {
   const change = useChange('POST /gates/{name}', ['gates'])
   return (
-    <div className="grid gap-3">
+    <section>
+      <h2 className="mb-1.5 font-semibold">{title}</h2>
       <Failure error={change.error} />
-      <ul className="rounded-xl bg-surface shadow-card ring-1 ring-line">
+      <ul className="-mx-4 divide-y divide-line border-y border-line sm:-mx-5">
         {gates.map((gate) => (
-          <li key={gate.name} className="flex items-center gap-4 border-line px-5 py-3 not-first:border-t">
+          <li
+            key={gate.name}
+            className={`flex min-h-11 items-center gap-4 px-4 py-1.5 sm:px-5 ${gate.enabled ? '' : 'text-muted'}`}
+          >
             <div className="min-w-0 flex-1">
-              <p className="font-mono text-sm font-medium">{gate.name}</p>
+              <p className="font-medium">
+                {gateWords[gate.name][1]}{' '}
+                <span className="font-mono text-xs font-normal text-muted">{gate.name}</span>
+              </p>
               <p className="text-muted">{gate.description}</p>
             </div>
             {gate.changed_at && (
@@ -77,7 +112,7 @@ function GateList({ gates }: { gates: readonly Gate[] }) {
           </li>
         ))}
       </ul>
-    </div>
+    </section>
   )
 }
 
@@ -112,11 +147,13 @@ function Allowlist({ list, title, about, listed, all }: AllowlistProps) {
           children: 'Campaigns are refused until somebody is on this list.',
         }}
         columns={[
-          { heading: 'Name', lead: true, cell: ({ label }) => <bdi className="font-medium">{label}</bdi> },
           {
-            heading: 'Id',
-            cell: ({ id }) => (
-              <span className="font-mono text-xs text-muted [overflow-wrap:anywhere]">{id}</span>
+            heading: 'Name',
+            lead: true,
+            cell: ({ id, label }) => (
+              <bdi title={id} className="font-medium">
+                {label}
+              </bdi>
             ),
           },
           {

@@ -144,9 +144,7 @@ function Scopes({ of: key }: { of: Key }) {
   return (
     <span className="inline-flex max-w-56 flex-wrap justify-end gap-1 md:justify-start">
       {key.scopes.map((scope) => (
-        <Badge key={scope} tone={scope === 'campaigns' ? 'warn' : 'plain'}>
-          {scope}
-        </Badge>
+        <Badge key={scope}>{scope}</Badge>
       ))}
       {key.mcp_only && <Badge tone="good">agents only</Badge>}
     </span>

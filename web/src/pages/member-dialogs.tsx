@@ -4,7 +4,7 @@ import { type Member, useChange, type Workspace } from '../queries.ts'
 import { Button } from '../ui/button.tsx'
 import { Secret } from '../ui/copy.tsx'
 import { Dialog } from '../ui/dialog.tsx'
-import { Choice, Field, Form, TextInput } from '../ui/form.tsx'
+import { Choice, Choices, Field, Form, TextInput } from '../ui/form.tsx'
 import { Notice } from '../ui/notice.tsx'
 
 type Role = Workspace['role']
@@ -102,8 +102,7 @@ function Roles({
   offered: readonly Role[]
 }) {
   return (
-    <fieldset className="grid gap-2">
-      <legend className="mb-1.5 font-medium">Role</legend>
+    <Choices legend="Role">
       {offered.map((each) => (
         <Choice
           key={each}
@@ -115,7 +114,7 @@ function Roles({
           onChange={() => onChange(each)}
         />
       ))}
-    </fieldset>
+    </Choices>
   )
 }
 

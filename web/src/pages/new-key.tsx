@@ -5,7 +5,7 @@ import { useChange, type Workspace } from '../queries.ts'
 import { Button } from '../ui/button.tsx'
 import { Secret } from '../ui/copy.tsx'
 import { Dialog } from '../ui/dialog.tsx'
-import { Choice, Field, Form, Select, TextInput } from '../ui/form.tsx'
+import { Choice, Choices, Field, Form, Select, TextInput } from '../ui/form.tsx'
 import { Notice } from '../ui/notice.tsx'
 
 type CreatedKey = Answer<'POST /w/{workspace_id}/keys'>
@@ -109,8 +109,7 @@ export function KeyForm({ workspace, onMade, agent = false, align = 'end' }: Key
           autoComplete="off"
         />
       </Field>
-      <fieldset className="grid gap-2">
-        <legend className="mb-1.5 font-medium">What may it do?</legend>
+      <Choices legend="What may it do?">
         {offered.map((scope) => (
           <Choice
             key={scope}
@@ -123,7 +122,7 @@ export function KeyForm({ workspace, onMade, agent = false, align = 'end' }: Key
             }
           />
         ))}
-      </fieldset>
+      </Choices>
       <Field label="Expires">
         <Select value={days} onChange={(event) => setDays(event.target.value)}>
           {lifetimes.map(([value, label]) => (
@@ -134,12 +133,14 @@ export function KeyForm({ workspace, onMade, agent = false, align = 'end' }: Key
         </Select>
       </Field>
       {!agent && (
-        <Choice
-          label="For agents only"
-          help="MCP only. You approve every message and change."
-          checked={mcp_only}
-          onChange={(event) => setMcpOnly(event.target.checked)}
-        />
+        <Choices legend="Where?">
+          <Choice
+            label="For agents only"
+            help="MCP only. You approve every message and change."
+            checked={mcp_only}
+            onChange={(event) => setMcpOnly(event.target.checked)}
+          />
+        </Choices>
       )}
     </Form>
   )

@@ -43,19 +43,20 @@ function Request({ approval }: { approval: Approval }) {
           </h1>
           <p className="text-muted">
             Asked <Time at={approval.created_at} />
+            {state === 'waiting' && (
+              <>
+                {', '}
+                <Countdown until={expires_at} label="Time left to decide" /> left
+              </>
+            )}
           </p>
         </div>
-        {state === 'waiting' ? (
-          <p className="rounded-lg bg-sunken px-3 py-1.5 text-base font-semibold">
-            <Countdown until={expires_at} label="Time left to decide" />
-          </p>
-        ) : (
-          <Outcome approval={approval} />
-        )}
+        {state !== 'waiting' && <Outcome approval={approval} />}
       </header>
       <div className="grid gap-6 px-5 py-5 sm:px-6">
         <Change approval={approval} />
         <Facts approval={approval} />
+        <Details approval={approval} />
         {state === 'waiting' && !granted && <Decide approval={approval} onGranted={setGranted} />}
         {granted && <Token granted={granted} state={state} />}
         <Ended approval={approval} granted={granted !== undefined} />
@@ -97,16 +98,17 @@ function Change({ approval }: { approval: Approval }) {
   )
 }
 
+const factGrid = 'grid gap-x-6 gap-y-2.5 sm:grid-cols-[8rem_minmax(0,1fr)]'
+
 function Facts({ approval }: { approval: Approval }) {
-  const { key, client_name, workspace, account, chat, payload_sha256, tool } = approval
+  const { key, workspace, account, chat } = approval
   const rest = Object.entries(fieldsOf(approval)).filter(
     ([name]) => !['text', 'account_id', 'chat_id'].includes(name),
   )
   return (
-    <dl className="grid gap-x-6 gap-y-2.5 sm:grid-cols-[8rem_minmax(0,1fr)]">
+    <dl className={factGrid}>
       <Fact name="Chat">
         <ExactText text={chat.name ?? chat.id} />
-        {chat.name !== null && <Aside>{chat.id}</Aside>}
       </Fact>
       <Fact name="From account">
         <ExactText text={account.name} /> <Aside>{account.provider}</Aside>
@@ -117,30 +119,45 @@ function Facts({ approval }: { approval: Approval }) {
       <Fact name="Asked by">
         {'The key '}
         <ExactText text={key.name} /> <Aside>{key.prefix}…</Aside>
-        {', used by a client that '}
-        {client_name === null ? (
-          'gives no name'
-        ) : (
-          <>
-            calls itself <ExactText text={client_name} />
-          </>
-        )}
-      </Fact>
-      <Fact name="Tool">
-        <span className="font-mono text-xs">{tool}</span>
       </Fact>
       {rest.map(([name, value]) => (
         <Fact key={name} name={name}>
           <ExactText text={typeof value === 'string' ? value : JSON.stringify(value)} />
         </Fact>
       ))}
-      <Fact name="Payload hash">
-        <span className="inline-flex items-start gap-1.5 font-mono text-xs text-muted [overflow-wrap:anywhere]">
-          <Fingerprint aria-hidden className="mt-0.5 size-3.5 shrink-0" />
-          {payload_sha256}
-        </span>
-      </Fact>
     </dl>
+  )
+}
+
+/** What identifies the request to a program. */
+function Details({ approval: { client_name, chat, payload_sha256, tool } }: { approval: Approval }) {
+  return (
+    <details>
+      <summary className="w-fit text-muted hover:text-ink">Details</summary>
+      <dl className={`mt-2.5 ${factGrid}`}>
+        <Fact name="Client">
+          {client_name === null ? (
+            'It gives no name'
+          ) : (
+            <>
+              It calls itself <ExactText text={client_name} />
+            </>
+          )}
+        </Fact>
+        <Fact name="Chat id">
+          <span className="font-mono text-xs">{chat.id}</span>
+        </Fact>
+        <Fact name="Tool">
+          <span className="font-mono text-xs">{tool}</span>
+        </Fact>
+        <Fact name="Payload hash">
+          <span className="inline-flex items-start gap-1.5 font-mono text-xs text-muted [overflow-wrap:anywhere]">
+            <Fingerprint aria-hidden className="mt-0.5 size-3.5 shrink-0" />
+            {payload_sha256}
+          </span>
+        </Fact>
+      </dl>
+    </details>
   )
 }
 

@@ -8,7 +8,7 @@ import { Page, Section } from '../shell.tsx'
 import { setTheme, type Theme, themes, useTheme } from '../theme.ts'
 import { Badge } from '../ui/badge.tsx'
 import { Button } from '../ui/button.tsx'
-import { Choice, Field, Form, Select, TextInput } from '../ui/form.tsx'
+import { Choice, Choices, Field, Form, Select, TextInput } from '../ui/form.tsx'
 import { Failure, Notice } from '../ui/notice.tsx'
 import { Loaded } from '../ui/states.tsx'
 import { Table } from '../ui/table.tsx'
@@ -81,9 +81,8 @@ const themeWords: Readonly<Record<Theme, readonly [label: string, help: string]>
 function Look() {
   const theme = useTheme()
   return (
-    <Section title="Theme">
-      <fieldset className="grid gap-2 sm:grid-cols-3">
-        <legend className="sr-only">Theme</legend>
+    <section className="mb-10">
+      <Choices legend="Theme">
         {themes.map((each) => (
           <Choice
             key={each}
@@ -95,8 +94,8 @@ function Look() {
             onChange={() => setTheme(each)}
           />
         ))}
-      </fieldset>
-    </Section>
+      </Choices>
+    </section>
   )
 }
 

@@ -23,13 +23,16 @@ export function Form(props: FormProps) {
   return (
     <form
       noValidate={false}
-      className="grid gap-5"
+      className="flex min-h-0 flex-col gap-5"
       onSubmit={(event) => {
         event.preventDefault()
         if (!busy && !disabled) onSubmit()
       }}
     >
-      {props.children}
+      {/* In a dialog the fields scroll, and the buttons stay in sight. */}
+      <div className={`grid gap-5 ${align === 'end' ? '-mx-6 min-h-0 overflow-y-auto px-6 py-1' : ''}`}>
+        {props.children}
+      </div>
       <Failure error={error} />
       <div className={`flex flex-wrap gap-2 ${align === 'end' ? 'justify-end' : ''}`}>
         {align === 'end' && aside}
@@ -92,20 +95,21 @@ interface ChoiceProps extends Omit<ComponentProps<'input'>, 'type'> {
   tone?: 'plain' | 'warn'
 }
 
-/** A checkbox with one line on what it means. */
+/** A checkbox with one line on what it means: a row of a list of choices. */
 export function Choice({ label, help, tone = 'plain', type = 'checkbox', ...rest }: ChoiceProps) {
   const id = useId()
   return (
     <label
-      className={`flex gap-3 rounded-lg px-3.5 py-2.5 ring-1 ring-inset ring-line transition-colors hover:bg-hover
-        has-checked:bg-accent-wash has-checked:ring-accent ${tone === 'warn' ? 'has-checked:bg-warn-wash has-checked:ring-warn' : ''}`}
+      className={`flex min-h-11 items-center gap-3 px-3 py-[3px] transition-colors hover:bg-hover
+        has-focus-visible:outline-2 has-focus-visible:-outline-offset-2 has-focus-visible:outline-accent
+        has-checked:bg-accent-wash ${tone === 'warn' ? 'has-checked:bg-warn-wash' : ''}`}
     >
       <input
         type={type}
         aria-labelledby={`${id}-label`}
         aria-describedby={`${id}-help`}
         {...rest}
-        className="mt-0.5 size-4 shrink-0 accent-accent"
+        className="size-4 shrink-0 accent-accent"
       />
       <span className="min-w-0">
         <span id={`${id}-label`} className="block font-medium text-ink">
@@ -116,6 +120,16 @@ export function Choice({ label, help, tone = 'plain', type = 'checkbox', ...rest
         </span>
       </span>
     </label>
+  )
+}
+
+/** Choices as one list. */
+export function Choices({ legend, children }: { legend: string; children: ReactNode }) {
+  return (
+    <fieldset>
+      <legend className="mb-1.5 font-medium">{legend}</legend>
+      <div className="grid divide-y divide-line overflow-hidden rounded-lg ring-1 ring-line">{children}</div>
+    </fieldset>
   )
 }
 

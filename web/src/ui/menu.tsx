@@ -37,7 +37,7 @@ export function MenuItem({ onSelect, render, tone = 'plain', children }: ItemPro
     <Base.Item
       {...(render && { render })}
       onClick={onSelect}
-      className={`flex h-9 items-center gap-2.5 rounded-lg px-2.5 outline-none select-none data-highlighted:bg-hover
+      className={`flex h-11 items-center gap-2.5 rounded-lg px-2.5 outline-none md:h-8 select-none data-highlighted:bg-hover
         ${tone === 'danger' ? 'text-danger' : 'text-ink'}`}
     >
       {children}

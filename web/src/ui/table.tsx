@@ -1,4 +1,4 @@
-/** The one table. On a narrow screen each row becomes a block with its headings beside the values. */
+/** The one table: rows of 44 px. On a narrow screen each row becomes a block with each heading above its value. */
 import type { ReactNode } from 'react'
 import { Empty, type EmptyProps } from './states.tsx'
 
@@ -25,7 +25,7 @@ interface TableProps<Row> {
 export function Table<Row>({ label, columns, rows, rowKey, empty, faded }: TableProps<Row>) {
   if (rows.length === 0) return <Empty {...empty} />
   return (
-    <div className="rounded-xl bg-surface shadow-card ring-1 ring-line">
+    <div className="-mx-4 -mt-2 border-b border-line sm:-mx-5">
       <table role="table" aria-label={label} className="block w-full text-left md:table">
         <thead role="rowgroup" className="sr-only md:not-sr-only md:table-header-group">
           <tr role="row" className="md:table-row">
@@ -34,7 +34,7 @@ export function Table<Row>({ label, columns, rows, rowKey, empty, faded }: Table
                 key={heading}
                 role="columnheader"
                 scope="col"
-                className="px-4 py-2.5 text-xs font-medium text-muted first:pl-5 last:pr-5"
+                className="px-4 py-2 text-xs font-medium text-muted first:pl-5 last:pr-5"
               >
                 {actions ? <span className="sr-only">{heading}</span> : heading}
               </th>
@@ -65,7 +65,7 @@ export function Table<Row>({ label, columns, rows, rowKey, empty, faded }: Table
 function Cell<Row>({ column, children }: { column: Column<Row>; children: ReactNode }) {
   const { heading, lead, actions } = column
   const wide =
-    'md:table-cell md:border-t md:border-line md:px-4 md:py-3 md:align-middle md:first:pl-5 md:last:pr-5'
+    'md:table-cell md:h-11 md:border-t md:border-line md:px-4 md:py-1 md:align-middle md:first:pl-5 md:last:pr-5'
   if (actions)
     return (
       <td role="cell" className={`mt-2 flex justify-end gap-1 empty:hidden md:w-px ${wide}`}>
@@ -79,11 +79,11 @@ function Cell<Row>({ column, children }: { column: Column<Row>; children: ReactN
       </td>
     )
   return (
-    <td role="cell" className={`flex justify-between gap-4 py-1 ${wide}`}>
-      <span aria-hidden className="shrink-0 text-xs text-muted md:hidden">
+    <td role="cell" className={`block py-1 ${wide}`}>
+      <span aria-hidden className="block text-xs text-muted md:hidden">
         {heading}
       </span>
-      <span className="min-w-0 text-right md:text-left">{children}</span>
+      {children}
     </td>
   )
 }

@@ -5,10 +5,8 @@ import { createContext, useContext, useSyncExternalStore } from 'react'
 export const TimeZone = createContext<string | null>(null)
 
 const words = new Intl.RelativeTimeFormat('en', { numeric: 'auto' })
+const dayMs = 86_400_000
 const units: readonly (readonly [Intl.RelativeTimeFormatUnit, number])[] = [
-  ['year', 31_536_000],
-  ['month', 2_592_000],
-  ['day', 86_400],
   ['hour', 3_600],
   ['minute', 60],
 ]
@@ -62,6 +60,7 @@ function useNow(ticker: Ticker): Date {
   return useSyncExternalStore(ticker.subscribe, ticker.now)
 }
 
+/** Relative up to a day, then the date. */
 export function Time({ at, exact = false }: { at: string; exact?: boolean }) {
   const timeZone = useContext(TimeZone) ?? undefined
   const now = useNow(slow)
@@ -71,9 +70,12 @@ export function Time({ at, exact = false }: { at: string; exact?: boolean }) {
     timeStyle: exact ? 'short' : 'long',
     ...(timeZone && { timeZone }),
   }).format(date)
+  const day = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', ...(timeZone && { timeZone }) }).format(
+    date,
+  )
   return (
     <time dateTime={at} title={full} className="whitespace-nowrap">
-      {exact ? full : relative(date, now)}
+      {exact ? full : Math.abs(date.getTime() - now.getTime()) < dayMs ? relative(date, now) : day}
     </time>
   )
 }
@@ -85,7 +87,7 @@ export function Countdown({ until, label }: { until: string; label: string }) {
   const minutes = Math.floor(left / 60)
   return (
     <span role="timer" aria-label={`${label}: ${minutes > 0 ? `${minutes} min` : 'less than a minute'}`}>
-      <span aria-hidden className={`tabular-nums ${left < 60 ? 'text-warn' : ''}`}>
+      <span aria-hidden className={left < 120 ? 'font-semibold text-warn' : ''}>
         {minutes}:{String(left % 60).padStart(2, '0')}
       </span>
     </span>
