@@ -18,6 +18,8 @@ export interface Config {
   readonly api_key: string | undefined
   /** Hosts that webhooks may reach over plain HTTP and on private addresses. */
   readonly webhook_allow: ReadonlySet<string>
+  /** Private hosts that an account's proxy may have. */
+  readonly proxy_allow: ReadonlySet<string>
   /** The platforms' variables, validated, with their values as set. */
   readonly platform_env: Readonly<Record<string, string>>
   readonly host: string
@@ -88,6 +90,15 @@ const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']
 
 const issuerRule = 'must be an address that starts with https:// (http:// on loopback only), without ? or #'
 
+function hostList() {
+  return z
+    .string()
+    .refine((text) => hostsOf(text).every(isHost), {
+      message: 'must be comma-separated host names or addresses, without scheme or port',
+    })
+    .default('')
+}
+
 /** What `.env.example` documents. An unknown variable that starts with PARLEY_ stops the service. */
 const variables = {
   DATABASE_URL: address('postgres:', 'postgresql:'),
@@ -95,12 +106,8 @@ const variables = {
   PARLEY_SECRET: z.string().min(32, 'must be at least 32 characters long').optional(),
   PARLEY_BASE_URL: baseAddress(),
   PARLEY_API_KEY: z.string().startsWith('svc_live_', 'must be an API key, svc_live_…').optional(),
-  PARLEY_WEBHOOK_ALLOW: z
-    .string()
-    .refine((text) => hostsOf(text).every(isHost), {
-      message: 'must be comma-separated host names or addresses, without scheme or port',
-    })
-    .default(''),
+  PARLEY_WEBHOOK_ALLOW: hostList(),
+  PARLEY_PROXY_ALLOW: hostList(),
   PARLEY_HOST: z.string().default('127.0.0.1'),
   PARLEY_TRUSTED_PROXIES: z
     .string()
@@ -197,6 +204,7 @@ export function readConfig(
     base_url: env_.PARLEY_BASE_URL?.replace(/\/+$/, ''),
     api_key: env_.PARLEY_API_KEY,
     webhook_allow: new Set(hostsOf(env_.PARLEY_WEBHOOK_ALLOW)),
+    proxy_allow: new Set(hostsOf(env_.PARLEY_PROXY_ALLOW)),
     platform_env,
     host: env_.PARLEY_HOST,
     trusted_proxies: readNetworks(env_.PARLEY_TRUSTED_PROXIES) ?? [],

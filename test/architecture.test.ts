@@ -49,6 +49,7 @@ const owners: Readonly<Record<string, string>> = {
   accounts: 'capabilities/accounts',
   platform_sessions: 'capabilities/accounts',
   platform_peers: 'capabilities/accounts',
+  account_logins: 'capabilities/accounts',
   account_hosts: 'ledger',
   chats: 'capabilities/chats',
   account_sync: 'capabilities/history',

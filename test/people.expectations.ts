@@ -59,6 +59,12 @@ const ofOneself = {
 const fromAdmin = { ...members, member: '403 missing_role' }
 const fromOwner = { ...fromAdmin, admin: '403 missing_role' }
 
+/** Accounts belong to a workspace and not to a user: `own` is one of the caller's workspace. */
+const ofWorkspace = ['own', 'foreign', 'missing', 'malformed'] as const
+const forAdmins = (own: string) => ({ admin: `${own}, 404, 404, 404`, owner: `${own}, 404, 404, 404` })
+const changesAccount = (own: string) =>
+  ({ objects: ofWorkspace, answers: { ...fromAdmin, ...forAdmins(own) } }) as const
+
 export const lines: Readonly<Record<string, Line>> = {
   list_approvals: { method: 'GET', path: '/approvals', objects: ['any'], answers: users('200') },
   get_approval: { method: 'GET', path: '/approvals/{request_id}', ...ofOneself },
@@ -97,6 +103,27 @@ export const lines: Readonly<Record<string, Line>> = {
     objects: ['any'],
     answers: everybody('404'),
   },
+  list_accounts: {
+    method: 'GET',
+    path: '/accounts',
+    objects: ['any'],
+    answers: { ...members, member: '200', admin: '200', owner: '200' },
+  },
+  get_account: {
+    method: 'GET',
+    path: '/accounts/{account_id}',
+    objects: ofWorkspace,
+    answers: { ...members, member: '200, 404, 404, 404', ...forAdmins('200') },
+  },
+  create_account: {
+    method: 'POST',
+    path: '/accounts',
+    objects: ['any'],
+    answers: { ...fromAdmin, admin: '201', owner: '201' },
+  },
+  update_account: { method: 'PATCH', path: '/accounts/{account_id}', ...changesAccount('200') },
+  enable_account: { method: 'POST', path: '/accounts/{account_id}/enable', ...changesAccount('200') },
+  disable_account: { method: 'POST', path: '/accounts/{account_id}/disable', ...changesAccount('200') },
   list_keys: {
     method: 'GET',
     path: '/keys',

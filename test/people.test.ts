@@ -4,7 +4,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createUser } from '../src/capabilities/users/users.ts'
 import { ownPrefix, type Role, workspacePrefix } from '../src/contract.ts'
 import { sql } from '../src/db/sql.ts'
-import { newId } from '../src/lib/ids.ts'
+import { newAccountId, newId } from '../src/lib/ids.ts'
 import { ownRoutes, workspaceRoutes } from '../src/lists/dashboard-routes.ts'
 import { routes } from '../src/lists/routes.ts'
 import type { Route } from '../src/route.ts'
@@ -100,8 +100,9 @@ test('every route for people has a line, and every line a route', () => {
 
 /** The object in the address, new for every request. */
 async function objectOf(route: Route, subject: Subject, persona: Persona): Promise<string> {
-  if (subject === 'missing') return newId()
+  if (subject === 'missing') return route.path.includes('{account_id}') ? newAccountId() : newId()
   if (subject === 'malformed') return "x' or 1=1"
+  if (route.path.includes('{account_id}')) return subject === 'foreign' ? accounts.other : accounts.own
   const user_id = {
     own: users[persona] ?? own.user_id,
     colleague: userOf('colleague'),
@@ -154,7 +155,9 @@ async function ask(route: Route, persona: Persona, subject: Subject): Promise<An
   gatesTouched ||= route.name === 'set_gate'
   const { params = {}, body } = route.example
   const named =
-    subject === 'any' ? params : { ...params, user_id: id, key_id: id, session_id: id, request_id: id }
+    subject === 'any'
+      ? params
+      : { ...params, user_id: id, key_id: id, session_id: id, request_id: id, account_id: id }
   const path = route.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => {
     if (subject === 'missing' && (name === 'name' || name === 'list')) return 'nothing'
     return encodeURIComponent((named as Record<string, string>)[name] ?? '')
@@ -222,7 +225,7 @@ test.each(elsewhere.map((route) => [`${route.method} ${route.path}`, route] as c
 function withoutId({ status, headers, body }: Answer) {
   const ignored = ['x-request-id', 'x-ratelimit-remaining', 'x-ratelimit-reset', 'date']
   const kept = [...headers].filter(([name]) => !ignored.includes(name))
-  const text = JSON.stringify(body).replaceAll(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, 'ID')
+  const text = JSON.stringify(body).replaceAll(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|acc_\w+/g, 'ID')
   return { status, headers: kept, text }
 }
 

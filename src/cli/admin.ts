@@ -2,10 +2,10 @@
 import { type Command, Option } from 'commander'
 import type { App } from '../app.ts'
 import {
+  changeAccount,
   createAccount,
   listAccounts,
   setAccountEnabled,
-  setColdPerDay,
 } from '../capabilities/accounts/accounts.ts'
 import { listAudit, verifyAudit } from '../capabilities/audit/audit.ts'
 import {
@@ -148,7 +148,7 @@ function addAccounts(account: Command): void {
     'set <id>',
     'set the daily campaign limits of an account',
     (app, actor, { coldPerDay }, id = '') =>
-      setColdPerDay(app, actor, { id, cold_per_day: coldPerDay === 'none' ? null : coldPerDay }),
+      changeAccount(app, actor, { id, cold_per_day: coldPerDay === 'none' ? null : coldPerDay }),
   ).requiredOption(
     '--cold-per-day <n>',
     'first messages per day to people who never wrote to it, or none',

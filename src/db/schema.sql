@@ -31,6 +31,28 @@ create table account_hosts (
   reading_flood_until timestamp with time zone,
   cold_stopped_at timestamp with time zone,
   gap_since timestamp with time zone,
+  heard_at timestamp with time zone,
+  PRIMARY KEY (account_id)
+);
+
+create unlogged table account_logins (
+  account_id text not null,
+  workspace_id uuid not null,
+  actor text not null,
+  way text not null,
+  state text not null,
+  attempt uuid not null,
+  begins timestamp with time zone[] not null default '{}'::timestamp with time zone[],
+  begun_at timestamp with time zone not null default domain_now(),
+  alive_until timestamp with time zone not null,
+  worker_id uuid,
+  shown bytea,
+  typed bytea,
+  failure jsonb,
+  CHECK (((state <> ALL (ARRAY['done'::text, 'failed'::text])) OR ((shown IS NULL) AND (typed IS NULL)))),
+  CHECK (((state = 'failed'::text) = (failure IS NOT NULL))),
+  CHECK ((state = ANY (ARRAY['qr'::text, 'code'::text, 'password'::text, 'ending'::text, 'done'::text, 'failed'::text]))),
+  CHECK ((way = ANY (ARRAY['qr'::text, 'phone'::text, 'logout'::text]))),
   PRIMARY KEY (account_id)
 );
 
@@ -72,7 +94,10 @@ create table accounts (
   created_at timestamp with time zone not null default domain_now(),
   cold_per_day integer,
   cold_ramp_from date,
+  proxy text,
+  proxy_sealed bytea,
   CHECK (((char_length(name) >= 1) AND (char_length(name) <= 200))),
+  CHECK (((proxy IS NULL) = (proxy_sealed IS NULL))),
   CHECK ((cold_per_day >= 0)),
   CHECK ((id ~ '^acc_[0-9A-Za-z]{1,64}$'::text)),
   CHECK ((platform = ANY (ARRAY['sandbox'::text, 'telegram'::text]))),
@@ -823,6 +848,7 @@ create table workspaces (
 -- indexes
 
 CREATE INDEX account_hosts_owner ON public.account_hosts USING btree (lease_owner);
+CREATE INDEX account_logins_open ON public.account_logins USING btree (alive_until) WHERE (state <> ALL (ARRAY['done'::text, 'failed'::text]));
 CREATE INDEX account_strikes_recent ON public.account_strikes USING btree (account_id, at DESC);
 CREATE INDEX accounts_workspace ON public.accounts USING btree (workspace_id, created_at, id);
 CREATE INDEX approvals_created ON public.approvals USING btree (created_at);
@@ -893,6 +919,8 @@ CREATE INDEX workers_owing ON public.workers USING btree (id) WHERE owes;
 alter table account_days add FOREIGN KEY (workspace_id, account_id) REFERENCES accounts(workspace_id, id);
 alter table account_hosts add FOREIGN KEY (account_id) REFERENCES accounts(id);
 alter table account_hosts add FOREIGN KEY (workspace_id, account_id) REFERENCES accounts(workspace_id, id);
+alter table account_logins add FOREIGN KEY (account_id) REFERENCES accounts(id);
+alter table account_logins add FOREIGN KEY (workspace_id) REFERENCES workspaces(id);
 alter table account_strikes add FOREIGN KEY (workspace_id, account_id) REFERENCES accounts(workspace_id, id);
 alter table account_sync add FOREIGN KEY (workspace_id, account_id) REFERENCES accounts(workspace_id, id);
 alter table accounts add FOREIGN KEY (workspace_id) REFERENCES workspaces(id);

@@ -83,6 +83,7 @@ export async function claimAccounts(
   return db.rows<Lease>(sql`
     update account_hosts h set lease_owner = ${worker_id}, lease_epoch = lease_epoch + 1,
       lease_until = real_now() + make_interval(secs => ${leaseSeconds}),
+      heard_at = coalesce(h.observed_at, h.heard_at),
       observed_at = null -- guard: not live until caught up
     from accounts a
     where a.id = h.account_id and h.account_id in (

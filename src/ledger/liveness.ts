@@ -67,6 +67,6 @@ export async function noteGapSince(
 /** The account's session has ended or not yet caught up: requests that need the platform are refused at once. */
 export async function noteNotLive(db: Db, held: Held): Promise<void> {
   await db.run(sql`
-    update account_hosts set observed_at = null
+    update account_hosts set observed_at = null, heard_at = coalesce(observed_at, heard_at)
     where account_id = ${held.account_id} and lease_owner = ${held.worker_id} and lease_epoch = ${held.epoch}`)
 }

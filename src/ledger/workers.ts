@@ -26,6 +26,13 @@ const isAlive: Sql = sql`w.stopped_at is null and ${wasHeard}`
 export const hasWorker: Sql = sql`exists (
   select from workers w where w.drives and a.platform = any(w.platforms) and ${wasHeard})`
 
+/** The platforms that some worker can drive accounts of now. */
+export async function listDrivenPlatforms(db: Db): Promise<string[]> {
+  const rows = await db.rows<{ platform: string }>(sql`
+    select distinct unnest(w.platforms) as platform from workers w where w.drives and ${isAlive} order by platform`)
+  return rows.map(({ platform }) => platform)
+}
+
 export interface WorkerCounts {
   /** Alive and able to drive accounts. */
   readonly driving: number

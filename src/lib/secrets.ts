@@ -20,6 +20,8 @@ type Purpose =
   | 'random_id'
   | 'audit'
   | 'platform_session'
+  | 'proxy'
+  | 'account_login'
   | 'backup'
 
 export class Secrets {

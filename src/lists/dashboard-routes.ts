@@ -1,4 +1,5 @@
 /** The routes of the dashboard. They are not part of the contract or of its document. */
+import { workspaceRoutes as accounts } from '../capabilities/accounts/dashboard-routes.ts'
 import { ownRoutes as approvals } from '../capabilities/approvals/dashboard-routes.ts'
 import { ownRoutes as gates } from '../capabilities/gates/dashboard-routes.ts'
 import { workspaceRoutes as keys } from '../capabilities/keys/dashboard-routes.ts'
@@ -9,7 +10,7 @@ import { ownRoutes as workspaces } from '../capabilities/workspaces/dashboard-ro
 import type { Route } from '../route.ts'
 
 /** The routes in a workspace, besides the contract's: under /dashboard/api/w/{workspace_id}. */
-export const workspaceRoutes: readonly Route[] = [...keys, ...members]
+export const workspaceRoutes: readonly Route[] = [...accounts, ...keys, ...members]
 
 /** The user's own routes and the operators': under /dashboard/api. */
 export const ownRoutes: readonly Route[] = [

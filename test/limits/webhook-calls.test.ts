@@ -13,7 +13,8 @@ import { join } from 'node:path'
 import { queryObjects } from 'node:v8'
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type CallOutcome, HttpCaller, resolveWith } from '../../src/capabilities/webhooks/call.ts'
+import { type CallOutcome, HttpCaller } from '../../src/capabilities/webhooks/call.ts'
+import { resolveWith } from '../../src/lib/public-hosts.ts'
 import { openNameServer } from '../harness/name-server.ts'
 
 const servers: { close(): void }[] = []

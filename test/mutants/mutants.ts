@@ -57,6 +57,11 @@ const loggingIn = {
   still: 'a login stores the key, its user and CONNECTING, and names no secret in the audit log',
 }
 
+const accountRoutes = {
+  file: 'src/capabilities/accounts/dashboard-routes.test.ts',
+  still: 'POST /accounts/{account_id}/disable 200, then enable connects it again; a repeat changes nothing',
+}
+
 const dataCentre = (name: string) => ({ file: `src/platform/sandbox/mtproto/${name}.test.ts` })
 
 type MutantTests = Pick<Mutant, 'file' | 'still'>
@@ -2095,5 +2100,27 @@ export const mutants: readonly Mutant[] = [
     restoring,
     'guard: a copy has no other heartbeat',
     'at the start with accounts that two addresses must not use at once connects them when other workers are alive',
+  ),
+  mutant(
+    accountRoutes,
+    'guard: a private proxy is refused',
+    'PATCH /accounts/{account_id} 400 for {"proxy":"socks5://10.0.0.1:1"}, and changes nothing',
+    "const problem = typeof proxy === 'string' ? proxy : undefined",
+  ),
+  mutant(
+    accountRoutes,
+    'guard: a proxy is bound to its account',
+    'a proxy of one account does not open for another',
+    "return 'accounts:proxy'",
+  ),
+  mutant(
+    accountRoutes,
+    'guard: another proxy ends the session',
+    'PATCH /accounts/{account_id} 200 with another proxy takes the account from its worker; with another name it does not',
+  ),
+  mutant(
+    { file: 'test/people.test.ts', still: 'GET /keys answers as its line says to: member' },
+    'guard: accounts of another workspace',
+    'POST /accounts/{account_id}/disable answers as its line says to: admin',
   ),
 ]

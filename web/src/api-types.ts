@@ -92,6 +92,8 @@ export type Contact = { account_id: string; provider_id: string; name: string; u
 
 export type ContactPage = { contacts: (Contact)[]; next_cursor: string | null; has_more: boolean }
 
+export type DashboardAccount = { id: string; platform: string; name: string; status: 'CONNECTING' | 'READY' | 'NEEDS_LOGIN' | 'RESTRICTED' | 'DISABLED'; status_reason: string | null; created_at: string; platform_user: { id: string; username: string | null; phone: string | null } | null; live: boolean; not_live_since: string | null; sync: { phase: 'not_begun' | 'chats' | 'contacts' | 'history' | 'done'; done: number | null; total: number | null }; gap_since: string | null; today: { campaign_messages: { used: number; limit: number | null }; first_messages: { used: number; limit: number | null }; lookups: { used: number; limit: number | null } }; sends_wait_until: string | null; lookups_wait_until: string | null; reading_waits_until: string | null; first_messages_stopped_at: string | null; cold_per_day: number | null; proxy: string | null; sent_per_day: (number)[]; strikes: ({ kind: string; at: string; seconds: number | null })[]; waiting: ({ campaign_id: string; name: string | null; recipients: number })[] }
+
 export type DeletionEventData = { account_id: string; chat_id: string; message_ids: (string)[] }
 
 export type Delivery = { id: string; event_id: string; type: string; sequence: number | null; state: 'pending' | 'delivered' | 'failed'; attempts: number; next_attempt_at: string | null; created_at: string; delivered_at: string | null; last: LastAttempt }
@@ -470,6 +472,32 @@ export interface Routes {
   'POST /w/{workspace_id}/webhooks/{webhook_id}/test': {
     params: { workspace_id: string; webhook_id: string }
     answer: DeliveryQueued
+  }
+  'GET /w/{workspace_id}/accounts': {
+    params: { workspace_id: string }
+    answer: { accounts: (DashboardAccount)[]; timezone: string; today: string; platforms: (string)[] }
+  }
+  'GET /w/{workspace_id}/accounts/{account_id}': {
+    params: { workspace_id: string; account_id: string }
+    answer: { account: DashboardAccount }
+  }
+  'POST /w/{workspace_id}/accounts': {
+    params: { workspace_id: string }
+    body: { name: string; platform?: 'telegram' | 'sandbox'; cold_per_day?: number | null; proxy?: string | null }
+    answer: { account: DashboardAccount }
+  }
+  'PATCH /w/{workspace_id}/accounts/{account_id}': {
+    params: { workspace_id: string; account_id: string }
+    body: { name?: string; cold_per_day?: number | null; proxy?: string | null }
+    answer: { account: DashboardAccount }
+  }
+  'POST /w/{workspace_id}/accounts/{account_id}/enable': {
+    params: { workspace_id: string; account_id: string }
+    answer: { account: DashboardAccount }
+  }
+  'POST /w/{workspace_id}/accounts/{account_id}/disable': {
+    params: { workspace_id: string; account_id: string }
+    answer: { account: DashboardAccount }
   }
   'GET /w/{workspace_id}/keys': {
     params: { workspace_id: string }

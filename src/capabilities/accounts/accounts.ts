@@ -13,11 +13,14 @@ import type { Person } from '../../platform/port.ts'
 import { type Actor, record } from '../audit/audit.ts'
 import { requireWorkspace } from '../workspaces/workspaces.ts'
 import { type AccountRow, fields, noWorker, requireAccount, type Status } from './account-row.ts'
+import { sealProxy } from './proxy.ts'
 
+export { changeAccount } from './account-changes.ts'
 export { noWorker, type Status, statuses } from './account-row.ts'
 export { type LoginDialogue, logIn } from './login.ts'
 export { logOut } from './logout.ts'
 export { openAccountStore } from './platform-store.ts'
+export { findProxy } from './proxy.ts'
 
 /** The name of the account's platform. */
 export async function requirePlatform(db: Db, id: string): Promise<string> {
@@ -28,24 +31,29 @@ interface NewAccount {
   readonly workspace_id: string
   readonly platform: string
   readonly name: string
+  readonly cold_per_day?: number | null | undefined
+  /** Set before the first connection, so that none is made without it. */
+  readonly proxy?: string | null | undefined
   /** Set by the demo, whose account is the one in the examples. */
   readonly id?: string
 }
 
 export async function createAccount(app: App, actor: Actor, wanted: NewAccount): Promise<AccountRow> {
-  const { workspace_id, platform, name, id = newAccountId() } = wanted
+  const { workspace_id, platform, name, cold_per_day = null, id = newAccountId() } = wanted
   requireName('An account needs a name', name)
+  const { proxy, proxy_sealed } = sealProxy(app, id, wanted.proxy ?? null)
   await requireWorkspace(app.db, workspace_id)
   const account = await app.db.transaction(async (tx) => {
     const made = await tx.one<AccountRow>(sql`
-      insert into accounts (id, workspace_id, platform, name, status_reason)
-      select ${id}, ${workspace_id}::uuid, a.platform, ${name}, case when not ${hasWorker} then ${noWorker} end
+      insert into accounts (id, workspace_id, platform, name, cold_per_day, proxy, proxy_sealed, status_reason)
+      select ${id}, ${workspace_id}::uuid, a.platform, ${name}, ${cold_per_day}::int, ${proxy}, ${proxy_sealed}::bytea,
+        case when not ${hasWorker} then ${noWorker} end
       from (select ${platform}::text as platform) a returning ${fields}`)
     await record(app, tx, actor, {
       action: 'account.created',
       target: made.id,
       workspace_id,
-      detail: { platform, name },
+      detail: { platform, name, ...(cold_per_day !== null && { cold_per_day }), ...(proxy && { proxy }) },
     })
     return made
   })
@@ -167,27 +175,6 @@ export async function setAccountEnabled(
   app.wake.signal(accountsChanged)
   await app.settings.refresh()
   return account
-}
-
-/** The account's daily limit of first messages to people who never wrote, on top of each campaign's quota. */
-export async function setColdPerDay(
-  app: App,
-  actor: Actor,
-  { id, cold_per_day }: { id: string; cold_per_day: number | null },
-): Promise<AccountRow & { readonly cold_per_day: number | null }> {
-  return app.db.transaction(async (tx) => {
-    const account = await tx.maybe<AccountRow & { cold_per_day: number | null }>(sql`
-      update accounts set cold_per_day = ${cold_per_day} where id = ${id} returning ${fields}, cold_per_day`)
-    if (!account) throw notFound('account', id)
-    const { workspace_id } = account
-    await record(app, tx, actor, {
-      action: 'account.limited',
-      target: id,
-      workspace_id,
-      detail: { cold_per_day },
-    })
-    return account
-  })
 }
 
 /** Makes a connected account READY and updates its platform user id, username and phone. */

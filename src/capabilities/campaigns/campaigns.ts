@@ -11,5 +11,6 @@ export {
   showCampaign,
   verifyAnyCampaign,
 } from './operator.ts'
+export { coldLimitOf } from './planning/cold.ts'
 export { findFault, needsName, parseTemplate, requireKnown, textMax } from './planning/personalize.ts'
 export type { FoundRecipient } from './recipients.ts'

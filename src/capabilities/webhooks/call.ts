@@ -1,10 +1,10 @@
 /** One HTTP call to an endpoint. It connects only to checked addresses, and ends within its time limit. */
-import { lookup, Resolver } from 'node:dns/promises'
 import type { LookupFunction, Socket } from 'node:net'
 import { Agent, type Dispatcher } from 'undici'
+import { type AllowedHosts, HostRefused, type Resolve, requireAddresses } from '../../lib/public-hosts.ts'
 import { userAgent } from '../../lib/version.ts'
 import { readRetryAfter } from './schedule.ts'
-import { type Allowed, isPublic, readTarget } from './url-rules.ts'
+import { readTarget } from './url-rules.ts'
 
 const callMsMax = 15_000 // limit: webhook call
 const headerBytesMax = 16 * 1024
@@ -57,21 +57,18 @@ interface NewCall {
   readonly body: string
 }
 
-/** Every address of a name. Tests pass their own resolver. */
-type Resolve = (name: string) => Promise<readonly string[]>
-
 interface CallerOptions {
-  readonly allow: Allowed
+  readonly allow: AllowedHosts
   readonly resolve?: Resolve
   /** Certificate authorities besides the default ones. */
   readonly ca?: string
 }
 
 export class HttpCaller {
-  readonly #allow: Allowed
+  readonly #allow: AllowedHosts
   readonly #agent: Agent
 
-  constructor({ allow, resolve = resolveName, ca }: CallerOptions) {
+  constructor({ allow, resolve, ca }: CallerOptions) {
     this.#allow = allow
     const connect = {
       lookup: checkedLookup(allow, resolve),
@@ -179,41 +176,18 @@ class CallProblem extends Error {
 }
 
 /** The look-up for net.connect: returns only permitted addresses, or the problem. */
-function checkedLookup(allow: Allowed, resolve: Resolve): LookupFunction {
+function checkedLookup(allow: AllowedHosts, resolve: Resolve | undefined): LookupFunction {
   return (hostname, _options, callback) => {
     const name = hostname.replace(/\.$/, '')
     requireAddresses(name, allow, resolve).then(
-      (addresses) => callback(null, addresses),
+      (addresses) =>
+        callback(
+          null,
+          addresses.map((address) => ({ address, family: address.includes(':') ? 6 : 4 })),
+        ),
       (error) => callback(error, []),
     )
   }
-}
-
-async function requireAddresses(name: string, allow: Allowed, resolve: Resolve) {
-  // An operator's own names may be in the hosts file, which DNS does not read.
-  const addresses = allow.has(name) ? await lookupAll(name) : await resolve(name)
-  if (addresses.length === 0) throw new CallProblem('dns')
-  // One private address blocks the name, because it would be chance which address is connected to.
-  if (!allow.has(name) && !addresses.every((address) => allow.has(address) || isPublic(address))) {
-    throw new CallProblem('blocked_address') // guard: every address of a name is checked
-  }
-  return addresses.map((address) => ({ address, family: address.includes(':') ? 6 : 4 }))
-}
-
-async function lookupAll(name: string): Promise<readonly string[]> {
-  const found = await lookup(name, { all: true }).catch(() => [])
-  return found.map(({ address }) => address)
-}
-
-/** Asks the name servers directly: a name that never resolves must not block one of the few look-up threads. */
-async function resolveName(name: string): Promise<readonly string[]> {
-  return resolveWith(new Resolver({ timeout: 3_000, tries: 2 }), name)
-}
-
-/** Both families. If one fails while the other answers, the name counts as not having it. */
-export async function resolveWith(resolver: Resolver, name: string): Promise<readonly string[]> {
-  const answers = await Promise.allSettled([resolver.resolve4(name), resolver.resolve6(name)])
-  return answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []))
 }
 
 /** Reads no more than the limit, and keeps the beginning unless it was a success. Leaving early closes the connection. */
@@ -254,7 +228,7 @@ const patterns: readonly (readonly [RegExp, Problem])[] = [
 
 function problemOf(error: unknown): Problem {
   for (let each = error; each instanceof Error; each = each.cause) {
-    if (each instanceof CallProblem) return each.problem
+    if (each instanceof CallProblem || each instanceof HostRefused) return each.problem
     const [first] = (each as AggregateError).errors ?? []
     const code = String((each as { code?: unknown }).code ?? first?.code ?? '')
     const known = patterns.find(([pattern]) => pattern.test(code))

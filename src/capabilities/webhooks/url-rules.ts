@@ -1,6 +1,6 @@
 /** Which URLs a webhook may have, and which addresses it may connect to. This makes no look-ups. */
-import ipaddr from 'ipaddr.js'
-import { lengthOf, quote } from '../../lib/text.ts'
+import { type AllowedHosts, hostOf, hostProblemOf } from '../../lib/public-hosts.ts'
+import { lengthOf } from '../../lib/text.ts'
 
 const urlLengthMax = 2048
 
@@ -16,18 +16,6 @@ const databasePorts = [
 ]
 export const blockedPorts: ReadonlySet<number> = new Set([...browserPorts, ...databasePorts])
 
-/** Names of this machine or its local network. */
-const localNames = ['localhost', 'local', 'internal', 'home.arpa']
-
-/** In a public range, but answered by the host itself: the metadata service of Azure. */
-const metadataAddress = '168.63.129.16'
-
-/** Global unicast. ipaddr.js also calls addresses unicast that are in no known range, such as `::7f00:1`. */
-const globalUnicast: [ipaddr.IPv6, number] = [ipaddr.IPv6.parse('2000::'), 3]
-
-/** The hosts of PARLEY_WEBHOOK_ALLOW: these may be plain HTTP or private. */
-export type Allowed = ReadonlySet<string>
-
 interface Target {
   readonly url: URL
   /** Without the brackets of an IPv6 address and without a final dot. */
@@ -35,14 +23,14 @@ interface Target {
   readonly allowed: boolean
 }
 
-/** The target of a URL, or what is wrong with it, as a continuation of the property's name. */
-export function readTarget(text: string, allow: Allowed): Target | string {
+/** `allow` is PARLEY_WEBHOOK_ALLOW: its hosts may be plain HTTP or private. Returns the target of a URL, or what is wrong with it, as a continuation of the property's name. */
+export function readTarget(text: string, allow: AllowedHosts): Target | string {
   if (lengthOf(text) > urlLengthMax) return `must have at most ${urlLengthMax} characters`
   // A URL parser drops line breaks and tabs silently, so two different texts would be the same URL.
   if (/[\s\p{Cc}\\]/u.test(text)) return 'must not contain white space, control characters or backslashes'
   const url = URL.parse(text)
   if (!url) return 'must be a URL, such as https://example.com/hook'
-  const host = url.hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '')
+  const host = hostOf(url)
   const allowed = allow.has(host)
   const problem = problemOf(url, { host, allowed })
   return problem ?? { url, host, allowed }
@@ -58,18 +46,5 @@ function problemOf(url: URL, { host, allowed }: Omit<Target, 'url'>): string | u
   if (!standard && (port < 1024 || blockedPorts.has(port))) {
     return `must not use port ${port}; use 443 or a port from 1024 on`
   }
-  if (allowed) return undefined
-  if (ipaddr.isValid(host)) return isPublic(host) ? undefined : `must not use the address ${quote(host)}`
-  // A second dot at the end would turn `localhost` into another name.
-  if (host.split('.').includes('')) return 'must not have an empty part in its host name'
-  const local = localNames.some((name) => host === name || host.endsWith(`.${name}`))
-  return local || !host.includes('.') ? `must not use the local name ${quote(host)}` : undefined
-}
-
-/** Whether an address is on the public internet. IPv4 mapped to IPv6 is judged as IPv4. */
-export function isPublic(address: string): boolean {
-  if (!ipaddr.isValid(address)) return false
-  const parsed = ipaddr.process(address)
-  if (parsed.range() !== 'unicast' || parsed.toString() === metadataAddress) return false
-  return !(parsed instanceof ipaddr.IPv6) || parsed.match(globalUnicast)
+  return allowed ? undefined : hostProblemOf(host)
 }

@@ -1,0 +1,82 @@
+/** Accounts as the dashboard receives them. */
+import { z } from 'zod'
+import { count, moment, momentOrNull, said, uuid } from '../../lib/wire.ts'
+import { statuses } from './account-row.ts'
+
+const textOrNull = (description: string) => z.string().nullable().meta({ description })
+const countOrNull = (description: string) => z.int().min(0).nullable().meta({ description })
+
+const use = (what: string) =>
+  z.object({
+    used: count(`${what} today.`),
+    limit: countOrNull('How many there may be today; null: no limit of the account itself.'),
+  })
+
+export const accountOut = z
+  .object({
+    id: said('Id of the account.'),
+    platform: said('Its platform.'),
+    name: said('Name of the account.'),
+    status: z.enum(statuses),
+    status_reason: textOrNull('What is wrong and what helps, as a sentence; null: nothing.'),
+    created_at: moment('When it was created.'),
+    platform_user: z
+      .object({
+        id: said('Id of the user at the platform.'),
+        username: textOrNull('Public name, without @; null: none.'),
+        phone: textOrNull('Beginning and end of the phone number; null: unknown.'),
+      })
+      .nullable()
+      .meta({ description: 'Who it is at the platform; null before the first login.' }),
+    live: z.boolean().meta({ description: 'Whether its session is live now.' }),
+    not_live_since: momentOrNull('Last sign of life, if it is not live; null: live, or never connected.'),
+    sync: z
+      .object({
+        phase: z.enum(['not_begun', 'chats', 'contacts', 'history', 'done']),
+        done: countOrNull('Chats of this phase that are stored; null: the phase counts nothing.'),
+        total: countOrNull('Chats of this phase; null: not known.'),
+      })
+      .meta({ description: 'How much of its past is stored.' }),
+    gap_since: momentOrNull(
+      'Since when updates are missing, until its chats are fetched again; null: none are.',
+    ),
+    today: z
+      .object({
+        campaign_messages: use('Campaign messages'),
+        first_messages: use('Campaign messages to people who never wrote'),
+        lookups: use('Names and numbers looked up'),
+      })
+      .meta({ description: 'Its use of the workspace’s day.' }),
+    sends_wait_until: momentOrNull('End of the wait that the platform asks for before it sends; null: none.'),
+    lookups_wait_until: momentOrNull('The same for look-ups.'),
+    reading_waits_until: momentOrNull('The same for reading.'),
+    first_messages_stopped_at: momentOrNull(
+      'Since when the platform refuses its first messages; null: it does not.',
+    ),
+    cold_per_day: countOrNull('Daily limit of first messages that people have set; null: none.'),
+    proxy: textOrNull('Its proxy without credentials, such as socks5://proxy.example.com:1080; null: none.'),
+    sent_per_day: z
+      .array(z.int())
+      .meta({ description: 'Messages sent on each of the last 30 days; today is the last.' }),
+    strikes: z
+      .array(
+        z.object({
+          kind: said('What the platform did, such as flood_wait.'),
+          at: moment('When.'),
+          seconds: countOrNull('How long it had to wait; null: no wait.'),
+        }),
+      )
+      .meta({
+        description: 'What the platform held against it in the last 30 days, newest first, at most 20.',
+      }),
+    waiting: z
+      .array(
+        z.object({
+          campaign_id: uuid('Id of the campaign.'),
+          name: textOrNull('Name of the campaign; null: none.'),
+          recipients: count('Recipients that wait for this account.'),
+        }),
+      )
+      .meta({ description: 'Campaigns whose recipients wait for it.' }),
+  })
+  .meta({ id: 'DashboardAccount', description: 'A messaging account of the workspace.' })

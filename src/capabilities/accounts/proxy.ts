@@ -1,0 +1,42 @@
+/** The proxy of an account. Its URL may hold credentials, so it is sealed; what is shown has none. */
+import type { App } from '../../app.ts'
+import { sql } from '../../db/sql.ts'
+import { ApiError } from '../../lib/errors.ts'
+import { parseProxyUrl, proxyHostProblemOf, shownProxy } from '../../lib/proxy-url.ts'
+
+interface StoredProxy {
+  readonly proxy: string | null
+  readonly proxy_sealed: Buffer | null
+}
+
+/** The columns for this URL; null: no proxy. Refuses a malformed one, and a host that no user may name. */
+export function sealProxy({ config, secrets }: App, account_id: string, url: string | null): StoredProxy {
+  if (url === null) return { proxy: null, proxy_sealed: null }
+  const proxy = parseProxyUrl(url)
+  const problem = typeof proxy === 'string' ? proxy : proxyHostProblemOf(proxy, config.proxy_allow) // guard: a private proxy is refused
+  if (typeof proxy === 'string' || problem !== undefined) {
+    throw new ApiError('invalid_request', { detail: `proxy ${problem}.` })
+  }
+  const proxy_sealed = secrets.seal('proxy', placeOf(account_id), Buffer.from(url))
+  return { proxy: shownProxy(proxy), proxy_sealed }
+}
+
+/** The URL with its credentials; null: no proxy. `unreadable`: it was stored under another secret. */
+export async function findProxy(
+  { db, secrets }: Pick<App, 'db' | 'secrets'>,
+  account_id: string,
+): Promise<{ readonly url: string | null } | 'unreadable'> {
+  const { proxy_sealed } = await db.one<StoredProxy>(
+    sql`select proxy, proxy_sealed from accounts where id = ${account_id}`,
+  )
+  if (!proxy_sealed) return { url: null }
+  try {
+    return { url: secrets.open('proxy', placeOf(account_id), proxy_sealed).toString() }
+  } catch {
+    return 'unreadable'
+  }
+}
+
+function placeOf(account_id: string): string {
+  return `accounts:${account_id}:proxy` // guard: a proxy is bound to its account
+}
