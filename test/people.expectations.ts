@@ -124,6 +124,17 @@ export const lines: Readonly<Record<string, Line>> = {
   update_account: { method: 'PATCH', path: '/accounts/{account_id}', ...changesAccount('200') },
   enable_account: { method: 'POST', path: '/accounts/{account_id}/enable', ...changesAccount('200') },
   disable_account: { method: 'POST', path: '/accounts/{account_id}/disable', ...changesAccount('200') },
+  // There is no worker here, and no login goes on; `capabilities/accounts` tests them with one.
+  begin_login: { method: 'POST', path: '/accounts/{account_id}/login', ...changesAccount('409') },
+  get_login: {
+    method: 'GET',
+    path: '/accounts/{account_id}/login',
+    objects: ofWorkspace,
+    answers: { ...members, member: '200, 404, 404, 404', ...forAdmins('200') },
+  },
+  answer_login: { method: 'POST', path: '/accounts/{account_id}/login/answer', ...changesAccount('409') },
+  give_up_login: { method: 'DELETE', path: '/accounts/{account_id}/login', ...changesAccount('200') },
+  log_out_account: { method: 'POST', path: '/accounts/{account_id}/logout', ...changesAccount('503') },
   list_keys: {
     method: 'GET',
     path: '/keys',

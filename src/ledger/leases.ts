@@ -102,6 +102,26 @@ export async function claimAccounts(
       h.writes::text`)
 }
 
+/**
+ * Takes the lease of one account that no worker drives, whatever its status: for a login. Undefined: a worker drives it. No
+ * takeover time, because a login makes a session of its own.
+ */
+export async function claimAccount(
+  db: Db,
+  { worker_id, account_id }: { worker_id: string; account_id: string },
+): Promise<{ account_id: string; epoch: string } | undefined> {
+  await db.run(sql`
+    insert into account_hosts (account_id, workspace_id) select id, workspace_id from accounts where id = ${account_id}
+    on conflict do nothing`)
+  return db.maybe(sql`
+    update account_hosts h set lease_owner = ${worker_id}, lease_epoch = lease_epoch + 1,
+      lease_until = real_now() + make_interval(secs => ${leaseSeconds}),
+      heard_at = coalesce(observed_at, heard_at), observed_at = null
+    where account_id = ${account_id} and (lease_until is null or lease_until < real_now()
+      or exists (select from workers w where w.id = h.lease_owner and w.stopped_at is not null))
+    returning account_id, lease_epoch as epoch`)
+}
+
 interface Renewal {
   readonly account_id: string
   readonly epoch: string

@@ -17,6 +17,7 @@ import { listBehind } from '../ledger/runs.ts'
 import { forgetWorkers, noteDrives, noteHeartbeat, noteStopped } from '../ledger/workers.ts'
 import type { Loop, MakeLoops } from '../loop.ts'
 import { AccountPool, type Platforms } from './account-pool.ts'
+import { LoginRunner } from './login-runner.ts'
 import { countOperations, showJournal } from './metrics.ts'
 import { type Running, runLoops } from './run-loops.ts'
 import { undrivenLoop } from './undriven.ts'
@@ -117,6 +118,7 @@ async function act(app: App, { id, directory, platforms, open }: ActingOptions) 
   const ways = { boundary, journal, recorder, echoes }
   const driving = { lanes: new Lanes(), driven: () => pool.driven() }
   const ledger = new Ledger(app, ways, driving)
+  const logins = new LoginRunner(app, { worker_id: id, platforms })
   const messages = messageBoundary(app, { instance: () => guard.instance(), behind })
   const dispatch = new Dispatch(app, { ...ways, messages }, driving)
   return {
@@ -127,10 +129,11 @@ async function act(app: App, { id, directory, platforms, open }: ActingOptions) 
       observeLoop(app, () => pool.driven()),
       replayLoop({ directory, worker_id: id, recorder }),
       ...pool.loops,
+      logins.loop,
     ],
     journal: () => (journal.isFailing() ? 'unwritable' : 'ok'),
     async stop() {
-      await Promise.all([ledger.stop(), dispatch.stop()])
+      await Promise.all([ledger.stop(), dispatch.stop(), logins.stop()])
       await pool.stop()
       await journal.close()
     },

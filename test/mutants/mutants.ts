@@ -62,6 +62,11 @@ const accountRoutes = {
   still: 'POST /accounts/{account_id}/disable 200, then enable connects it again; a repeat changes nothing',
 }
 
+const loginRoutes = {
+  file: 'src/capabilities/accounts/login-routes.test.ts',
+  still: 'POST /accounts/{account_id}/logout 200 once the key is revoked and deleted; 409 if there is none',
+}
+
 const dataCentre = (name: string) => ({ file: `src/platform/sandbox/mtproto/${name}.test.ts` })
 
 type MutantTests = Pick<Mutant, 'file' | 'still'>
@@ -2122,5 +2127,42 @@ export const mutants: readonly Mutant[] = [
     { file: 'test/people.test.ts', still: 'GET /keys answers as its line says to: member' },
     'guard: accounts of another workspace',
     'POST /accounts/{account_id}/disable answers as its line says to: admin',
+  ),
+  mutant(
+    loginRoutes,
+    'guard: few open logins of a workspace',
+    'POST /accounts/{account_id}/login 409 for the sixth that goes on in a workspace',
+  ),
+  mutant(
+    loginRoutes,
+    'guard: one request for an account',
+    'POST /accounts/{account_id}/login 429 for the fourth in an hour, with Retry-After; 200 for another account',
+    'where true',
+  ),
+  mutant(
+    loginRoutes,
+    'guard: few logins an hour',
+    'POST /accounts/{account_id}/login 429 for the fourth in an hour, with Retry-After; 200 for another account',
+  ),
+  mutant(
+    loginRoutes,
+    'guard: only who may answer sees what is shown',
+    'POST /accounts/{account_id}/login 200 by a QR code, which is shown alike in a second tab and to no member; scanned, the account is READY',
+    'const shown = !isOver && row.shown ? open<ShownStep>(app, attempt, row.shown) : undefined',
+  ),
+  mutant(
+    loginRoutes,
+    'guard: one answer to one question',
+    'POST /accounts/{account_id}/login/answer 409 for what is not asked for, and for a second answer to one question',
+  ),
+  mutant(
+    loginRoutes,
+    'guard: a given up login is not stored',
+    'DELETE /accounts/{account_id}/login a login that was given up while its answer was checked is not stored, and its key is revoked',
+  ),
+  mutant(
+    loginRoutes,
+    'guard: a login is stored under its lease',
+    'DELETE /accounts/{account_id}/login a login whose lease was taken is not stored, and its key is revoked',
   ),
 ]

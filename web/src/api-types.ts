@@ -4,6 +4,8 @@ export type Account = { id: string; provider: string; type: 'MESSAGING'; name: s
 
 export type AccountCompleteness = { account_id: string; history_complete: boolean; oldest_at: string | null; newest_at: string | null }
 
+export type AccountLogin = { way: 'qr' | 'phone'; state: 'qr' | 'code' | 'password' | 'done' | 'failed'; begun_at: string; expires_at: string; pending: boolean; qr_url: string | null; qr_expires_at: string | null; sent_by: 'app' | 'sms' | 'call' | 'email' | 'other' | null; hint: string | null; wrong: boolean; tries_left: number | null; failure: { code: 'invalid_request' | 'invalid_text' | 'invalid_cursor' | 'account_scope_required' | 'idempotency_key_required' | 'idempotency_collision' | 'invalid_username' | 'unsupported_identifier' | 'unsupported_attachment' | 'message_refused' | 'invalid_stage' | 'invalid_column_value' | 'suppressed_recipient' | 'unresolved_personalization' | 'branching_disabled' | 'invalid_key' | 'not_signed_in' | 'sign_in_refused' | 'missing_scope' | 'missing_role' | 'origin_refused' | 'not_allowlisted' | 'account_unavailable' | 'chat_unavailable' | 'blocked_by_person' | 'privacy_restricted' | 'cold_stopped' | 'approval_required' | 'approval_used' | 'approval_expired' | 'approval_mismatch' | 'approval_denied' | 'not_found' | 'chat_not_found' | 'column_not_found' | 'username_not_found' | 'campaign_not_found' | 'webhook_not_found' | 'method_not_allowed' | 'request_timeout' | 'conflict' | 'operation_in_progress' | 'account_not_ready' | 'identity_suppressed' | 'identity_ineligible' | 'campaign_completed' | 'campaign_not_paused' | 'not_a_sequence' | 'invalid_sequence_status' | 'webhook_limit_reached' | 'attachment_too_large' | 'payload_too_large' | 'unsupported_media_type' | 'headers_too_large' | 'rate_limited' | 'flood_wait' | 'internal' | 'rest_disabled' | 'feature_disabled' | 'schema_unavailable' | 'store_unavailable' | 'provider_unavailable' | 'session_unavailable' | 'suppression_unavailable' | 'outcome_ambiguous'; error: string; retry_after: number | null } | null }
+
 export type Analytics = { period: '7d' | '30d' | 'all'; from: string | null; to: string; messages: MessageCounts; campaign_sends: CampaignSends; totals: AnalyticsTotals; campaigns: (CampaignFigures)[] }
 
 export type AnalyticsTotals = { campaigns: number; sent: number; failed: number; replies: number; opt_outs: number; reply_rate: number }
@@ -496,6 +498,28 @@ export interface Routes {
     answer: { account: DashboardAccount }
   }
   'POST /w/{workspace_id}/accounts/{account_id}/disable': {
+    params: { workspace_id: string; account_id: string }
+    answer: { account: DashboardAccount }
+  }
+  'POST /w/{workspace_id}/accounts/{account_id}/login': {
+    params: { workspace_id: string; account_id: string }
+    body: { phone?: string }
+    answer: { login: AccountLogin | null }
+  }
+  'GET /w/{workspace_id}/accounts/{account_id}/login': {
+    params: { workspace_id: string; account_id: string }
+    answer: { login: AccountLogin | null }
+  }
+  'POST /w/{workspace_id}/accounts/{account_id}/login/answer': {
+    params: { workspace_id: string; account_id: string }
+    body: { kind: 'code' | 'password'; text: string }
+    answer: { login: AccountLogin | null }
+  }
+  'DELETE /w/{workspace_id}/accounts/{account_id}/login': {
+    params: { workspace_id: string; account_id: string }
+    answer: { login: AccountLogin | null }
+  }
+  'POST /w/{workspace_id}/accounts/{account_id}/logout': {
     params: { workspace_id: string; account_id: string }
     answer: { account: DashboardAccount }
   }

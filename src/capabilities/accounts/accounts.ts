@@ -18,6 +18,16 @@ import { sealProxy } from './proxy.ts'
 export { changeAccount } from './account-changes.ts'
 export { noWorker, type Status, statuses } from './account-row.ts'
 export { type LoginDialogue, logIn } from './login.ts'
+export { endLost, loginsChanged } from './login-requests.ts'
+export {
+  type ClaimedLogin,
+  claimLogins,
+  failLogin,
+  finishLogin,
+  renewLogins,
+  showStep,
+  takeAnswers,
+} from './login-runs.ts'
 export { logOut } from './logout.ts'
 export { openAccountStore } from './platform-store.ts'
 export { findProxy } from './proxy.ts'

@@ -10,6 +10,8 @@ import { changeAccount } from './account-changes.ts'
 import { accountOut } from './account-shapes.ts'
 import { describeDay, listAccountViews, requireAccountView, requireOwnAccount } from './account-views.ts'
 import { createAccount, setAccountEnabled } from './accounts.ts'
+import { requestLogout } from './login-requests.ts'
+import { loginRoutes } from './login-routes.ts'
 
 const accountExample = {
   id: 'acc_2Jk9vQ7wXb4LmN8pRt3Z',
@@ -178,4 +180,28 @@ async function reply(app: App, { workspace_id }: Caller, id: string): Promise<Re
   return ok({ account: await requireAccountView(app, workspace_id, id) })
 }
 
-export const workspaceRoutes: readonly Route[] = [...accountRoutes]
+const logout = route({
+  ...admins,
+  name: 'log_out_account',
+  method: 'POST',
+  path: '/accounts/{account_id}/logout',
+  summary: 'Log an account out',
+  description:
+    'Ends its login at the platform and deletes the key. Answers once a worker has done so; the history stays.',
+  effect: 'admin',
+  params,
+  errors: ['not_found', 'conflict', 'provider_unavailable', 'flood_wait'],
+  response: one,
+  example: {
+    params: example,
+    response: { account: { ...accountExample, status: 'NEEDS_LOGIN', live: false } },
+  },
+  handle: async (app, { caller, params: { account_id } }) => {
+    const { workspace_id } = caller
+    await requireOwnAccount(app.db, workspace_id, account_id)
+    await requestLogout(app, actorOf(caller), { workspace_id, account_id })
+    return reply(app, caller, account_id)
+  },
+})
+
+export const workspaceRoutes: readonly Route[] = [...accountRoutes, ...loginRoutes, logout]

@@ -29,27 +29,36 @@ interface LoginWanted {
   readonly phone: string | null
   readonly platform: Platform
   readonly dialogue: LoginDialogue
+  /** Aborted once the login is not wanted any more: it ends with the signal's reason. */
+  readonly left?: AbortSignal
+  /** Commits with the login. If it throws, nothing is stored. */
+  readonly confirm?: (tx: Tx) => Promise<void>
 }
 
 export function logIn(app: App, actor: Actor, wanted: LoginWanted): Promise<AccountRow> {
-  const { id, phone, platform, dialogue } = wanted
+  const { id, platform, left, confirm } = wanted
   return withLoginLock(app, id, async () => {
     await requireMayLogIn(app.db, id)
-    const end = await converse(platform, phone, dialogue).catch(async (error) => {
-      await noteFailure(app, actor, id, 'abandoned')
+    const end = await converse(wanted).catch(async (error) => {
+      // Who gave it up is recorded already.
+      if (!left?.aborted) await noteFailure(app, actor, id, 'abandoned')
       throw error
     })
     if (end.kind === 'failed') {
       await noteFailure(app, actor, id, end.reason)
       throw refusalOf(end)
     }
-    return keepLogin(app, actor, { id, platform, ...end })
+    return keepLogin(app, actor, { id, platform, ...end, ...(confirm && { confirm }) })
   })
 }
 
 /** From the first step to the last. */
-function converse(platform: Platform, phone: string | null, { show, ask }: LoginDialogue): Promise<Ended> {
+function converse({ platform, phone, dialogue: { show, ask }, left }: LoginWanted): Promise<Ended> {
   return new Promise((resolve, reject) => {
+    const leave = () => {
+      void login?.close()
+      reject(left?.reason)
+    }
     const login = platform.login?.({ phone }, (step) => {
       if (step.kind === 'qr') show(step)
       else if (step.kind === 'done' || step.kind === 'failed') resolve(step)
@@ -63,6 +72,8 @@ function converse(platform: Platform, phone: string | null, { show, ask }: Login
         )
     })
     if (!login) reject(refused(`Accounts of the platform ${platform.name} need no login.`))
+    if (left?.aborted) leave()
+    left?.addEventListener('abort', leave, { once: true })
   })
 }
 
@@ -71,6 +82,7 @@ interface NewLogin {
   readonly platform: Platform
   readonly self: Person
   readonly session: Uint8Array
+  readonly confirm?: LoginWanted['confirm']
 }
 
 /** A login that is refused here is revoked at the platform: no key may stay valid that no account uses. */
@@ -110,10 +122,11 @@ async function storeLogin(
   app: App,
   tx: Tx,
   actor: Actor,
-  { id, platform, self, session }: NewLogin,
+  { id, platform, self, session, confirm }: NewLogin,
 ): Promise<AccountRow> {
   await tx.run(sql`select 1 from accounts where id = ${id} for no key update`)
   const { workspace_id } = await requireMayLogIn(tx, id)
+  await confirm?.(tx)
   const account = await tx.maybe<AccountRow>(sql`
     update accounts a set status = 'CONNECTING', status_reason = case when not ${hasWorker} then ${noWorker} end,
       platform_user_id = ${self.id}, username = ${self.username}, phone = ${self.phone}
@@ -143,7 +156,7 @@ async function storeLogin(
 }
 
 /** A login replaces none that may be in use, and does not lift what an operator or the platform has decided. */
-async function requireMayLogIn(db: Db, id: string): Promise<AccountRow> {
+export async function requireMayLogIn(db: Db, id: string): Promise<AccountRow> {
   const account = await requireAccount(db, id)
   const { status } = account
   if (status === 'NEEDS_LOGIN') return account

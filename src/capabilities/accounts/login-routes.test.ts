@@ -1,0 +1,372 @@
+/** Logins and logouts over HTTP: a worker runs them against a data centre on loopback. */
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { askDashboard, signIn } from '../../../test/harness/person.ts'
+import { endProcesses, spawnParley, until } from '../../../test/harness/process.ts'
+import { openService, type Service, type Tenant } from '../../../test/harness/service.ts'
+import { testSecret } from '../../../test/harness/worker.ts'
+import { openStage, type Stage, telegramAt } from '../../../test/platform/data-centre-fixture.ts'
+import { sql } from '../../db/sql.ts'
+import type { Running } from '../../worker/run-loops.ts'
+import { assembleWorker, runWorker } from '../../worker/worker.ts'
+import { createUser } from '../users/users.ts'
+import { findSession } from './platform-store.ts'
+
+/** For a hang. */
+const msMax = 60_000
+
+let service: Service
+let tenant: Tenant
+let owner: string
+let member: string
+let stage: Stage
+let directory: string
+let worker: Running | undefined
+
+beforeAll(async () => {
+  service = await openService()
+  tenant = await service.tenant()
+  owner = await signIn(service, tenant.user_id)
+  const { workspace_id } = tenant
+  const wanted = { email: 'bo@acme.example', workspace_id, role: 'member' } as const
+  member = await signIn(service, (await createUser(service.app, 'system', wanted)).id)
+  stage = await openStage()
+  directory = await mkdtemp(join(tmpdir(), 'parley-logins-'))
+})
+afterAll(async () => {
+  await endProcesses()
+  await stage.close()
+  await service.close()
+  await rm(directory, { recursive: true, force: true })
+})
+
+async function work(): Promise<void> {
+  const { app } = service
+  const platforms = new Map([['telegram', telegramAt(stage.centre.port)]])
+  worker = runWorker(app, await assembleWorker(app, { platforms, directory, loops: [] }))
+  await until('it is heard of', msMax, () =>
+    app.db.maybe(sql`select 1 from workers where stopped_at is null and drives`),
+  )
+}
+async function rest(): Promise<void> {
+  await worker?.stop()
+  worker = undefined
+}
+beforeEach(work)
+afterEach(rest)
+
+interface Login extends Record<string, unknown> {
+  readonly state: string
+  readonly pending: boolean
+}
+
+const ask = (method: string, id: string, path: string, body?: unknown, cookie = owner) =>
+  askDashboard(service, method, `/w/${tenant.workspace_id}/accounts/${id}${path}`, { cookie, body })
+
+let phones = 9_996_620_500
+
+/** A user of the platform. */
+function newUser(password?: string) {
+  const phone = `+${phones++}`
+  const user = `user_${phones}`
+  stage.world.addAccount({ account_id: user, name: 'Sales desk', phone, ...(password && { password }) })
+  return { phone, user }
+}
+
+async function newAccount(): Promise<string> {
+  const path = `/w/${tenant.workspace_id}/accounts`
+  const made = await askDashboard(service, 'POST', path, { cookie: owner, body: { name: 'Sales' } })
+  return (made.body.account as { id: string }).id
+}
+
+async function read(id: string, cookie = owner): Promise<Login> {
+  return (await ask('GET', id, '/login', undefined, cookie)).body.login as Login
+}
+
+/** The next thing to do, or the end. */
+function next(id: string, state: string, holds: (login: Login) => boolean = () => true): Promise<Login> {
+  return until(`the login is at ${state}`, msMax, async () => {
+    const login = await read(id)
+    return login.state === state && !login.pending && holds(login) && login
+  })
+}
+
+function untilStatus(id: string, status: string) {
+  return until(`it is ${status}`, msMax, async () => (await statusOf(id)) === status)
+}
+
+async function statusOf(id: string): Promise<string> {
+  const { status } = await service.app.db.one<{ status: string }>(
+    sql`select status from accounts where id = ${id}`,
+  )
+  return status
+}
+
+const begin = (id: string, body: object = {}) => ask('POST', id, '/login', body)
+const answer = (id: string, kind: string, text: string) => ask('POST', id, '/login/answer', { kind, text })
+
+function keysOf(user: string): number {
+  return [...stage.world.state.auth_keys.values()].filter(({ account_id }) => account_id === user).length
+}
+
+async function auditOf(id: string): Promise<string[]> {
+  const rows = await service.app.db.rows<{ action: string; detail: string; actor: string }>(
+    sql`select action, detail, actor from audit where target = ${id} order by seq`,
+  )
+  expect(new Set(rows.map(({ actor }) => actor))).toEqual(new Set([`user:${tenant.user_id}`]))
+  return rows.slice(1).map(({ action, detail }) => `${action} ${detail}`)
+}
+
+function rowOf(id: string) {
+  return service.app.db.one<Record<string, unknown>>(
+    sql`select * from account_logins where account_id = ${id}`,
+  )
+}
+
+/** Scans the code that the one open login shows. */
+const scan = (user: string) => stage.world.acceptLogin?.(stage.world.requireAccount(user))
+
+describe('POST /accounts/{account_id}/login', () => {
+  test('200 by a QR code, which is shown alike in a second tab and to no member; scanned, the account is READY', async () => {
+    const id = await newAccount()
+    const { user } = newUser()
+    expect(await read(id)).toBeNull()
+    expect(await begin(id)).toMatchObject({
+      status: 200,
+      body: { login: { way: 'qr', state: 'qr', pending: true } },
+    })
+    const login = await next(id, 'qr')
+    expect(login).toMatchObject({ qr_url: expect.stringMatching(/^tg:\/\/login\?token=/), failure: null })
+    expect(await read(id)).toEqual(login)
+    expect(await read(id, member)).toMatchObject({ state: 'qr', qr_url: null })
+    expect(scan(user)).toBe(true)
+    expect(await next(id, 'done')).toMatchObject({ qr_url: null, failure: null })
+    await untilStatus(id, 'READY')
+    expect(await auditOf(id)).toEqual(['account.login_begun {"way":"qr"}', 'account.logged_in {}'])
+  })
+
+  test('200 by phone: a code wrong twice, then right, then the password; nothing shown or typed stays stored', async () => {
+    const id = await newAccount()
+    const password = 'canary correct horse'
+    const { phone, user } = newUser(password)
+    await begin(id, { phone })
+    expect(await next(id, 'code')).toMatchObject({ sent_by: 'app', wrong: false, tries_left: 3 })
+    expect(await answer(id, 'code', '00000')).toMatchObject({
+      body: { login: { state: 'code', pending: true } },
+    })
+    expect(await next(id, 'code', ({ wrong }) => wrong === true)).toMatchObject({ tries_left: 2 })
+    await answer(id, 'code', '00000')
+    await next(id, 'code', ({ tries_left }) => tries_left === 1)
+    await answer(id, 'code', '12345')
+    expect(await next(id, 'password')).toMatchObject({ hint: expect.any(String), wrong: false })
+    expect(await read(id, member)).toMatchObject({ state: 'password', hint: null })
+    await answer(id, 'password', password)
+    await next(id, 'done')
+    expect(await rowOf(id)).toMatchObject({ shown: null, typed: null, failure: null })
+    await untilStatus(id, 'READY')
+    expect(keysOf(user)).toBe(1)
+    const said = JSON.stringify([service.log, await service.app.db.rows(sql`select * from audit`)])
+    for (const secret of [password, phone, phone.slice(1), '12345"']) expect(said).not.toContain(secret)
+    expect(await begin(id)).toMatchObject({
+      status: 409,
+      body: { error: expect.stringContaining('Log it out first') },
+    })
+  })
+
+  test('ends after three wrong inputs, and the account still needs a login', async () => {
+    const id = await newAccount()
+    await begin(id, { phone: newUser().phone })
+    for (const tries of [3, 2, 1]) {
+      await next(id, 'code', ({ tries_left }) => tries_left === tries)
+      await answer(id, 'code', '00000')
+    }
+    const error = 'Three wrong inputs have ended the login. Start again.'
+    expect(await next(id, 'failed')).toMatchObject({ failure: { code: 'conflict', error } })
+    await untilStatus(id, 'NEEDS_LOGIN')
+    expect(await auditOf(id)).toEqual([
+      'account.login_begun {"way":"phone"}',
+      'account.login_failed {"reason":"too_many_attempts"}',
+    ])
+  })
+
+  test('429 for the fourth in an hour, with Retry-After; 200 for another account', async () => {
+    const id = await newAccount()
+    for (let n = 0; n < 3; n++) {
+      expect((await begin(id)).status).toBe(200)
+      expect((await begin(id)).status).toBe(409)
+      await ask('DELETE', id, '/login')
+    }
+    const refused = await begin(id)
+    expect(refused).toMatchObject({ status: 429, body: { code: 'rate_limited' } })
+    const seconds = Number(refused.headers.get('retry-after'))
+    expect(seconds > 3_000 && seconds <= 3_600).toBe(true)
+    expect((await begin(await newAccount())).status).toBe(200)
+    await service.app.db.run(sql`
+      update account_logins set begins = array(select b - interval '1 hour' from unnest(begins) as b) where account_id = ${id}`)
+    expect((await begin(id)).status).toBe(200)
+    await service.app.db.run(
+      sql`update account_logins set state = 'done', shown = null, typed = null where state <> 'failed'`,
+    )
+  })
+
+  test('409 for the sixth that goes on in a workspace', async () => {
+    await rest()
+    const ids = await Promise.all(Array.from({ length: 6 }, newAccount))
+    const answers = []
+    for (const id of ids) answers.push((await begin(id)).status)
+    expect(answers).toEqual([200, 200, 200, 200, 200, 409])
+    for (const id of ids) await ask('DELETE', id, '/login')
+  })
+
+  test.each([{ phone: '123' }, { phone: 'x' }, { phone: '+0123456789' }, { way: 'qr' }, { phone: null }])(
+    '400 for %j',
+    async (body) => {
+      expect((await begin(await newAccount(), body)).status).toBe(400)
+    },
+  )
+
+  test('503 while no worker has the platform', async () => {
+    const id = await newAccount()
+    await rest()
+    await service.app.db.run(sql`update workers set beat_at = beat_at - interval '1 hour'`)
+    expect(await begin(id)).toMatchObject({ status: 503, body: { code: 'provider_unavailable' } })
+  })
+})
+
+describe('POST /accounts/{account_id}/login/answer', () => {
+  test('409 for what is not asked for, and for a second answer to one question', async () => {
+    const id = await newAccount()
+    expect((await answer(id, 'code', '12345')).status).toBe(409)
+    const { user } = newUser()
+    await begin(id)
+    await next(id, 'qr')
+    expect((await answer(id, 'code', '12345')).status).toBe(409)
+    await ask('DELETE', id, '/login')
+    await begin(id, { phone: newUser().phone })
+    await next(id, 'code')
+    expect((await answer(id, 'password', '12345')).status).toBe(409)
+    const both = await Promise.all([answer(id, 'code', '00000'), answer(id, 'code', '00000')])
+    expect(both.map(({ status }) => status).sort()).toEqual([200, 409])
+    await next(id, 'code', ({ tries_left }) => tries_left === 2)
+    expect(keysOf(user)).toBe(0)
+    await ask('DELETE', id, '/login')
+  })
+})
+
+describe('DELETE /accounts/{account_id}/login', () => {
+  test('200 ends it, and takes no answer any more; a later one begins as the first did', async () => {
+    const id = await newAccount()
+    const { phone, user } = newUser()
+    await begin(id, { phone })
+    await next(id, 'code')
+    const failure = { code: 'conflict', error: 'The login was given up.', retry_after: null }
+    for (let n = 0; n < 2; n++) {
+      expect(await ask('DELETE', id, '/login')).toMatchObject({
+        status: 200,
+        body: { login: { state: 'failed', failure } },
+      })
+    }
+    expect((await answer(id, 'code', '12345')).status).toBe(409)
+    await untilStatus(id, 'NEEDS_LOGIN')
+    expect([keysOf(user), await findSession(service.app, id)]).toEqual([0, null])
+    expect(await auditOf(id)).toEqual([
+      'account.login_begun {"way":"phone"}',
+      'account.login_failed {"reason":"given_up"}',
+    ])
+    // A worker may take the account's lease again.
+    await begin(id, { phone })
+    await next(id, 'code')
+    await answer(id, 'code', '12345')
+    await next(id, 'done')
+  })
+
+  /** Answers with the right code; the login is at the platform, and waits to be stored until `work` is done. */
+  async function beforeStored(work: (id: string) => Promise<unknown>) {
+    const id = await newAccount()
+    const { phone, user } = newUser()
+    await begin(id, { phone })
+    await next(id, 'code')
+    const { db } = service.app
+    const client = await db.client()
+    await client.query('begin')
+    await client.query('select 1 from accounts where id = $1 for update', [id])
+    await answer(id, 'code', '12345')
+    await until('the key is logged in', msMax, () => keysOf(user) === 1)
+    await work(id)
+    await client.query('commit')
+    await client.end()
+    await until('the key is revoked', msMax, () => keysOf(user) === 0)
+    expect(await findSession(service.app, id)).toBeNull()
+    expect(await read(id)).toMatchObject({ state: 'failed' })
+  }
+
+  test('a login that was given up while its answer was checked is not stored, and its key is revoked', async () => {
+    await beforeStored((id) => ask('DELETE', id, '/login'))
+  })
+
+  test('a login whose lease was taken is not stored, and its key is revoked', async () => {
+    await beforeStored((id) =>
+      service.app.db.run(
+        sql`update account_hosts set lease_epoch = lease_epoch + 1 where account_id = ${id}`,
+      ),
+    )
+  })
+})
+
+describe('POST /accounts/{account_id}/logout', () => {
+  test('200 once the key is revoked and deleted; 409 if there is none', async () => {
+    const id = await newAccount()
+    const { phone, user } = newUser()
+    await begin(id, { phone })
+    await next(id, 'code')
+    await answer(id, 'code', '12345')
+    await untilStatus(id, 'READY')
+    expect(keysOf(user)).toBe(1)
+    expect(await ask('POST', id, '/logout')).toMatchObject({
+      status: 200,
+      body: { account: { status: 'NEEDS_LOGIN', status_reason: 'Logged out. To use it again, log it in.' } },
+    })
+    expect([keysOf(user), await findSession(service.app, id)]).toEqual([0, null])
+    expect(await ask('POST', id, '/logout')).toMatchObject({
+      status: 409,
+      body: { error: 'The account is not logged in.' },
+    })
+    expect((await auditOf(id)).at(-1)).toBe('account.logged_out {"local":false}')
+  })
+})
+
+describe('a worker that is killed in the middle', () => {
+  test('ends its login as failed; the account still needs one, and another worker runs it', async () => {
+    await rest()
+    const key_file = join(directory, 'dc.pem')
+    await writeFile(key_file, stage.centre.public_pem)
+    const args = ['work', '--port', '0', '--admin-port', '0', '--data-dir', directory]
+    const killed = spawnParley(args, {
+      DATABASE_URL: service.database.url,
+      PARLEY_SECRET: testSecret,
+      PARLEY_TELEGRAM_API_ID: '1',
+      PARLEY_TELEGRAM_API_HASH: '0'.repeat(32),
+      PARLEY_TELEGRAM_DC: `127.0.0.1:${stage.centre.port},${key_file}`,
+    })
+    await killed.ready()
+    const id = await newAccount()
+    const { phone, user } = newUser()
+    await untilStatus(id, 'NEEDS_LOGIN')
+    await begin(id, { phone })
+    await next(id, 'code')
+    killed.signal('SIGKILL')
+    await killed.ended()
+    expect(await next(id, 'failed')).toMatchObject({
+      failure: { code: 'provider_unavailable', error: expect.stringContaining('has stopped') },
+    })
+    expect([await statusOf(id), keysOf(user)]).toEqual(['NEEDS_LOGIN', 0])
+    await work()
+    await begin(id, { phone })
+    expect((await auditOf(id)).slice(1, 2)).toEqual(['account.login_failed {"reason":"worker_lost"}'])
+    await next(id, 'code')
+    await answer(id, 'code', '12345')
+    await untilStatus(id, 'READY')
+  })
+})

@@ -1,0 +1,171 @@
+/** Logins and logouts at the dashboard: begin, read, answer, give up. */
+import { z } from 'zod'
+import { hasRole } from '../../access/needs.ts'
+import type { App } from '../../app.ts'
+import type { Caller } from '../../contract.ts'
+import { errors } from '../../lib/errors.ts'
+import { accountId, text } from '../../lib/shapes.ts'
+import { moment, said } from '../../lib/wire.ts'
+import { ok, type Reply, type Route, route } from '../../route.ts'
+import { actorOf } from '../audit/audit.ts'
+import { requireOwnAccount } from './account-views.ts'
+import { answerLogin, beginLogin, findLogin, giveUpLogin } from './login-requests.ts'
+
+const params = z.strictObject({ account_id: accountId })
+const example = { account_id: 'acc_2Jk9vQ7wXb4LmN8pRt3Z' }
+const path = '/accounts/{account_id}/login'
+const admins = { scopes: [], role: 'admin' } as const
+
+const textOrNull = (description: string) => z.string().nullable().meta({ description })
+
+const loginOut = z
+  .object({
+    way: z.enum(['qr', 'phone']),
+    state: z.enum(['qr', 'code', 'password', 'done', 'failed']),
+    begun_at: moment('When it began.'),
+    expires_at: moment('When it ends by itself.'),
+    pending: z
+      .boolean()
+      .meta({ description: 'Whether the platform is being asked: there is nothing to scan or to type yet.' }),
+    qr_url: textOrNull('What the QR code says; null: there is none now.'),
+    qr_expires_at: textOrNull('When the next QR code replaces it.'),
+    sent_by: z
+      .enum(['app', 'sms', 'call', 'email', 'other'])
+      .nullable()
+      .meta({ description: 'How the platform has sent the code; null: no code is asked for.' }),
+    hint: textOrNull('What the user wrote down to remember the two-step password; null: nothing.'),
+    wrong: z.boolean().meta({ description: 'Whether the previous input was wrong.' }),
+    tries_left: z
+      .int()
+      .nullable()
+      .meta({ description: 'Wrong inputs that are left; null: nothing is asked for.' }),
+    failure: z
+      .object({
+        code: z.enum(Object.keys(errors) as [string]),
+        error: said('Why it failed, as a sentence.'),
+        retry_after: z
+          .int()
+          .nullable()
+          .meta({ description: 'Seconds to wait before the next login; null: none.' }),
+      })
+      .nullable(),
+  })
+  .meta({ id: 'AccountLogin', description: 'A login of an account that goes on, or the last one.' })
+
+const response = z.object({ login: loginOut.nullable().meta({ description: 'Null: none was begun.' }) })
+const login = {
+  way: 'phone',
+  state: 'code',
+  begun_at: '2026-11-15T09:30:00.000Z',
+  expires_at: '2026-11-15T09:40:00.000Z',
+  pending: false,
+  qr_url: null,
+  qr_expires_at: null,
+  sent_by: 'app',
+  hint: null,
+  wrong: false,
+  tries_left: 3,
+  failure: null,
+}
+
+export const loginRoutes: readonly Route[] = [
+  route({
+    ...admins,
+    name: 'begin_login',
+    method: 'POST',
+    path,
+    summary: 'Begin the login of an account',
+    effect: 'admin',
+    params,
+    body: z.strictObject({
+      phone: z
+        .string()
+        .regex(/^\+[1-9]\d{6,14}$/, 'must be in international form, such as +4915112345678')
+        .optional()
+        .meta({ description: 'Phone number of the account; without it, by a QR code.' }),
+    }),
+    errors: ['not_found', 'conflict', 'rate_limited', 'provider_unavailable'],
+    response,
+    example: { params: example, body: {}, response: { login } },
+    handle: async (app, { caller, params: { account_id }, body }) => {
+      await requireOwnAccount(app.db, caller.workspace_id, account_id)
+      const { workspace_id } = caller
+      await beginLogin(app, actorOf(caller), { workspace_id, account_id, phone: body.phone ?? null })
+      return reply(app, caller, account_id)
+    },
+  }),
+  route({
+    scopes: [],
+    role: 'member',
+    name: 'get_login',
+    method: 'GET',
+    path,
+    summary: 'Read the login of an account',
+    effect: 'read',
+    params,
+    errors: ['not_found'],
+    response,
+    example: { params: example, response: { login } },
+    handle: async (app, { caller, params: { account_id } }) => {
+      await requireOwnAccount(app.db, caller.workspace_id, account_id)
+      return reply(app, caller, account_id)
+    },
+  }),
+  route({
+    ...admins,
+    name: 'answer_login',
+    method: 'POST',
+    path: `${path}/answer`,
+    summary: 'Answer the login of an account',
+    effect: 'admin',
+    params,
+    body: z.strictObject({
+      kind: z.enum(['code', 'password']).meta({ description: 'What the text is.' }),
+      text: text(256).meta({ description: 'The code that the platform has sent, or the two-step password.' }),
+    }),
+    errors: ['not_found', 'conflict'],
+    response,
+    example: {
+      params: example,
+      body: { kind: 'code', text: '12345' },
+      response: { login: { ...login, pending: true } },
+    },
+    handle: async (app, { caller, params: { account_id }, body }) => {
+      await requireOwnAccount(app.db, caller.workspace_id, account_id)
+      await answerLogin(app, { account_id, ...body })
+      return reply(app, caller, account_id)
+    },
+  }),
+  route({
+    ...admins,
+    name: 'give_up_login',
+    method: 'DELETE',
+    path,
+    summary: 'Give up the login of an account',
+    effect: 'admin',
+    params,
+    errors: ['not_found'],
+    response,
+    example: {
+      params: example,
+      response: {
+        login: {
+          ...login,
+          state: 'failed',
+          sent_by: null,
+          tries_left: null,
+          failure: { code: 'conflict', error: 'The login was given up.', retry_after: null },
+        },
+      },
+    },
+    handle: async (app, { caller, params: { account_id } }) => {
+      await requireOwnAccount(app.db, caller.workspace_id, account_id)
+      await giveUpLogin(app, actorOf(caller), { workspace_id: caller.workspace_id, account_id })
+      return reply(app, caller, account_id)
+    },
+  }),
+]
+
+async function reply(app: App, caller: Caller, account_id: string): Promise<Reply> {
+  return ok({ login: await findLogin(app, account_id, { mayAnswer: hasRole(caller, 'admin') }) })
+}

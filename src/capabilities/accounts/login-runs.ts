@@ -1,0 +1,84 @@
+/** The worker's side of logins that were begun at the dashboard: takes them, shows steps, takes answers, ends them. */
+import type { App } from '../../app.ts'
+import { type Db, sql, type Tx } from '../../db/sql.ts'
+import { ApiError } from '../../lib/errors.ts'
+import type { Actor } from '../audit/audit.ts'
+import { refused } from './login-lock.ts'
+import { isLost, type LoginFailureView, type LoginWay, open, type ShownStep, seal } from './login-requests.ts'
+
+/** A worker that has not renewed its login for this long has ended. */
+const aliveSeconds = 15
+
+export interface ClaimedLogin {
+  readonly account_id: string
+  readonly attempt: string
+  readonly platform: string
+  readonly actor: Actor
+  readonly way: LoginWay | 'logout'
+  readonly phone: string | null
+}
+
+/** Takes what waits for a worker with one of these platforms. */
+export async function claimLogins(
+  app: App,
+  { worker_id, platforms, limit }: { worker_id: string; platforms: readonly string[]; limit: number },
+): Promise<ClaimedLogin[]> {
+  const rows = await app.db.rows<Omit<ClaimedLogin, 'phone'> & { typed: Buffer | null }>(sql`
+    with waiting as (
+      select l.account_id, l.typed, a.platform from account_logins l join accounts a on a.id = l.account_id
+      where l.worker_id is null and l.state not in ('done', 'failed') and l.alive_until > real_now()
+        and a.platform = any(${platforms})
+      order by l.begun_at limit ${limit} for update of l skip locked)
+    update account_logins l set worker_id = ${worker_id}, typed = null,
+      alive_until = real_now() + make_interval(secs => ${aliveSeconds})
+    from waiting w where l.account_id = w.account_id
+    returning l.account_id, l.attempt, w.platform, l.actor, l.way, w.typed`)
+  return rows.map(({ typed, ...row }) => ({ ...row, phone: typed && open<string>(app, row.attempt, typed) }))
+}
+
+/** Returns the attempts that are still wanted: not given up, and not taken for lost. */
+export async function renewLogins(db: Db, attempts: readonly string[]): Promise<ReadonlySet<string>> {
+  const rows = await db.rows<{ attempt: string }>(sql`
+    update account_logins set alive_until = real_now() + make_interval(secs => ${aliveSeconds})
+    where attempt = any(${attempts}::uuid[]) and state not in ('done', 'failed') and not (${isLost}) returning attempt`)
+  return new Set(rows.map(({ attempt }) => attempt))
+}
+
+export async function showStep(
+  app: App,
+  attempt: string,
+  { state, shown }: { state: 'qr' | 'code' | 'password'; shown: ShownStep },
+): Promise<void> {
+  await app.db.run(sql`
+    update account_logins set state = ${state}, shown = ${seal(app, attempt, shown)}, typed = null
+    where attempt = ${attempt} and state not in ('done', 'failed')`)
+}
+
+/** What users have typed since. It is deleted with the question. */
+export async function takeAnswers(app: App, attempts: readonly string[]): Promise<Map<string, string>> {
+  const rows = await app.db.rows<{ attempt: string; typed: Buffer }>(sql`
+    with answered as (
+      select account_id, typed from account_logins
+      where attempt = any(${attempts}::uuid[]) and typed is not null for update)
+    update account_logins l set typed = null, shown = null
+    from answered a where l.account_id = a.account_id returning l.attempt, a.typed`)
+  return new Map(rows.map(({ attempt, typed }) => [attempt, open<string>(app, attempt, typed)]))
+}
+
+/** In the transaction that stores the login: one that was given up meanwhile is not stored. */
+export async function finishLogin(tx: Tx, attempt: string): Promise<void> {
+  const done = await tx.run(sql`
+    update account_logins set state = 'done', shown = null, typed = null
+    where attempt = ${attempt} and state not in ('done', 'failed')`)
+  if (done === 0) throw refused('The login was given up, or its worker was taken for lost.') // guard: a given up login is not stored
+}
+
+/** Why it ended, as the user reads it. */
+export async function failLogin(db: Db, attempt: string, error: unknown): Promise<void> {
+  const refusal = error instanceof ApiError ? error : new ApiError('internal')
+  const { code, message, retry_after = null } = refusal
+  const failure: LoginFailureView = { code, error: message, retry_after }
+  await db.run(sql`
+    update account_logins set state = 'failed', shown = null, typed = null, failure = ${JSON.stringify(failure)}::jsonb
+    where attempt = ${attempt} and state not in ('done', 'failed')`)
+}

@@ -1,0 +1,227 @@
+/**
+ * Runs the logins and logouts that users begin at the dashboard, as the terminal does: this worker has the platform, and
+ * takes the account's lease. What is shown and typed passes through the database.
+ */
+import type { App } from '../app.ts'
+import {
+  type ClaimedLogin,
+  claimLogins,
+  endLost,
+  failLogin,
+  finishLogin,
+  type LoginDialogue,
+  logIn,
+  loginsChanged,
+  logOut,
+  renewLogins,
+  showStep,
+  takeAnswers,
+} from '../capabilities/accounts/accounts.ts'
+import { claimAccount, releaseLease, renewLeases, requireLease } from '../ledger/leases.ts'
+import { ApiError } from '../lib/errors.ts'
+import type { Loop } from '../loop.ts'
+import type { LoginStep, Platform } from '../platform/port.ts'
+
+const tickMs = 500
+const renewMs = 4_000
+/** A login keeps a connection to the database open for as long as it lasts. */
+const runsMax = 20
+/** As long as a lease lasts, and a little more: its worker may have been killed. */
+const leaseMsMax = 20_000
+const wrongMax = 3
+
+interface Run {
+  readonly request: ClaimedLogin
+  readonly left: AbortController
+  epoch: string | undefined
+  /** Takes what the user types; undefined while nothing is asked. */
+  answer: ((text: string) => void) | undefined
+}
+
+export class LoginRunner {
+  readonly loop: Loop = {
+    name: 'logins',
+    restMs: tickMs,
+    wakeOn: loginsChanged,
+    step: async () => {
+      await this.#renew()
+      await this.#claim()
+      await this.#answer()
+      return false
+    },
+  }
+  readonly #app: App
+  readonly #worker_id: string
+  readonly #platforms: ReadonlyMap<string, Platform>
+  readonly #runs = new Map<string, Run>()
+  readonly #running = new Set<Promise<void>>()
+  #renewedAt = 0
+
+  constructor(
+    app: App,
+    { worker_id, platforms }: { worker_id: string; platforms: ReadonlyMap<string, Platform> },
+  ) {
+    this.#app = app
+    this.#worker_id = worker_id
+    this.#platforms = platforms
+  }
+
+  /** Ends the logins. Their users read that they have to begin again. */
+  async stop(): Promise<void> {
+    for (const { left } of this.#runs.values()) left.abort(stopped())
+    await Promise.all(this.#running)
+  }
+
+  /** Ends the logins that users gave up, and all if the database was away for too long. */
+  async #renew(): Promise<void> {
+    const { db, sources } = this.#app
+    if (sources.now() - this.#renewedAt > renewMs) {
+      await endLost(this.#app)
+      this.#renewedAt = sources.now()
+    }
+    if (this.#runs.size === 0) return
+    const wanted = await renewLogins(db, [...this.#runs.keys()])
+    for (const [attempt, { left }] of this.#runs) if (!wanted.has(attempt)) left.abort(givenUp())
+    const leases = [...this.#runs.values()].flatMap(({ request: { account_id }, epoch }) =>
+      epoch === undefined ? [] : [{ account_id, epoch, silent_ms: null }],
+    )
+    if (leases.length > 0) await renewLeases(db, this.#worker_id, leases)
+  }
+
+  async #claim(): Promise<void> {
+    const limit = runsMax - this.#runs.size
+    if (limit <= 0) return
+    const platforms = [...this.#platforms.keys()]
+    for (const request of await claimLogins(this.#app, { worker_id: this.#worker_id, platforms, limit })) {
+      const run: Run = { request, left: new AbortController(), epoch: undefined, answer: undefined }
+      this.#runs.set(request.attempt, run)
+      const running = this.#run(run).finally(() => {
+        this.#runs.delete(request.attempt)
+        this.#running.delete(running)
+      })
+      this.#running.add(running)
+    }
+  }
+
+  async #answer(): Promise<void> {
+    const asking = [...this.#runs].filter(([, { answer }]) => answer).map(([attempt]) => attempt)
+    if (asking.length === 0) return
+    for (const [attempt, text] of await takeAnswers(this.#app, asking)) {
+      const run = this.#runs.get(attempt)
+      const answer = run?.answer
+      if (run) run.answer = undefined
+      answer?.(text)
+    }
+  }
+
+  async #run(run: Run): Promise<void> {
+    const { request } = run
+    const { db, log } = this.#app
+    const { account_id, attempt } = request
+    try {
+      await (request.way === 'logout' ? this.#logOut(request) : this.#logIn(run))
+    } catch (error) {
+      if (!(error instanceof ApiError)) log.error({ err: error, account_id }, 'a login failed')
+      await failLogin(db, attempt, error).catch((err) =>
+        log.warn({ err, account_id }, 'that a login failed could not be noted'),
+      )
+    } finally {
+      await this.#release(run)
+    }
+  }
+
+  async #logOut({ account_id: id, actor, attempt, platform }: ClaimedLogin): Promise<void> {
+    await logOut(this.#app, actor, { id, platform: this.#requirePlatform(platform) })
+    await this.#app.db.transaction((tx) => finishLogin(tx, attempt))
+  }
+
+  async #logIn(run: Run): Promise<void> {
+    const { account_id, attempt, actor, phone, platform } = run.request
+    run.epoch = await this.#takeLease(run)
+    const held = { worker_id: this.#worker_id, account_id, epoch: run.epoch }
+    await logIn(this.#app, actor, {
+      id: account_id,
+      phone,
+      platform: this.#requirePlatform(platform),
+      dialogue: this.#dialogueOf(run),
+      left: run.left.signal,
+      confirm: async (tx) => {
+        // guard: a login is stored under its lease
+        await requireLease(tx, held).catch(refuseLostLease)
+        await finishLogin(tx, attempt)
+      },
+    })
+  }
+
+  /** A new account is with the worker that finds out that it has no login. */
+  async #takeLease({ request: { account_id }, left }: Run): Promise<string> {
+    const { db, sources } = this.#app
+    const deadline = sources.now() + leaseMsMax
+    for (;;) {
+      left.signal.throwIfAborted()
+      const lease = await claimAccount(db, { worker_id: this.#worker_id, account_id })
+      if (lease) return lease.epoch
+      if (sources.now() > deadline) {
+        throw new ApiError('conflict', { detail: 'Another worker drives the account. Begin again.' })
+      }
+      await sources.sleep(tickMs)
+    }
+  }
+
+  #dialogueOf(run: Run): LoginDialogue {
+    let wrongs = 0
+    let last: Promise<void> = Promise.resolve()
+    const show = (step: Extract<LoginStep, { kind: 'qr' | 'code' | 'password' }>) => {
+      if (step.kind !== 'qr' && step.wrong) wrongs++
+      const shown = { ...shownOf(step), tries_left: wrongMax - wrongs }
+      last = last
+        .then(() => showStep(this.#app, run.request.attempt, { state: step.kind, shown }))
+        .catch((error) => run.left.abort(error))
+      return last
+    }
+    return {
+      show: (step) => void show(step),
+      ask: async (step) => {
+        const typed = new Promise<string>((resolve) => {
+          run.answer = resolve
+        })
+        await show(step)
+        return typed
+      },
+    }
+  }
+
+  async #release({ request: { account_id }, epoch }: Run): Promise<void> {
+    if (epoch === undefined) return
+    await releaseLease(this.#app.db, this.#worker_id, { account_id, epoch }).catch((err) =>
+      this.#app.log.warn({ err, account_id }, 'a lease could not be given back'),
+    )
+  }
+
+  #requirePlatform(name: string): Platform {
+    const platform = this.#platforms.get(name)
+    if (!platform) throw new ApiError('provider_unavailable')
+    return platform
+  }
+}
+
+function shownOf(step: Extract<LoginStep, { kind: 'qr' | 'code' | 'password' }>) {
+  if (step.kind === 'qr') return { qr_url: step.url, qr_expires_at: step.expires_at, wrong: false }
+  if (step.kind === 'code') return { sent_by: step.sent_by, wrong: step.wrong }
+  return { hint: step.hint, wrong: step.wrong }
+}
+
+function refuseLostLease(): never {
+  throw new ApiError('conflict', {
+    detail: 'The account was taken from this login. Nothing was stored. Begin again.',
+  })
+}
+
+function stopped(): ApiError {
+  const detail = 'The worker that ran the login has stopped. Nothing was stored. Begin again.'
+  return new ApiError('provider_unavailable', { detail })
+}
+
+function givenUp(): ApiError {
+  return new ApiError('conflict', { detail: 'The login was given up.' })
+}
