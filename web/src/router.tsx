@@ -96,6 +96,15 @@ const members = createRoute({
   component: lazyRouteComponent(() => import('./pages/members.tsx'), 'MembersPage'),
 })
 
+const accounts = createRoute({
+  getParentRoute: () => workspace,
+  path: '/accounts',
+  validateSearch: (search): { login?: string } => ({
+    ...(typeof search.login === 'string' && { login: search.login }),
+  }),
+  component: lazyRouteComponent(() => import('./pages/accounts/accounts.tsx'), 'AccountsPage'),
+})
+
 const connect = createRoute({
   getParentRoute: () => workspace,
   path: '/connect',
@@ -122,7 +131,7 @@ const routeTree = root.addChildren([
     approvals,
     gates,
     profile,
-    workspace.addChildren([workspaceHome, keys, members, connect]),
+    workspace.addChildren([workspaceHome, accounts, keys, members, connect]),
   ]),
 ])
 

@@ -2,7 +2,17 @@
 import { Dialog } from '@base-ui/react/dialog'
 import { useQuery } from '@tanstack/react-query'
 import { Link, type LinkProps, Outlet, useNavigate, useRouterState } from '@tanstack/react-router'
-import { Bot, KeyRound, LogOut, Menu, ShieldCheck, SlidersHorizontal, Users, X } from 'lucide-react'
+import {
+  Bot,
+  KeyRound,
+  LogOut,
+  Menu,
+  ShieldCheck,
+  SlidersHorizontal,
+  Smartphone,
+  Users,
+  X,
+} from 'lucide-react'
 import { type ComponentType, type ReactNode, useEffect } from 'react'
 import { ask } from './api.ts'
 import { useSession, useWorkspace } from './place.ts'
@@ -147,6 +157,12 @@ function SideBar() {
           <div>
             <WorkspaceMenu />
             <ul className="mt-1 grid gap-0.5">
+              <Entry
+                to="/w/$workspace_id/accounts"
+                params={{ workspace_id: workspace.id }}
+                icon={Smartphone}
+                label="Accounts"
+              />
               <Entry
                 to="/w/$workspace_id/keys"
                 params={{ workspace_id: workspace.id }}

@@ -85,11 +85,35 @@ export function Countdown({ until, label }: { until: string; label: string }) {
   const now = useNow(fast)
   const left = Math.max(0, Math.ceil((new Date(until).getTime() - now.getTime()) / 1_000))
   const minutes = Math.floor(left / 60)
+  const hours = Math.floor(minutes / 60)
+  const spoken = hours > 0 ? `${hours} h` : minutes > 0 ? `${minutes} min` : 'less than a minute'
   return (
-    <span role="timer" aria-label={`${label}: ${minutes > 0 ? `${minutes} min` : 'less than a minute'}`}>
+    <span role="timer" aria-label={`${label}: ${spoken}`}>
       <span aria-hidden className={left < 120 ? 'font-semibold text-warn' : ''}>
-        {minutes}:{String(left % 60).padStart(2, '0')}
+        {hours > 0 ? `${hours}:${twoDigits(minutes % 60)}` : minutes}:{twoDigits(left % 60)}
       </span>
     </span>
+  )
+}
+
+const twoDigits = (value: number) => String(value).padStart(2, '0')
+
+/** The time of day; for another day its date too. */
+export function ClockTime({ at }: { at: string }) {
+  const timeZone = useContext(TimeZone) ?? undefined
+  const now = useNow(slow)
+  const date = new Date(at)
+  const zone = timeZone && { timeZone }
+  const dayOf = (moment: Date) =>
+    new Intl.DateTimeFormat('en-GB', { dateStyle: 'short', ...zone }).format(moment)
+  const clock = { hour: '2-digit', minute: '2-digit', ...zone } as const
+  const format =
+    dayOf(date) === dayOf(now)
+      ? clock
+      : ({ weekday: 'short', day: 'numeric', month: 'short', ...clock } as const)
+  return (
+    <time dateTime={at} className="whitespace-nowrap">
+      {new Intl.DateTimeFormat('en-GB', format).format(date)}
+    </time>
   )
 }

@@ -1,0 +1,298 @@
+/** One account: who it is and its state, its use of today, its last 30 days, and what needs a person. */
+import { Hourglass, QrCode, TriangleAlert } from 'lucide-react'
+import type { ReactNode } from 'react'
+import { useChange } from '../../queries.ts'
+import { Button } from '../../ui/button.tsx'
+import { Failure } from '../../ui/notice.tsx'
+import { ClockTime, Countdown, Time } from '../../ui/time.tsx'
+import type { OpenDialog } from './account-dialogs.tsx'
+import type { Account } from './account-queries.ts'
+
+interface CardProps {
+  account: Account
+  workspace_id: string
+  admin: boolean
+  selected: boolean
+  onLogin: () => void
+  onOpen: (what: Exclude<OpenDialog['what'], 'connect'>) => void
+}
+
+export function AccountCard({ account, admin, selected, ...actions }: CardProps) {
+  return (
+    <article
+      aria-label={account.name}
+      className={`grid gap-x-5 gap-y-3 rounded-xl bg-surface px-4 py-3.5 ring-1 xl:grid-cols-[minmax(0,1fr)_minmax(0,1.16fr)_160px]
+        ${selected ? 'ring-2 ring-accent' : 'ring-line'}`}
+    >
+      <div className="min-w-0">
+        <h2 className="truncate text-base font-semibold">
+          <bdi>{account.name}</bdi>
+        </h2>
+        <p className="truncate text-muted">{identityOf(account)}</p>
+        <StateLine account={account} />
+        {admin && <Actions account={account} {...actions} />}
+      </div>
+      <Today account={account} />
+      <ThirtyDays account={account} />
+      <Notes account={account} />
+    </article>
+  )
+}
+
+const platformNames: Readonly<Record<string, string>> = { telegram: 'Telegram', sandbox: 'Sandbox' }
+
+export function platformName(platform: string): string {
+  return platformNames[platform] ?? platform
+}
+
+function identityOf({ platform, platform_user: user, proxy }: Account): string {
+  const name = user && (user.username === null ? (user.phone ?? `User ${user.id}`) : `@${user.username}`)
+  return [name, platformName(platform), proxy && `through ${proxy}`].filter(Boolean).join(', ')
+}
+
+type Tone = 'ok' | 'warn' | 'plain'
+
+const dots: Readonly<Record<Tone, string>> = {
+  ok: 'bg-accent shadow-[0_0_0_3px_var(--accent-wash)]',
+  warn: 'bg-warn',
+  plain: 'bg-line-strong',
+}
+
+function StateLine({ account }: { account: Account }) {
+  const { sync } = account
+  const isSyncing = account.live && sync.phase !== 'done' && sync.total !== null
+  const [tone, words] = stateOf(account)
+  return (
+    <>
+      <p className="mt-2 flex items-center gap-2.5">
+        <span aria-hidden className={`size-1.75 shrink-0 rounded-full ${dots[tone]}`} />
+        <span>{words}</span>
+      </p>
+      {isSyncing && (
+        <div className="mt-1.5 flex items-center gap-2.5">
+          <Meter used={sync.done ?? 0} limit={sync.total ?? 0} className="w-9" />
+          <span className="text-muted">
+            {sync.phase === 'history' ? 'History' : 'Chats'}, {sync.done ?? 0} of {sync.total}
+          </span>
+        </div>
+      )}
+    </>
+  )
+}
+
+function stateOf(account: Account): readonly [Tone, ReactNode] {
+  const { status, live, not_live_since: since, sends_wait_until: until } = account
+  if (status === 'DISABLED') return ['plain', 'Disabled']
+  if (status === 'NEEDS_LOGIN') return ['warn', 'Needs a login']
+  if (status === 'RESTRICTED') return ['warn', 'Restricted']
+  if (until !== null) {
+    return [
+      'warn',
+      <>
+        Waits until <ClockTime at={until} />
+      </>,
+    ]
+  }
+  if (live) return ['ok', status === 'READY' ? 'Ready' : 'Connecting']
+  if (since === null) return ['plain', 'Connecting']
+  return [
+    'warn',
+    <>
+      Not connected since <ClockTime at={since} />
+    </>,
+  ]
+}
+
+/** Enabling and disabling can be undone, so neither asks first. */
+function Actions({ account, workspace_id, onLogin, onOpen }: Omit<CardProps, 'admin' | 'selected'>) {
+  const { id, status, platform, first_messages_stopped_at: stopped } = account
+  const enable = useChange('POST /w/{workspace_id}/accounts/{account_id}/enable', ['accounts'])
+  const disable = useChange('POST /w/{workspace_id}/accounts/{account_id}/disable', ['accounts'])
+  const params = { workspace_id, account_id: id }
+  const needsPerson = status === 'RESTRICTED' || status === 'DISABLED' || stopped !== null
+  return (
+    <div className="mt-2 -ml-2.5 flex flex-wrap gap-1">
+      {status === 'NEEDS_LOGIN' && platform !== 'sandbox' && (
+        <Button kind="primary" size="small" className="ml-2.5" onClick={onLogin}>
+          <QrCode aria-hidden className="size-3.5" />
+          Log in
+        </Button>
+      )}
+      {needsPerson && (
+        <Button
+          size="small"
+          className="ml-2.5"
+          busy={enable.isPending}
+          onClick={() => enable.mutate({ params })}
+        >
+          Enable
+        </Button>
+      )}
+      <Button kind="quiet" size="small" onClick={() => onOpen('edit')}>
+        Edit
+      </Button>
+      {status !== 'DISABLED' && (
+        <Button kind="quiet" size="small" busy={disable.isPending} onClick={() => disable.mutate({ params })}>
+          Disable
+        </Button>
+      )}
+      {platform !== 'sandbox' && status !== 'NEEDS_LOGIN' && (
+        <Button kind="quiet" size="small" onClick={() => onOpen('logout')}>
+          Log out
+        </Button>
+      )}
+      <Failure error={enable.error ?? disable.error} />
+    </div>
+  )
+}
+
+function Today({ account: { today, waiting } }: { account: Account }) {
+  return (
+    <div>
+      <h3 className="mb-1.5 text-xs font-medium text-muted">Today</h3>
+      <div className="grid gap-1.5">
+        <Use label="Campaign messages" of={today.campaign_messages} />
+        <Use label="To people who never wrote" of={today.first_messages} />
+        <Use label="Names looked up" of={today.lookups} />
+      </div>
+      {waiting.map(({ campaign_id, name, recipients }) => (
+        <p key={campaign_id} className="mt-1.5 text-xs text-muted">
+          {recipients === 1 ? '1 person' : `${recipients.toLocaleString('en')} people`} of{' '}
+          <bdi>{name ?? 'a campaign'}</bdi> {recipients === 1 ? 'waits' : 'wait'} for it
+        </p>
+      ))}
+    </div>
+  )
+}
+
+function Use({ label, of: { used, limit } }: { label: string; of: Account['today']['lookups'] }) {
+  return (
+    <div>
+      <div className="flex justify-between gap-2">
+        <span className="text-soft">{label}</span>
+        <span>
+          <span className="font-medium">{used.toLocaleString('en')}</span>
+          {limit !== null && <span className="text-muted"> of {limit.toLocaleString('en')}</span>}
+        </span>
+      </div>
+      {limit !== null && <Meter used={used} limit={limit} />}
+    </div>
+  )
+}
+
+/** The words beside it say the same. */
+function Meter({ used, limit, className = '' }: { used: number; limit: number; className?: string }) {
+  const share = limit === 0 ? 0 : Math.min(100, (100 * used) / limit)
+  return (
+    <div
+      aria-hidden
+      className={`mt-0.5 h-1.25 overflow-hidden rounded-full bg-chart-rest ${className || 'w-full'}`}
+    >
+      <div
+        className={`h-full rounded-full ${limit > 0 && used >= limit ? 'bg-warn' : 'bg-accent'}`}
+        style={{ width: `${share}%` }}
+      />
+    </div>
+  )
+}
+
+function ThirtyDays({ account: { sent_per_day: days, strikes } }: { account: Account }) {
+  const total = days.reduce((sum, each) => sum + each, 0)
+  const most = Math.max(1, ...days)
+  const words = `${days.length} days, ${total.toLocaleString('en')} ${total === 1 ? 'message' : 'messages'}`
+  return (
+    <div className="max-w-60">
+      <h3 className="mb-1.5 text-xs font-medium text-muted">{words}</h3>
+      <div
+        role="img"
+        aria-label={`Messages of each day, the last is today: ${days.join(', ')}`}
+        className="flex h-8.5 items-end gap-0.5"
+      >
+        {days.map((sent, index) => (
+          <span
+            // biome-ignore lint/suspicious/noArrayIndexKey: a day has no other name here
+            key={index}
+            className="min-w-0 flex-1 rounded-[1px] bg-chart-1/55"
+            style={{ height: `${Math.max(6, (100 * sent) / most)}%` }}
+          />
+        ))}
+      </div>
+      <Strikes strikes={strikes} />
+    </div>
+  )
+}
+
+const strikeWords: Readonly<Record<string, string>> = {
+  flood_wait: 'Slowed down',
+  peer_flood: 'First messages stopped',
+}
+
+/** The newest of each kind. */
+function Strikes({ strikes }: Pick<Account, 'strikes'>) {
+  const newest = [...new Map(strikes.toReversed().map((strike) => [strike.kind, strike])).values()]
+  if (newest.length === 0) return <p className="mt-1.5 text-xs text-muted">Nothing held against it</p>
+  return newest.map(({ kind, at }) => (
+    <p key={kind} className="mt-1.5 text-xs text-muted">
+      {strikeWords[kind] ?? kind.replaceAll('_', ' ')} <Time at={at} />
+      {strikes.filter((strike) => strike.kind === kind).length > 1 &&
+        `, ${strikes.filter((strike) => strike.kind === kind).length} times in 30 days`}
+    </p>
+  ))
+}
+
+function Notes({ account }: { account: Account }) {
+  const { status_reason: reason, sends_wait_until: sends, first_messages_stopped_at: stopped } = account
+  const platform = platformName(account.platform)
+  return (
+    <>
+      {sends !== null && (
+        <Note icon={Hourglass} until={sends}>
+          <b className="font-semibold">{platform} asked this account to slow down.</b> Nothing leaves until
+          then; what is queued stays queued.
+        </Note>
+      )}
+      {account.lookups_wait_until !== null && (
+        <Note icon={Hourglass} until={account.lookups_wait_until}>
+          {platform} lets this account look up nobody new until then. Known chats go on.
+        </Note>
+      )}
+      {account.reading_waits_until !== null && (
+        <Note icon={Hourglass} until={account.reading_waits_until}>
+          {platform} asked this account to read more slowly. Older messages wait until then; sending goes on.
+        </Note>
+      )}
+      {stopped !== null && (
+        <Note icon={TriangleAlert}>
+          <b className="font-semibold">{platform} stopped its first messages.</b> Answers go on. Enable it
+          when its owner has sorted this out.
+        </Note>
+      )}
+      {account.gap_since !== null && (
+        <Note icon={TriangleAlert}>
+          Messages since <ClockTime at={account.gap_since} /> are being fetched. Campaigns wait for them.
+        </Note>
+      )}
+      {reason !== null && <Note icon={TriangleAlert}>{reason}</Note>}
+    </>
+  )
+}
+
+interface NoteProps {
+  icon: typeof Hourglass
+  until?: string
+  children: ReactNode
+}
+
+function Note({ icon: Icon, until, children }: NoteProps) {
+  return (
+    <p className="col-span-full flex items-center gap-2.5 rounded-lg bg-warn-wash px-3.5 py-2">
+      <Icon aria-hidden className="size-4 shrink-0 text-warn" />
+      <span className="min-w-0 flex-1">{children}</span>
+      {until !== undefined && (
+        <span className="font-medium text-warn">
+          <Countdown until={until} label="Time left" />
+        </span>
+      )}
+    </p>
+  )
+}

@@ -1,0 +1,199 @@
+/** Dialogs of the page "Accounts": connect, edit, log out. */
+import { useState } from 'react'
+import { useChange } from '../../queries.ts'
+import { Confirm, Dialog } from '../../ui/dialog.tsx'
+import { Field, Form, Select, TextInput } from '../../ui/form.tsx'
+import { platformName } from './account-card.tsx'
+import type { Account } from './account-queries.ts'
+
+export type OpenDialog = { what: 'connect' } | { what: 'edit' | 'logout'; account: Account }
+
+interface DialogsProps {
+  open: OpenDialog | undefined
+  /** Those that workers can drive. */
+  platforms: readonly string[]
+  workspace_id: string
+  onClose: () => void
+  onCreated: (account_id: string) => void
+}
+
+export function AccountDialogs({ open, platforms, workspace_id, onClose, onCreated }: DialogsProps) {
+  const edited = open?.what === 'edit' ? open.account : undefined
+  const leaving = open?.what === 'logout' ? open.account : undefined
+  return (
+    <>
+      <Dialog
+        open={open?.what === 'connect'}
+        onClose={onClose}
+        title="Connect an account"
+        description="It is logged in next, with its phone."
+      >
+        <ConnectForm {...{ platforms, workspace_id, onClose, onCreated }} />
+      </Dialog>
+      <Dialog open={edited !== undefined} onClose={onClose} title={`Edit ${edited?.name ?? ''}`}>
+        {edited && <EditForm account={edited} workspace_id={workspace_id} onClose={onClose} />}
+      </Dialog>
+      <LogOut account={leaving} workspace_id={workspace_id} onClose={onClose} />
+    </>
+  )
+}
+
+const proxyHelp = 'socks5://user:password@host:1080 or http://host:3128. Every connection goes through it.'
+
+function ConnectForm(props: Omit<DialogsProps, 'open'>) {
+  const { platforms, workspace_id, onClose, onCreated } = props
+  const offered = platforms
+    .filter((each) => each === 'telegram' || each === 'sandbox')
+    .toSorted()
+    .toReversed()
+  const create = useChange('POST /w/{workspace_id}/accounts', ['accounts'])
+  const [name, setName] = useState('')
+  const [platform, setPlatform] = useState(offered[0] ?? 'telegram')
+  const [proxy, setProxy] = useState('')
+  const submit = () =>
+    create.mutate(
+      {
+        params: { workspace_id },
+        body: {
+          name: name.trim(),
+          platform: platform === 'sandbox' ? 'sandbox' : 'telegram',
+          ...(proxy.trim() && { proxy: proxy.trim() }),
+        },
+      },
+      {
+        onSuccess: ({ account }) => {
+          onClose()
+          if (account.platform !== 'sandbox') onCreated(account.id)
+        },
+      },
+    )
+  return (
+    <Form
+      onSubmit={submit}
+      busy={create.isPending}
+      error={create.error}
+      action={platform === 'sandbox' ? 'Create' : 'Create and log in'}
+      align="end"
+    >
+      <Field label="Name" help="For example: Sales">
+        <TextInput
+          required
+          maxLength={200}
+          value={name}
+          onChange={(event) => setName(event.target.value)}
+          autoComplete="off"
+        />
+      </Field>
+      {offered.length > 1 && (
+        <Field label="Platform">
+          <Select value={platform} onChange={(event) => setPlatform(event.target.value as typeof platform)}>
+            {offered.map((each) => (
+              <option key={each} value={each}>
+                {platformName(each)}
+              </option>
+            ))}
+          </Select>
+        </Field>
+      )}
+      {platform !== 'sandbox' && (
+        <Field
+          label="Proxy (optional)"
+          help={`${proxyHelp} Set it now if the account must never connect without it.`}
+        >
+          <TextInput
+            value={proxy}
+            onChange={(event) => setProxy(event.target.value)}
+            autoComplete="off"
+            spellCheck={false}
+          />
+        </Field>
+      )}
+    </Form>
+  )
+}
+
+interface EditProps {
+  account: Account
+  workspace_id: string
+  onClose: () => void
+}
+
+function EditForm({ account, workspace_id, onClose }: EditProps) {
+  const save = useChange('PATCH /w/{workspace_id}/accounts/{account_id}', ['accounts'])
+  const [name, setName] = useState(account.name)
+  const [limit, setLimit] = useState(account.cold_per_day?.toString() ?? '')
+  const [proxy, setProxy] = useState(account.proxy ?? '')
+  const submit = () => {
+    const body = {
+      ...(name.trim() !== account.name && { name: name.trim() }),
+      ...(limit !== (account.cold_per_day?.toString() ?? '') && {
+        cold_per_day: limit === '' ? null : Number(limit),
+      }),
+      // Sent only when it was changed: what is shown here lacks its password.
+      ...(proxy.trim() !== (account.proxy ?? '') && { proxy: proxy.trim() || null }),
+    }
+    if (Object.keys(body).length === 0) return onClose()
+    save.mutate({ params: { workspace_id, account_id: account.id }, body }, { onSuccess: onClose })
+  }
+  return (
+    <Form onSubmit={submit} busy={save.isPending} error={save.error} action="Save" align="end">
+      <Field label="Name">
+        <TextInput
+          required
+          maxLength={200}
+          value={name}
+          onChange={(event) => setName(event.target.value)}
+          autoComplete="off"
+        />
+      </Field>
+      <Field
+        label="First messages a day"
+        help="How many people who never wrote it may write to. Empty: the default of its platform."
+      >
+        <TextInput
+          type="number"
+          min={0}
+          max={100_000}
+          value={limit}
+          onChange={(event) => setLimit(event.target.value)}
+        />
+      </Field>
+      {account.platform !== 'sandbox' && (
+        <Field label="Proxy" help={`${proxyHelp} Saving another one reconnects the account.`}>
+          <TextInput
+            value={proxy}
+            onChange={(event) => setProxy(event.target.value)}
+            autoComplete="off"
+            spellCheck={false}
+          />
+        </Field>
+      )}
+    </Form>
+  )
+}
+
+interface LogOutProps {
+  account: Account | undefined
+  workspace_id: string
+  onClose: () => void
+}
+
+function LogOut({ account, workspace_id, onClose }: LogOutProps) {
+  const logout = useChange('POST /w/{workspace_id}/accounts/{account_id}/logout', ['accounts'])
+  return (
+    <Confirm
+      open={account !== undefined}
+      onClose={onClose}
+      title={`Log out ${account?.name ?? ''}?`}
+      description="It ends the session at Telegram and deletes its key here. Chats and history stay. Nothing is sent until somebody logs in again."
+      phrase={account?.name ?? ''}
+      action="Log out"
+      busy={logout.isPending}
+      error={logout.error}
+      onConfirm={() =>
+        account &&
+        logout.mutate({ params: { workspace_id, account_id: account.id }, body: {} }, { onSuccess: onClose })
+      }
+    />
+  )
+}

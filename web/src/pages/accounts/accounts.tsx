@@ -1,0 +1,135 @@
+/** The accounts of a workspace: what each may still do today, what the platform holds against it, what it needs. */
+import { useQuery } from '@tanstack/react-query'
+import { useNavigate, useSearch } from '@tanstack/react-router'
+import { Plus, Smartphone } from 'lucide-react'
+import { useState } from 'react'
+import { useWorkspace } from '../../place.ts'
+import type { Workspace } from '../../queries.ts'
+import { Page } from '../../shell.tsx'
+import { Button } from '../../ui/button.tsx'
+import { Code } from '../../ui/copy.tsx'
+import { Empty, Loaded } from '../../ui/states.tsx'
+import { Missing } from '../stopped.tsx'
+import { AccountCard } from './account-card.tsx'
+import { AccountDialogs, type OpenDialog } from './account-dialogs.tsx'
+import { type Accounts, accountsQuery } from './account-queries.ts'
+import { LoginDrawer } from './login-drawer.tsx'
+
+export function AccountsPage() {
+  const workspace = useWorkspace()
+  return workspace ? <AccountList workspace={workspace} /> : <Missing />
+}
+
+function AccountList({ workspace }: { workspace: Workspace }) {
+  const { login } = useSearch({ from: '/inside/w/$workspace_id/accounts' })
+  const navigate = useNavigate()
+  const query = useQuery(accountsQuery(workspace.id, login !== undefined))
+  const [dialog, setDialog] = useState<OpenDialog>()
+  const admin = workspace.role !== 'member'
+  const showLogin = (id: string | undefined) =>
+    navigate({
+      to: '/w/$workspace_id/accounts',
+      params: { workspace_id: workspace.id },
+      search: id === undefined ? {} : { login: id },
+    })
+  const loggingIn = query.data?.accounts.find(({ id }) => id === login)
+  const connect = admin && (query.data?.accounts.length ?? 0) > 0 && (
+    <Button size="small" onClick={() => setDialog({ what: 'connect' })}>
+      <Plus aria-hidden className="size-3.5" />
+      Connect an account
+    </Button>
+  )
+  return (
+    <div className="min-h-dvh bg-canvas lg:flex">
+      <div className="min-w-0 flex-1">
+        <Page
+          title="Accounts"
+          about={query.data && `A day ends at midnight in ${query.data.timezone}`}
+          action={connect}
+        >
+          <Loaded query={query}>
+            {(data) =>
+              data.accounts.length === 0 ? (
+                <NoAccounts data={data} admin={admin} onConnect={() => setDialog({ what: 'connect' })} />
+              ) : (
+                <ul className="grid gap-3">
+                  {data.accounts.map((account) => (
+                    <li key={account.id}>
+                      <AccountCard
+                        account={account}
+                        workspace_id={workspace.id}
+                        admin={admin}
+                        selected={account.id === login}
+                        onLogin={() => void showLogin(account.id)}
+                        onOpen={(what) => setDialog({ what, account })}
+                      />
+                    </li>
+                  ))}
+                </ul>
+              )
+            }
+          </Loaded>
+        </Page>
+      </div>
+      {loggingIn && admin && (
+        <LoginDrawer
+          key={loggingIn.id}
+          account={loggingIn}
+          workspace_id={workspace.id}
+          onClose={() => void showLogin(undefined)}
+        />
+      )}
+      <AccountDialogs
+        open={dialog}
+        platforms={query.data?.platforms ?? []}
+        workspace_id={workspace.id}
+        onClose={() => setDialog(undefined)}
+        onCreated={(id) => void showLogin(id)}
+      />
+    </div>
+  )
+}
+
+interface NoAccountsProps {
+  data: Accounts
+  admin: boolean
+  onConnect: () => void
+}
+
+/** Says what is missing: a platform, an admin, or only the first account. */
+function NoAccounts({ data, admin, onConnect }: NoAccountsProps) {
+  if (!data.platforms.includes('telegram')) {
+    return (
+      <Empty icon={Smartphone} title="Telegram is not configured">
+        <p>
+          The operator of this instance registers it at my.telegram.org, under “API development tools”, sets
+          these two variables for every worker and starts it again.
+        </p>
+        <div className="mt-4 text-left">
+          <Code
+            label="Environment of the workers"
+            text={'PARLEY_TELEGRAM_API_ID=12345\nPARLEY_TELEGRAM_API_HASH=…'}
+          />
+        </div>
+      </Empty>
+    )
+  }
+  return (
+    <Empty
+      icon={Smartphone}
+      title="No account is connected"
+      action={
+        admin && (
+          <Button kind="primary" onClick={onConnect}>
+            <Plus aria-hidden className="size-4" />
+            Connect an account
+          </Button>
+        )
+      }
+    >
+      {admin
+        ? 'Connect the Telegram account your team writes from. You need its phone at hand.'
+        : 'An admin or owner of this workspace can connect one.'}
+    </Empty>
+  )
+}
