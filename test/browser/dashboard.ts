@@ -1,6 +1,7 @@
 /** The dashboard in a real browser against a real `parley start`: journeys, barriers, hostile texts, frames. */
 import assert from 'node:assert/strict'
 import type { Browser, BrowserContext } from 'playwright-core'
+import { type Centre, connectAccounts, startCentre } from './account-journey.ts'
 import {
   approveOnce,
   denyOnce,
@@ -27,16 +28,18 @@ const browser = await openBrowser()
 if (!browser) {
   process.stdout.write('== skipped: there is no Chromium on this machine, and none that npm carries for it\n')
 } else {
-  const demo = await startDemo()
+  const centre = await startCentre()
+  const demo = await startDemo(centre.env)
   try {
-    await walk(browser, demo)
+    await walk(browser, demo, centre)
   } finally {
     await browser.close()
     await demo.close()
+    await centre.close()
   }
 }
 
-async function walk(browser: Browser, demo: Demo): Promise<void> {
+async function walk(browser: Browser, demo: Demo, centre: Centre): Promise<void> {
   const wide = await open(browser, demo, 1280)
   const key = await step('set-up, a key, an approval, a denial', async () => {
     const page = await wide.newPage()
@@ -53,6 +56,9 @@ async function walk(browser: Browser, demo: Demo): Promise<void> {
     again(browser, demo, { hand: keyboard, width: 1280, name: 'keys' }),
   )
   const places = await placesOf(wide, demo, key)
+  await step('accounts: by QR code and by phone, reloaded, in two tabs, killed in between', () =>
+    connectAccounts(wide, demo, { centre, workspace_id: places.workspace_id }),
+  )
   await step('axe and width on every page', async () => {
     const out = await open(browser, demo, 1280)
     const wrong: string[] = []

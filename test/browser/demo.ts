@@ -11,12 +11,15 @@ export interface Demo {
   readonly setup_link: string
   /** Every text that the platform has accepted. */
   journal(): Promise<string[]>
+  /** Kills it, and starts it again at the same address. */
+  restart(): Promise<void>
   close(): Promise<void>
 }
 
-export async function startDemo(): Promise<Demo> {
+export async function startDemo(env: Readonly<Record<string, string>> = {}): Promise<Demo> {
   const data_dir = await mkdtemp(join(tmpdir(), 'parley-browser-'))
-  const parley = spawnParley(['start', '--port', '0', '--data-dir', data_dir])
+  const start = (port: string) => spawnParley(['start', '--port', port, '--data-dir', data_dir], env)
+  let parley = start('0')
   const close = async () => {
     parley.signal('SIGTERM')
     await parley.exit().catch(endProcesses)
@@ -24,16 +27,21 @@ export async function startDemo(): Promise<Demo> {
   }
   try {
     const address = await parley.ready()
-    const admin = await parley.admin()
     const setup_link = await until('the set-up link is printed', 30_000, () => {
       return /http\S+\/dashboard\/setup#\S+/.exec(parley.stdout())?.[0]
     })
     const journal = async () => {
-      const response = await fetch(`${admin}/sandbox/v1/journal`)
+      const response = await fetch(`${await parley.admin()}/sandbox/v1/journal`)
       const { entries } = (await response.json()) as { entries: { text: string }[] }
       return entries.map(({ text }) => text)
     }
-    return { address, setup_link, journal, close }
+    const restart = async () => {
+      parley.signal('SIGKILL')
+      await parley.ended()
+      parley = start(new URL(address).port)
+      await parley.ready()
+    }
+    return { address, setup_link, journal, restart, close }
   } catch (error) {
     await close()
     throw error

@@ -23,6 +23,8 @@ export function sightsOf(workspace_id: string, request_id: string): Sight[] {
     { path: `${workspace}/keys`, heading: 'API keys' },
     { path: `${workspace}/keys`, heading: 'API keys', open: 'Create key' },
     { path: `${workspace}/keys`, heading: 'API keys', open: 'Revoke demo key' },
+    { path: `${workspace}/accounts`, heading: 'Accounts' },
+    { path: `${workspace}/accounts`, heading: 'Accounts', open: 'Connect an account' },
     { path: `${workspace}/members`, heading: 'Members' },
     { path: `${workspace}/members`, heading: 'Members', open: 'Add member' },
     { path: `${workspace}/connect`, heading: 'Connect an agent' },

@@ -191,8 +191,7 @@ function LogOut({ account, workspace_id, onClose }: LogOutProps) {
       busy={logout.isPending}
       error={logout.error}
       onConfirm={() =>
-        account &&
-        logout.mutate({ params: { workspace_id, account_id: account.id }, body: {} }, { onSuccess: onClose })
+        account && logout.mutate({ params: { workspace_id, account_id: account.id } }, { onSuccess: onClose })
       }
     />
   )
