@@ -81,7 +81,7 @@ export function Time({ at, exact = false }: { at: string; exact?: boolean }) {
 }
 
 /** The minutes and seconds left. Screen readers announce only minutes, or they would never be quiet. */
-export function Countdown({ until, label }: { until: string; label: string }) {
+export function Countdown({ until, label, calm = false }: CountdownProps) {
   const now = useNow(fast)
   const left = Math.max(0, Math.ceil((new Date(until).getTime() - now.getTime()) / 1_000))
   const minutes = Math.floor(left / 60)
@@ -89,11 +89,18 @@ export function Countdown({ until, label }: { until: string; label: string }) {
   const spoken = hours > 0 ? `${hours} h` : minutes > 0 ? `${minutes} min` : 'less than a minute'
   return (
     <span role="timer" aria-label={`${label}: ${spoken}`}>
-      <span aria-hidden className={left < 120 ? 'font-semibold text-warn' : ''}>
+      <span aria-hidden className={left < 120 && !calm ? 'font-semibold text-warn' : ''}>
         {hours > 0 ? `${hours}:${twoDigits(minutes % 60)}` : minutes}:{twoDigits(left % 60)}
       </span>
     </span>
   )
+}
+
+interface CountdownProps {
+  until: string
+  label: string
+  /** The user has nothing to do before the end. */
+  calm?: boolean
 }
 
 const twoDigits = (value: number) => String(value).padStart(2, '0')
