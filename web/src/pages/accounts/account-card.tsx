@@ -225,6 +225,8 @@ function ThirtyDays({ account: { sent_per_day: days, strikes } }: { account: Acc
 const strikeWords: Readonly<Record<string, string>> = {
   flood_wait: 'Slowed down',
   peer_flood: 'First messages stopped',
+  needs_login: 'Signed out',
+  restricted: 'Restricted',
   blocked_by_person: 'Blocked by a person',
 }
 
