@@ -58,7 +58,7 @@ describe('between processes', () => {
     await sleep(50)
     outbox = 0
     for (let n = 0; n < 1_000; n++) one.signal(n % 2 === 0 ? onOutbox : onAccounts)
-    await until('it is heard', 30_000, () => outbox > 0 && accounts > 0)
+    await until('the wake-up arrives', 30_000, () => outbox > 0 && accounts > 0)
     await sleep(50)
     expect(outbox).toBe(1)
     expect(accounts).toBe(1)
@@ -72,7 +72,7 @@ describe('between processes', () => {
     other.on(onAccounts, () => heard++)
     const untilHeard = async () => {
       heard = 0
-      await until('it is heard', 30_000, async () => {
+      await until('the wake-up arrives', 30_000, async () => {
         one.signal(onAccounts)
         await sleep(20)
         return heard > 0
@@ -105,7 +105,7 @@ describe('between processes', () => {
     const command = sharedWake(db)
     command.signal(onAccounts)
     await command.close()
-    await until('it is heard', 30_000, () => heard > 0)
+    await until('the wake-up arrives', 30_000, () => heard > 0)
     await listener.close()
   })
 

@@ -212,7 +212,7 @@ function roundsOf(learnt: readonly AttemptOutcome[]): AttemptOutcome[][] {
   return rounds
 }
 
-/** Outcomes that the platform holds against an account: the row's detail, and the strike's kind. */
+/** Outcomes that count as a strike against the account: the row's detail, and the strike's kind. */
 const strikes: ReadonlyMap<string, string> = new Map([
   ...['flood_wait', 'needs_login', 'restricted', 'blocked_by_person'].map((each) => [each, each] as const),
   ['cold_stopped', 'peer_flood'],

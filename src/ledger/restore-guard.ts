@@ -347,7 +347,7 @@ function listPossible(entries: readonly Entry[]): Intent[] {
   for (const entry of entries) {
     if (entry.entry !== 'outcome') continue
     const { kind } = entry.outcome
-    // guard: what came to nothing is not put back
+    // guard: what provably sent nothing is not put back
     if (kind === 'refused' || kind === 'flood_wait' || kind === 'not_written') nothing.add(entry.token)
     else if (kind === 'accepted') nothing.delete(entry.token)
   }

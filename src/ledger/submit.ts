@@ -56,7 +56,7 @@ export async function submit(
     if (!other || other.state === 'released') throw new ApiError('operation_in_progress')
     return repeat(other)
   }
-  // crash point 2: the row is committed, nobody was told
+  // crash point 2: the row is committed, no worker was notified
   app.wake.signal(enqueued)
   const { wait_ms } = wanted.file_id === undefined ? waits.text : waits.file
   const settled = await app.waiting.settled(queued, wait_ms)
@@ -89,7 +89,7 @@ async function claim(
       if (!made) throw new ApiError('operation_in_progress')
       return made
     })
-    // crash point 16: the approval is consumed, nobody was told
+    // crash point 16: the approval is consumed, no worker was notified
     return queued
   } catch (cause) {
     // Two callers used one key at the same instant: the index of random ids may reject the second before the key's index.

@@ -109,7 +109,7 @@ const crossingDirectly = { file: ledger('direct-crossing') }
 const leftAlone = 'skips what another transaction has locked'
 const anotherAccount =
   'a campaign message that another account of its pool sent, according to the journal known as submitting: account, chat and day are restored, and each day has its use'
-const hearing = { file: worker('hearing') }
+const incoming = { file: worker('incoming') }
 const byHistory = 'a reply, and a request to stop in a page of history'
 const elsewhere = 'another account of the pool'
 
@@ -380,7 +380,7 @@ const people: readonly Mutant[] = [
   ),
   mutant(
     { file: 'src/lib/lane-queue.test.ts' },
-    'guard: nobody takes all places',
+    'guard: no source takes all places',
     'a source gives places to others: the latest of the source that has most is refused',
     'return undefined',
   ),
@@ -501,7 +501,7 @@ const people: readonly Mutant[] = [
   ),
   mutant(
     oidc,
-    'guard: an address given anew',
+    'guard: a reassigned address',
     'an e-mail address does not link a user who already has an account at the provider: addresses are reassigned',
   ),
 ]
@@ -646,7 +646,7 @@ export const mutants: readonly Mutant[] = [
   mutant(settling, 'guard: settle unknown once', "the row's own attempt settles ambiguous: ambiguous"),
   mutant(
     settling,
-    'guard: the kind is told in the same transaction',
+    'guard: the kind settles in the same transaction',
     "the kind's own changes in the same transaction commit with the row",
   ),
   mutant(
@@ -734,7 +734,7 @@ export const mutants: readonly Mutant[] = [
   ),
   mutant(
     sweeping,
-    'guard: sweep waits for nobody',
+    'guard: sweep skips locked rows',
     'sweep skips a row that another transaction has locked, and not the others',
     'for update of o',
   ),
@@ -789,7 +789,7 @@ export const mutants: readonly Mutant[] = [
   ),
   mutant(
     restoring,
-    'guard: what came to nothing is not put back',
+    'guard: what provably sent nothing is not put back',
     'at the start does not restore what provably did nothing: not_written',
     "if (kind === 'refused') nothing.add(entry.token)",
   ),
@@ -1108,7 +1108,7 @@ export const mutants: readonly Mutant[] = [
   ),
   mutant(
     clockSetBack,
-    'guard: heard of in the future',
+    'guard: observed in the future',
     'a clock that was set back renewing a lease resets a session time that is in the future',
     'h.observed_at,',
   ),
@@ -1269,30 +1269,30 @@ export const mutants: readonly Mutant[] = [
     'const replied = []',
   ),
   mutant(
-    hearing,
-    'guard: history is heard',
+    incoming,
+    'guard: history is handled as incoming',
     `${byHistory} end the sequence, and nothing is announced`,
     'const events = []',
   ),
   mutant(
-    hearing,
-    'guard: edits are heard',
+    incoming,
+    'guard: edits are handled as incoming',
     'a reply, and a request to stop in an edit that also stores a message end the sequence',
-    'hear(app, tx, held, stored),',
+    'handleIncoming(app, tx, held, stored),',
   ),
   mutant(
     { file: 'src/capabilities/suppressions/suppressions.test.ts' },
-    'guard: only people are heard',
+    'guard: only messages of people are handled',
     'a message that asks to stop is not one that only contains the word, our own, or one in a group',
-    'const heard = stored',
+    'const fromPeople = stored',
   ),
   mutant(
-    hearing,
+    incoming,
     'guard: history asks to stop after a message of ours',
     `${byHistory} end the sequence, and nothing is announced`,
   ),
   mutant(
-    hearing,
+    incoming,
     'guard: history asks to stop after a message of ours',
     `${byHistory} do not count if they are older than our message`,
     'or true',
@@ -1305,54 +1305,54 @@ export const mutants: readonly Mutant[] = [
     'where false),',
   ),
   mutant(
-    hearing,
+    incoming,
     'guard: written by a campaign',
     'while a message is in flight counts an opt-out that came after the crossing',
     'where false)',
   ),
   mutant(
-    hearing,
+    incoming,
     'guard: a stored answer is an answer',
     'while a message is in flight counts a stored reply to a message that a restore has lost, once the message is known',
     'and false',
   ),
   mutant(
-    hearing,
+    incoming,
     'guard: older than the campaign',
     'while a message is in flight does not even record what is older than the campaign',
     'true',
   ),
   mutant(
-    hearing,
+    incoming,
     'guard: newest is kept',
     'while a message is in flight keeps the newest of a page, which decides once the message is accepted',
   ),
   mutant(
-    hearing,
+    incoming,
     'guard: a reply to another account of the pool',
     `${elsewhere} receives the reply: the sequence ends, and the event names the account that has the message`,
     'where false',
   ),
   mutant(
-    hearing,
+    incoming,
     'guard: a reply to another account of the pool',
     `${elsewhere} does not end a campaign whose sequence is over, nor one of another pool`,
     'where p.pool',
     'a reply to an account of no pool of the campaign',
   ),
   mutant(
-    hearing,
+    incoming,
     'guard: nothing is left to end elsewhere',
     `${elsewhere} does not end a campaign whose sequence is over, nor one of another pool`,
   ),
   mutant(
-    hearing,
+    incoming,
     'guard: two accounts are compared by time',
     `${elsewhere} receives the reply: the sequence ends, and the event names the account that has the message`,
     'else true',
   ),
   mutant(
-    hearing,
+    incoming,
     'guard: numbers of two accounts are not compared',
     `${elsewhere} while one is in flight, a message from before the crossing is not a reply, whatever its number`,
     'const comparable = true',
@@ -1421,7 +1421,7 @@ export const mutants: readonly Mutant[] = [
   ),
   mutant(
     attemptingMessages,
-    'guard: a proven message calls nobody',
+    'guard: a proven message makes no call',
     'a proof found at the boundary completes the message as shown, without a call',
     'if (false) await null',
   ),
@@ -1432,7 +1432,7 @@ export const mutants: readonly Mutant[] = [
   ),
   mutant(
     attemptingMessages,
-    'guard: the phone that a look_up tells',
+    'guard: the phone that a look_up returns',
     `${lookedUp} gets nothing when the platform returns the number`,
     'r.found_phone as found_under,',
   ),
@@ -1469,7 +1469,7 @@ export const mutants: readonly Mutant[] = [
     'guard: a message without its operation does not cross',
     'a message that crosses without its operation does not cross: the whole batch is rolled back',
   ),
-  mutant(crossingDirectly, 'guard: days wait for nobody', `${leftAlone} the account's day`, 'for update'),
+  mutant(crossingDirectly, 'guard: locked days are skipped', `${leftAlone} the account's day`, 'for update'),
   mutant(
     crossingDirectly,
     'guard: what another transaction holds is left alone',
@@ -1565,7 +1565,7 @@ export const mutants: readonly Mutant[] = [
   ),
   mutant(
     { file: webhooks('delivery') },
-    'guard: queued anew',
+    'guard: queued again',
     'resending 200 during the last attempt of a series keeps the new series',
     'const queuedAnew = sql`false`',
   ),
@@ -1677,7 +1677,7 @@ export const mutants: readonly Mutant[] = [
   ),
   mutant(
     { file: 'src/capabilities/campaigns/campaigns.test.ts' },
-    'guard: what is not there is told before the limit',
+    'guard: missing things are reported before the limit',
     'POST /campaigns 429 above the limit per minute, not counting replays',
   ),
   mutant(
