@@ -1,7 +1,7 @@
 /** How a caller reaches the platform: queues an operation under its key, and returns what is known of its outcome. */
 import type { App, LedgerOperation, QueuedAttempt } from '../app.ts'
 import type { Caller } from '../contract.ts'
-import { isConnectionLost, isNotConnected, LostCommit } from '../db/errors.ts'
+import { isConnectionLost, isDuplicate, isNotConnected, LostCommit } from '../db/errors.ts'
 import type { Tx } from '../db/sql.ts'
 import { ApiError } from '../lib/errors.ts'
 import type { NewOperation } from '../operation.ts'
@@ -93,15 +93,11 @@ async function claim(
     return queued
   } catch (cause) {
     // Two callers used one key at the same instant: the index of random ids may reject the second before the key's index.
-    if (isTaken(cause)) return undefined
+    if (isDuplicate(cause, 'operations')) return undefined
     // The row may be committed, and a worker may take it.
     if (isLost(cause)) throw new ApiError('outcome_ambiguous', { cause })
     throw cause
   }
-}
-
-function isTaken(error: unknown): boolean {
-  return error instanceof Error && (error as { code?: unknown }).code === '23505'
 }
 
 function isLost(error: unknown): boolean {
