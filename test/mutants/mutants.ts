@@ -833,14 +833,14 @@ export const mutants: readonly Mutant[] = [
     restoring,
     'guard: a living journal is not set aside',
     'journals of others are not set aside while their process is alive',
-    'if (told.get(name) === size && ended) await markReplayed(directory, file)',
+    'if (replayedSizes.get(name) === size && ended) await markReplayed(directory, file)',
   ),
 
   mutant(
     restoring,
     'guard: an older copy stays one',
     'an older copy that could not be reported stays one, also when another generation is noticed later',
-    'this.#untold = why',
+    'this.#unreported = why',
   ),
   mutant(
     restoring,
@@ -974,7 +974,7 @@ export const mutants: readonly Mutant[] = [
     attempting,
     'guard: one kind of an account at a time',
     'records messages of two kinds of one account one kind after the other, without a deadlock with an update about both',
-    'for (const together of [learnt]) {',
+    'for (const together of [attempts]) {',
   ),
   {
     what: 'the clock starts after the boundary',
