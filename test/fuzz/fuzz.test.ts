@@ -125,7 +125,9 @@ test(
         })
         const answer = await ask(asked).catch((error: Error) => error)
         if (answer instanceof Error) {
-          problems.push(`${asked.method} ${asked.path} ${String(asked.body).slice(0, 300)}: ${answer.message}`)
+          problems.push(
+            `${asked.method} ${asked.path} ${String(asked.body).slice(0, 300)}: ${answer.message}`,
+          )
           continue
         }
         const problem = problemOf(asked, voice, answer)
