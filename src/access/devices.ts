@@ -8,7 +8,7 @@ import type { App } from '../app.ts'
 /** How long a browser stays known after signing in. */
 export const deviceDays = 180
 
-/** Whose browser it is. The signature covers the hash, so a new password makes every browser a stranger. */
+/** The user of a browser. The signature covers the password hash, so a new password invalidates every token. */
 interface DeviceOwner {
   readonly user_id: string
   readonly password_hash: string
@@ -21,7 +21,7 @@ export async function issueDeviceToken(app: App, owner: DeviceOwner): Promise<st
   return `${id}.${expires}.${sign(app, owner, id, expires).toString('base64url')}`
 }
 
-/** The id of a browser known as this user's. Undefined for a token of another user, or of an earlier password. */
+/** The id of the user's browser. Undefined if the token is another user's, or is signed with an earlier password. */
 export async function findDevice(
   app: App,
   token: string | undefined,

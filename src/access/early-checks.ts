@@ -14,7 +14,7 @@ import { parse } from '../lib/parse.ts'
 import type { Call, FormFile, Route } from '../route.ts'
 import { listEligibleAccounts, requireAccount } from './accounts.ts'
 
-interface BegunForm {
+interface PartialForm {
   readonly params: never
   readonly query: never
   /** The fields that arrived before the file. */
@@ -27,10 +27,10 @@ export async function refuseEarly(
   app: App,
   route: Route,
   caller: Caller,
-  begun: BegunForm,
+  received: PartialForm,
 ): Promise<ApiError | undefined> {
   try {
-    await requireSendable(app, route, caller, begun)
+    await requireSendable(app, route, caller, received)
     return undefined
   } catch (error) {
     if (error instanceof ApiError) return error
@@ -38,9 +38,9 @@ export async function refuseEarly(
   }
 }
 
-async function requireSendable(app: App, route: Route, caller: Caller, begun: BegunForm): Promise<void> {
+async function requireSendable(app: App, route: Route, caller: Caller, received: PartialForm): Promise<void> {
   if (route.effect !== 'platform') return
-  const { params, query, fields, idempotency_keys } = begun
+  const { params, query, fields, idempotency_keys } = received
   const form = route.form as unknown as z.ZodObject
   const body = parse(form.partial(), fields) as never
   const { account_id } = body as { account_id?: string }

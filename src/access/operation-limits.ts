@@ -34,7 +34,7 @@ export async function requireWorkspaceLimit(
 ): Promise<void> {
   const rule = route.workspace_limit?.(app)
   if (!rule || (key !== undefined && (await isKnownKey(app.db, route, caller, key)))) return
-  await route.require_resources?.(app, call()) // guard: what is not there is told before the limit
+  await route.require_resources?.(app, call()) // guard: missing things are reported before the limit
   const { allowed, retry_after } = await app.limits.take(`${route.name}:${caller.workspace_id}`, rule)
   if (!allowed) {
     throw new ApiError('rate_limited', {

@@ -39,7 +39,7 @@ export async function requireSession(
   app: App,
   { token, workspace_id }: { token: string | undefined; workspace_id: string | undefined },
 ): Promise<SignedInUser> {
-  const row = token && looksLikeToken(token) && (await findSession(app.db, token, workspace_id))
+  const row = token && tokenForm.test(token) && (await findSession(app.db, token, workspace_id))
   if (!row) throw new ApiError('not_signed_in')
   const { id, user_id, operator, role, issuer, subject, idp_user_uuid } = row
   if (row.unnoted) await app.db.run(sql`update sessions set last_seen_at = domain_now() where id = ${id}`)
@@ -67,10 +67,6 @@ function findSession(
 
 /** 32 random bytes. */
 const tokenForm = /^[\w-]{43}$/
-
-function looksLikeToken(token: string): boolean {
-  return tokenForm.test(token)
-}
 
 /** Begins a session with a new token and ends the one whose cookie came along, so that an attacker cannot plant one. */
 export async function beginSession(

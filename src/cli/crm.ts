@@ -16,7 +16,13 @@ import {
   updateColumn,
   updateOption,
 } from '../capabilities/columns/columns.ts'
-import { createStage, deleteStage, listStages, updateStage } from '../capabilities/pipeline/pipeline.ts'
+import {
+  createStage,
+  deleteStage,
+  listStages,
+  type NewStage,
+  updateStage,
+} from '../capabilities/pipeline/pipeline.ts'
 import {
   addSuppression,
   exportSuppressions,
@@ -57,11 +63,7 @@ function workspaceVerb<O extends object>(
   }).requiredOption('--workspace <id>', workspaceHelp)
 }
 
-interface StageOptions {
-  readonly key: string
-  readonly label: string
-  readonly terminal?: boolean
-  readonly hidden?: boolean
+interface StageOptions extends NewStage {
   readonly place?: number
 }
 

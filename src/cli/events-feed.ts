@@ -34,16 +34,16 @@ export async function followEvents(
     // `once` has removed the listener by then, so the second signal ends the process in the usual way.
     process.once(signal, () => (exitCode() === 0 ? process.kill(process.pid, signal) : process.exit(1)))
   }
-  let told: string | undefined
+  let reported: string | undefined
   // Prints a sentence once, not every two seconds.
   const tell = (sentence: string) => {
-    if (sentence !== told) process.stderr.write(`${sentence} Retrying.\n`)
-    told = sentence
+    if (sentence !== reported) process.stderr.write(`${sentence} Retrying.\n`)
+    reported = sentence
   }
   for (let place = after; ; ) {
     const page = await readPage(api, { after: place, follow, tell })
     if (page === undefined) continue
-    told = undefined
+    reported = undefined
     for (const text of splitItems(page)) {
       await new Promise<void>((resolve) => void process.stdout.write(`${text}\n`, () => resolve()))
       if (forward && !(await forward(text))) refused++

@@ -38,9 +38,9 @@ export function writeLines(fd: number): LogLines {
 
   function tellDropped(): void {
     if (dropped === 0) return
-    const told = { level: 'warn', time: new Date().toISOString(), dropped, msg: 'Parley dropped log lines' }
+    const line = { level: 'warn', time: new Date().toISOString(), dropped, msg: 'Parley dropped log lines' }
     dropped = 0
-    hold(`${JSON.stringify(told)}\n`)
+    hold(`${JSON.stringify(line)}\n`)
   }
 
   /** Undefined once everything is written, otherwise the error code. */

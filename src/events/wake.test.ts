@@ -32,14 +32,14 @@ async function listeners(): Promise<number> {
 describe('within one process', () => {
   test('wakes the listeners of the topic until they stop', () => {
     const wake = localWake()
-    const heard: string[] = []
-    const off = wake.on(onOutbox, () => heard.push('outbox'))
-    wake.on(onAccounts, () => heard.push('accounts'))
+    const received: string[] = []
+    const off = wake.on(onOutbox, () => received.push('outbox'))
+    wake.on(onAccounts, () => received.push('accounts'))
     wake.signal(onOutbox)
     off()
     wake.signal(onOutbox)
     wake.signal(onAccounts)
-    expect(heard).toEqual(['outbox', 'accounts'])
+    expect(received).toEqual(['outbox', 'accounts'])
   })
 })
 
@@ -58,7 +58,7 @@ describe('between processes', () => {
     await sleep(50)
     outbox = 0
     for (let n = 0; n < 1_000; n++) one.signal(n % 2 === 0 ? onOutbox : onAccounts)
-    await until('it is heard', 30_000, () => outbox > 0 && accounts > 0)
+    await until('the wake-up arrives', 30_000, () => outbox > 0 && accounts > 0)
     await sleep(50)
     expect(outbox).toBe(1)
     expect(accounts).toBe(1)
@@ -68,14 +68,14 @@ describe('between processes', () => {
 
   test('reconnects after its connection was cut', async () => {
     const [one, other] = [sharedWake(db), sharedWake(db)]
-    let heard = 0
-    other.on(onAccounts, () => heard++)
+    let received = 0
+    other.on(onAccounts, () => received++)
     const untilHeard = async () => {
-      heard = 0
-      await until('it is heard', 30_000, async () => {
+      received = 0
+      await until('the wake-up arrives', 30_000, async () => {
         one.signal(onAccounts)
         await sleep(20)
-        return heard > 0
+        return received > 0
       })
     }
     await untilHeard()
@@ -90,8 +90,8 @@ describe('between processes', () => {
 
   test('sends the last signals before it closes, as a command does that made a change', async () => {
     const listener = sharedWake(db)
-    let heard = 0
-    listener.on(onAccounts, () => heard++)
+    let received = 0
+    listener.on(onAccounts, () => received++)
     // Connections of other tests that are about to end are also listed as listening: it listens once it receives.
     const other = sharedWake(db)
     let probed = 0
@@ -105,7 +105,7 @@ describe('between processes', () => {
     const command = sharedWake(db)
     command.signal(onAccounts)
     await command.close()
-    await until('it is heard', 30_000, () => heard > 0)
+    await until('the wake-up arrives', 30_000, () => received > 0)
     await listener.close()
   })
 

@@ -96,10 +96,10 @@ export function makeBase(options: BaseOptions): FastifyInstance {
       )
     },
     clientErrorHandler: (error, socket) => {
-      const told = answerBrokenRequest(error, socket, countAddress(socket.remoteAddress))
-      if (!told) return
-      options.answered?.('none', told.status, 0)
-      log.info({ ...told, operation: 'none' }, 'request')
+      const logged = answerBrokenRequest(error, socket, countAddress(socket.remoteAddress))
+      if (!logged) return
+      options.answered?.('none', logged.status, 0)
+      log.info({ ...logged, operation: 'none' }, 'request')
     },
     serverFactory: (handle) => {
       const takingKeys: typeof handle = (request, response) => {
@@ -210,9 +210,9 @@ function readClientId(request: FastifyRequest): string | undefined {
 function tellCutOff(log: Logger, request: FastifyRequest, reply: FastifyReply): void {
   const facts = factsOf(request, reply)
   // The client has seen no status before the first byte, so none is logged.
-  const told = { ...facts, status: reply.raw.headersSent ? facts.status : undefined }
-  if (request.broken) log.warn({ ...told, err: request.broken }, 'a response was cut off')
-  else log.info(told, 'the client disconnected before it had the whole response')
+  const logged = { ...facts, status: reply.raw.headersSent ? facts.status : undefined }
+  if (request.broken) log.warn({ ...logged, err: request.broken }, 'a response was cut off')
+  else log.info(logged, 'the client disconnected before it had the whole response')
 }
 
 export function toServer(server: FastifyInstance): Server {

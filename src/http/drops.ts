@@ -6,20 +6,20 @@ const restMs = 10_000
 
 export function tellDrops(log: Logger, count: Drop = () => {}): Drop {
   /** Drops not logged yet, for each reason that was logged within the last ten seconds. */
-  const untold = new Map<DropReason, number>()
+  const unlogged = new Map<DropReason, number>()
   function tell(reason: DropReason, dropped: number): void {
     log.warn({ reason, dropped }, 'the server dropped requests or connections')
-    untold.set(reason, 0)
+    unlogged.set(reason, 0)
     setTimeout(() => {
-      const more = untold.get(reason) ?? 0
-      untold.delete(reason)
+      const more = unlogged.get(reason) ?? 0
+      unlogged.delete(reason)
       if (more > 0) tell(reason, more)
     }, restMs).unref()
   }
   return (reason) => {
     count(reason)
-    const more = untold.get(reason)
+    const more = unlogged.get(reason)
     if (more === undefined) tell(reason, 1)
-    else untold.set(reason, more + 1)
+    else unlogged.set(reason, more + 1)
   }
 }

@@ -2,6 +2,7 @@
 import type { IncomingMessage } from 'node:http'
 import { ApiError } from '../lib/errors.ts'
 import { freeBuffer } from '../lib/free-buffer.ts'
+import { invalid } from './form-head.ts'
 
 interface Pieces {
   /** The next bytes, or undefined at the end of the body. */
@@ -171,10 +172,6 @@ function beginningOf(mark: Buffer, bytes: Buffer): number {
     at = bytes.indexOf('\r', at + 1)
   }
   return at < 0 ? bytes.length : at
-}
-
-function invalid(detail: string): ApiError {
-  return new ApiError('invalid_request', { detail })
 }
 
 /** Most parsers take `--boundaryX` for a boundary and lose the rest of the file. */

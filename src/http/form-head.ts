@@ -116,6 +116,6 @@ export function placeOf(name: string): string {
   return /^\w{1,60}$/.test(name) ? name : quote(name)
 }
 
-function invalid(detail: string, code: ErrorCode = 'invalid_request'): ApiError {
+export function invalid(detail: string, code: ErrorCode = 'invalid_request'): ApiError {
   return new ApiError(code, { detail })
 }

@@ -43,10 +43,10 @@ export function mountHealth(app: App, server: FastifyInstance, readiness: Readin
     }
     const ready = Object.values(checks).every((state) => state === 'ok' || state === 'elsewhere')
     // Reported, but no reason to send requests elsewhere: reads still work, and no other process could send either.
-    const told = { dispatch: await checkDispatch(), journal: readiness.journal() }
+    const reported = { dispatch: await checkDispatch(), journal: readiness.journal() }
     return reply
       .code(ready ? 200 : 503)
-      .send({ status: ready ? 'ok' : 'unavailable', checks: { ...checks, ...told } })
+      .send({ status: ready ? 'ok' : 'unavailable', checks: { ...checks, ...reported } })
   })
 }
 

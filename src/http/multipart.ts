@@ -5,6 +5,7 @@ import { type Chunk, chunkBytes } from '../ledger/files.ts'
 import { ApiError } from '../lib/errors.ts'
 import { newId } from '../lib/ids.ts'
 import { quote } from '../lib/text.ts'
+import type { FormFile } from '../route.ts'
 import { FormBytes, openPieces, restBytesMax } from './form-bytes.ts'
 import { decodeText, type Head, parseHead, parseMediaType, parseParameters, placeOf } from './form-head.ts'
 
@@ -15,20 +16,11 @@ const fieldBytesMax = 16 * 1024
 const fieldNames = ['account_id', 'chat_id', 'text']
 const deniedTypes = ['multipart/*', 'message/*']
 
-interface Attached {
-  readonly file_id: string
-  readonly file_name: string
-  readonly media_type: string
-  readonly size: number
-  /** Hexadecimal. */
-  readonly sha256: string
-}
-
 type Fields = Readonly<Record<string, string>>
 
 export interface Form {
   readonly fields: Fields
-  readonly attachment: Attached
+  readonly attachment: FormFile
   /** Why the file was read but not stored. */
   readonly refusal: ApiError | undefined
 }
@@ -155,7 +147,7 @@ async function storeFile(
   bytes: FormBytes,
   file_id: string,
   { refuse, store, drop, fields }: FormOptions & { readonly fields: Fields },
-): Promise<Pick<Attached, 'size' | 'sha256'> & Pick<Form, 'refusal'>> {
+): Promise<Pick<FormFile, 'size' | 'sha256'> & Pick<Form, 'refusal'>> {
   const hash = createHash('sha256')
   let size = 0
   let refusal = await refuse?.(fields)

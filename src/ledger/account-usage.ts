@@ -1,4 +1,4 @@
-/** What an account has done today and what the platform held against it, whichever path used it. */
+/** An account's usage of today and its strikes, on every path. */
 import type { AccountKey } from '../contract.ts'
 import { given } from '../db/given.ts'
 import { type Db, type Sql, sql, type Tx } from '../db/sql.ts'

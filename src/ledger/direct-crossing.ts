@@ -66,7 +66,7 @@ export function lockDays(tx: Tx, account_ids: readonly string[]): Promise<Locked
       select (select domain_now()) as now, ((select domain_now()) at time zone w.timezone)::date as day) t
     left join lateral (
       select * from account_days d where d.account_id = h.account_id and d.day = t.day
-      for update skip locked -- guard: days wait for nobody
+      for update skip locked -- guard: locked days are skipped
       ) d on true
     where h.account_id = any(${account_ids})`)
 }

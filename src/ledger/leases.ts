@@ -143,7 +143,7 @@ export async function renewLeases(
       observed_at = case
         when h.observed_at is not null -- guard: renewing makes nothing live
         then greatest(
-          least(h.observed_at, real_now()), -- guard: heard of in the future
+          least(h.observed_at, real_now()), -- guard: observed in the future
           real_now() - make_interval(secs => r.silent_ms / 1000.0)) end
     from ${given(renewals, { account_id: 'text', epoch: 'bigint', silent_ms: 'float8' })} as r
     where h.account_id = r.account_id and h.lease_owner = ${worker_id} and h.lease_epoch = r.epoch

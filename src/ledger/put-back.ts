@@ -1,20 +1,15 @@
 /** Puts back from journals what a restored database has forgotten. */
 import { given } from '../db/given.ts'
 import { type Db, sql, type Tx } from '../db/sql.ts'
-import type { ChatNumber } from '../lib/shapes.ts'
 import type { CampaignPlace, Operation, OperationKinds, SettledOperation } from '../operation.ts'
 import { changeUse, type UseChange } from './account-usage.ts'
 import { executable } from './columns.ts'
 
 /** What a journal remembers of an operation. Lines of earlier versions have no campaign. */
-export interface JournaledOperation extends Partial<CampaignPlace> {
-  readonly id: string
+export interface JournaledOperation
+  extends Partial<CampaignPlace>,
+    Pick<Operation, 'id' | 'workspace_id' | 'kind' | 'account_id' | 'chat_id' | 'random_id'> {
   readonly token: string
-  readonly workspace_id: string
-  readonly kind: string
-  readonly account_id: string
-  readonly chat_id: ChatNumber | null
-  readonly random_id: string
   readonly key: string | null
   readonly fingerprint: string
 }

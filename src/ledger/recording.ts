@@ -73,16 +73,16 @@ export class Recorder {
   constructor(app: App, options: RecorderOptions) {
     this.#app = app
     this.#options = options
-    this.#gatherer = new Gatherer({ most: batchMax, work: (learnt) => this.#recordAll(learnt) })
+    this.#gatherer = new Gatherer({ most: batchMax, work: (attempts) => this.#recordAll(attempts) })
   }
 
   /** Resolves once it is committed. */
-  async record(learnt: AttemptOutcome): Promise<void> {
-    await this.retryUntilStored(learnt.operation.id, async () => {
-      const { error } = await this.#gatherer.add(learnt)
+  async record(attempts: AttemptOutcome): Promise<void> {
+    await this.retryUntilStored(attempts.operation.id, async () => {
+      const { error } = await this.#gatherer.add(attempts)
       if (error !== undefined) throw error
     })
-    this.#options.count(learnt.operation.kind, learnt.outcome.kind)
+    this.#options.count(attempts.operation.kind, attempts.outcome.kind)
     this.#app.wake.signal(settled)
   }
 
@@ -106,42 +106,42 @@ export class Recorder {
     this.#stopping = true
   }
 
-  async #recordAll(learnt: readonly AttemptOutcome[]): Promise<readonly Result[]> {
-    await this.#noteTroubles(learnt)
+  async #recordAll(attempts: readonly AttemptOutcome[]): Promise<readonly Result[]> {
+    await this.#noteTroubles(attempts)
     const results = new Map<AttemptOutcome, Result>()
     // guard: one kind of an account at a time
-    for (const together of roundsOf(learnt)) {
-      const told = await this.#recordTogether(together)
-      for (const [at, one] of together.entries()) results.set(one, told[at] ?? {})
+    for (const together of roundsOf(attempts)) {
+      const stored = await this.#recordTogether(together)
+      for (const [at, one] of together.entries()) results.set(one, stored[at] ?? {})
     }
-    return learnt.map((one) => results.get(one) ?? {})
+    return attempts.map((one) => results.get(one) ?? {})
   }
 
   /** If the database rejects a batch, stores it row by row, so that one bad row does not hold up the others. */
-  async #recordTogether(learnt: readonly AttemptOutcome[]): Promise<readonly Result[]> {
-    const whole = await this.#tryToStore(learnt)
-    if (whole.error === undefined || learnt.length === 1 || isAway(whole.error))
-      return learnt.map(() => whole)
+  async #recordTogether(attempts: readonly AttemptOutcome[]): Promise<readonly Result[]> {
+    const whole = await this.#tryToStore(attempts)
+    if (whole.error === undefined || attempts.length === 1 || isAway(whole.error))
+      return attempts.map(() => whole)
     this.#app.log.warn(
-      { err: whole.error, rows: learnt.length },
+      { err: whole.error, rows: attempts.length },
       'the worker stores a batch of outcomes row by row',
     )
     const results: Result[] = []
-    for (const one of learnt) results.push(await this.#tryToStore([one]))
+    for (const one of attempts) results.push(await this.#tryToStore([one]))
     return results
   }
 
-  #tryToStore(learnt: readonly AttemptOutcome[]): Promise<Result> {
+  #tryToStore(attempts: readonly AttemptOutcome[]): Promise<Result> {
     return this.#app.db
-      .transaction((tx) => this.#store(tx, learnt))
+      .transaction((tx) => this.#store(tx, attempts))
       .then(
         () => ({}),
         (error) => ({ error }),
       )
   }
 
-  async #noteTroubles(learnt: readonly AttemptOutcome[]): Promise<void> {
-    for (const { operation, outcome } of learnt) {
+  async #noteTroubles(attempts: readonly AttemptOutcome[]): Promise<void> {
+    for (const { operation, outcome } of attempts) {
       if (outcome.kind !== 'refused' || !isTrouble(outcome.reason)) continue
       await this.noteTrouble(operation.account_id, outcome.reason)
     }
@@ -152,20 +152,20 @@ export class Recorder {
   }
 
   /** Locks accounts before operations, as every transaction does. */
-  async #store(tx: Tx, learnt: readonly AttemptOutcome[]): Promise<void> {
+  async #store(tx: Tx, attempts: readonly AttemptOutcome[]): Promise<void> {
     const { operations, log, sources } = this.#app
     tx.run(planOnce).catch(() => {}) // If it fails, the next statement fails too.
-    for (const { operation, outcome, at } of learnt.toSorted(byAccount)) {
+    for (const { operation, outcome, at } of attempts.toSorted(byAccount)) {
       if (outcome.kind !== 'flood_wait') continue
       const retry_after_seconds = secondsLeft(outcome.retry_after_seconds, at, sources.date())
       // A journal of release 0.2 does not say what the wait stops.
       const { stops = 'sends' } = outcome
       await noteFlood(tx, operation.account_id, { stops, retry_after_seconds })
     }
-    const accepted = learnt.flatMap((one): AcceptedOperation[] =>
+    const accepted = attempts.flatMap((one): AcceptedOperation[] =>
       one.outcome.kind === 'accepted' ? [{ ...one, value: one.outcome.value }] : [],
     )
-    const others = learnt.flatMap((one): Settlement[] => {
+    const others = attempts.flatMap((one): Settlement[] => {
       const ending = endingOf(one.outcome)
       return ending ? [{ id: one.operation.id, token: one.token, ending }] : []
     })
@@ -175,7 +175,7 @@ export class Recorder {
     const rows = await settle(tx, operations, others)
     // The platform may have shown the message before we gave up on its answer: then it is not reported as unknown.
     const shown = await completeShown(tx, operations, rows)
-    const outcomes = new Map(learnt.map(({ operation, outcome }) => [operation.id, outcome]))
+    const outcomes = new Map(attempts.map(({ operation, outcome }) => [operation.id, outcome]))
     // Only for rows that changed: an outcome that is recorded twice counts once.
     for (const { id, account_id, workspace_id, state, reason, detail } of rows) {
       const kind = detail === null ? undefined : strikes.get(detail)
@@ -196,10 +196,10 @@ export class Recorder {
  * One kind per account at a time. Each kind stores its messages and chats in its own statements. With two kinds in one
  * transaction, an update that concerns both locks the chats in their order and would deadlock with it.
  */
-function roundsOf(learnt: readonly AttemptOutcome[]): AttemptOutcome[][] {
+function roundsOf(attempts: readonly AttemptOutcome[]): AttemptOutcome[][] {
   const kinds = new Map<string, string[]>()
   const rounds: AttemptOutcome[][] = []
-  for (const one of learnt) {
+  for (const one of attempts) {
     const { account_id, kind } = one.operation
     const own = kinds.get(account_id) ?? []
     kinds.set(account_id, own)
@@ -212,7 +212,7 @@ function roundsOf(learnt: readonly AttemptOutcome[]): AttemptOutcome[][] {
   return rounds
 }
 
-/** Outcomes that the platform holds against an account: the row's detail, and the strike's kind. */
+/** Outcomes that count as a strike against the account: the row's detail, and the strike's kind. */
 const strikes: ReadonlyMap<string, string> = new Map([
   ...['flood_wait', 'needs_login', 'restricted', 'blocked_by_person'].map((each) => [each, each] as const),
   ['cold_stopped', 'peer_flood'],

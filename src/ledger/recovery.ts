@@ -115,7 +115,7 @@ async function lookFor(app: App, { session }: Driven, row: Unproven): Promise<vo
 /** Replaying is harmless: every line is fenced by its token. A file is done once it is replayed and its process has ended. */
 export function replayLoop({ directory, worker_id, recorder }: Replay): Loop {
   /** How much of each file was replayed. A live process's journal is read again when it has grown. */
-  const told = new Map<string, number>()
+  const replayedSizes = new Map<string, number>()
   return {
     name: 'journals',
     restMs: replayMs,
@@ -130,10 +130,10 @@ export function replayLoop({ directory, worker_id, recorder }: Replay): Loop {
       )
       for (const file of files) {
         const { name, size } = file
-        if (told.get(name) !== size && (await replay(app, { directory, recorder }, file)))
-          told.set(name, size)
+        if (replayedSizes.get(name) !== size && (await replay(app, { directory, recorder }, file)))
+          replayedSizes.set(name, size)
         // guard: a living journal is not set aside
-        if (told.get(name) === size && ended.has(file.worker_id)) await markReplayed(directory, file)
+        if (replayedSizes.get(name) === size && ended.has(file.worker_id)) await markReplayed(directory, file)
       }
       return false
     },
@@ -162,7 +162,7 @@ async function replay(
   { directory, recorder }: Pick<Replay, 'directory' | 'recorder'>,
   file: JournalFile,
 ): Promise<boolean> {
-  let told = true
+  let complete = true
   const { entries, damaged } = await readJournal(directory, file)
   if (damaged > 0)
     app.log.error({ file: file.name, damaged }, 'the worker skipped damaged lines of a journal')
@@ -180,7 +180,7 @@ async function replay(
           'the worker recovered the outcome of an operation from a journal',
         )
       } catch (err) {
-        told = false // guard: a journal that failed is not done
+        complete = false // guard: a journal that failed is not done
         app.log.error(
           { err, operation_id: id, file: file.name },
           'the worker could not replay a line of a journal',
@@ -188,5 +188,5 @@ async function replay(
       }
     }
   }
-  return told
+  return complete
 }

@@ -68,7 +68,7 @@ export class RestoreGuard {
   #seen: InstanceState
   #owing = false
   /** What other workers must learn before anything is put back; null: they know. */
-  #untold: keyof typeof sentences | null = null
+  #unreported: keyof typeof sentences | null = null
   /** Tokens of debts that were on the disk when the last complete put-back began. */
   #covered: ReadonlySet<string> = new Set()
   /** Whether it noticed anything but a start of the server since the last complete put-back. */
@@ -168,14 +168,14 @@ export class RestoreGuard {
   }
 
   #notice(why: keyof typeof sentences): void {
-    if (this.#untold !== 'older') this.#untold = why // guard: an older copy stays one
+    if (this.#unreported !== 'older') this.#unreported = why // guard: an older copy stays one
     this.#suspicious ||= why !== 'run'
   }
 
   /** Until this commits, other workers may still cross. */
   async #tellOthers(): Promise<void> {
     const { db } = this.#app
-    const why = this.#untold
+    const why = this.#unreported
     if (why === null) return
     // After an ordinary start of the server other workers go on; the pools wait for what this worker's accounts may have sent.
     if (why === 'run') await this.#keepDebt()
@@ -183,7 +183,7 @@ export class RestoreGuard {
     if (why === 'older') await this.#switchOff(why)
     // The new generation alerts workers that were away; only a worker that saw the loss itself sets it.
     if (why === 'older' || why === 'behind') this.#seen = await renewGeneration(db)
-    this.#untold = null
+    this.#unreported = null
   }
 
   /** Runs once at a time; concurrent callers share the run. */
@@ -215,10 +215,10 @@ export class RestoreGuard {
     // the database is missing nothing that they held.
     if (damaged > 0 && this.#suspicious) await this.#switchOff('older') // guard: damaged lines keep sending off
     // It noticed something else meanwhile: the next heartbeat starts over.
-    if (this.#untold !== null) return // guard: a put back that noticed more is not done
+    if (this.#unreported !== null) return // guard: a put back that noticed more is not done
     await noteOwing(db, worker_id, false)
     await dropDebt(directory, worker_id)
-    if (this.#untold !== null) return // guard: noticed while a debt ended
+    if (this.#unreported !== null) return // guard: noticed while a debt ended
     this.#owing = false
     this.#suspicious = false
     this.#covered = new Set(debts.map(({ token }) => token))
@@ -347,7 +347,7 @@ function listPossible(entries: readonly Entry[]): Intent[] {
   for (const entry of entries) {
     if (entry.entry !== 'outcome') continue
     const { kind } = entry.outcome
-    // guard: what came to nothing is not put back
+    // guard: what provably sent nothing is not put back
     if (kind === 'refused' || kind === 'flood_wait' || kind === 'not_written') nothing.add(entry.token)
     else if (kind === 'accepted') nothing.delete(entry.token)
   }

@@ -40,7 +40,7 @@ export async function settle(
   const rows = await tx.rows<SettledOperation>(settleStatement(settlements))
   changeUse(tx, rows.flatMap(refundOf))
   // crash point 11: operations are ended, their recipients do not know, nothing is committed
-  // guard: the kind is told in the same transaction
+  // guard: the kind settles in the same transaction
   for (const [kind, own] of Map.groupBy(rows, (row) => row.kind)) await kinds.get(kind)?.settled(tx, own)
   return rows
 }

@@ -1,7 +1,7 @@
 /** How a caller reaches the platform: queues an operation under its key, and returns what is known of its outcome. */
 import type { App, LedgerOperation, QueuedAttempt } from '../app.ts'
 import type { Caller } from '../contract.ts'
-import { isConnectionLost, isNotConnected, LostCommit } from '../db/errors.ts'
+import { isConnectionLost, isDuplicate, isNotConnected, LostCommit } from '../db/errors.ts'
 import type { Tx } from '../db/sql.ts'
 import { ApiError } from '../lib/errors.ts'
 import type { NewOperation } from '../operation.ts'
@@ -56,7 +56,7 @@ export async function submit(
     if (!other || other.state === 'released') throw new ApiError('operation_in_progress')
     return repeat(other)
   }
-  // crash point 2: the row is committed, nobody was told
+  // crash point 2: the row is committed, no worker was notified
   app.wake.signal(enqueued)
   const { wait_ms } = wanted.file_id === undefined ? waits.text : waits.file
   const settled = await app.waiting.settled(queued, wait_ms)
@@ -89,19 +89,15 @@ async function claim(
       if (!made) throw new ApiError('operation_in_progress')
       return made
     })
-    // crash point 16: the approval is consumed, nobody was told
+    // crash point 16: the approval is consumed, no worker was notified
     return queued
   } catch (cause) {
     // Two callers used one key at the same instant: the index of random ids may reject the second before the key's index.
-    if (isTaken(cause)) return undefined
+    if (isDuplicate(cause, 'operations')) return undefined
     // The row may be committed, and a worker may take it.
     if (isLost(cause)) throw new ApiError('outcome_ambiguous', { cause })
     throw cause
   }
-}
-
-function isTaken(error: unknown): boolean {
-  return error instanceof Error && (error as { code?: unknown }).code === '23505'
 }
 
 function isLost(error: unknown): boolean {

@@ -18,7 +18,7 @@ export function sweep(app: Pick<App, 'db' | 'operations'>): Promise<number> {
         or exists (select from workers w where w.id = o.owner and w.stopped_at is not null) -- guard: swept with its worker
         )
       order by o.id limit ${sweptMax}
-      for update of o skip locked -- guard: sweep waits for nobody
+      for update of o skip locked -- guard: sweep skips locked rows
       `)
     const expired = await tx.rows<{ id: string; queued_no: number }>(sql`
       select o.id, o.queued_no from operations o

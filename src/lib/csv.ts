@@ -32,7 +32,7 @@ class RowReader {
   /** Characters of the row so far. */
   #length = 0
   #line = 1
-  #begun = 1
+  #rowLine = 1
   #quoteAt = 1
   #before = ''
   #rows: CsvRow[] = []
@@ -64,7 +64,7 @@ class RowReader {
     if (endsLine) this.#line++
     if (++this.#length > rowLengthMax) {
       throw new ApiError('invalid_request', {
-        detail: `The row that begins on line ${this.#begun} is longer than ${rowLengthMax} characters.`,
+        detail: `The row that begins on line ${this.#rowLine} is longer than ${rowLengthMax} characters.`,
       })
     }
     if (this.#place === 'quoted' && character !== '"') {
@@ -96,10 +96,10 @@ class RowReader {
 
   #endRow(): void {
     this.#endCell()
-    if (this.#cells.some((cell) => cell !== '')) this.#rows.push({ line: this.#begun, cells: this.#cells })
+    if (this.#cells.some((cell) => cell !== '')) this.#rows.push({ line: this.#rowLine, cells: this.#cells })
     this.#cells = []
     this.#length = 0
-    this.#begun = this.#line
+    this.#rowLine = this.#line
   }
 }
 

@@ -85,7 +85,7 @@ export class LaneQueue<Lane extends string> {
       const count = counts.get(waiter.source) ?? 0
       if (waiter.lane === turn.lane && count > own && count >= (found?.count ?? 0)) found = { waiter, count }
     }
-    return found?.waiter // guard: nobody takes all places
+    return found?.waiter // guard: no source takes all places
   }
 
   /** The lanes take turns; within a lane, sources without a running job come first. */

@@ -17,7 +17,7 @@ interface Statement {
 
 /** An operation on a subject that is given later. */
 export interface ControlOperation<S> extends Statement {
-  /** Checks what came in and does it. What is wrong with it is thrown as an `ApiError`. */
+  /** Checks the input and runs the operation. Throws an `ApiError` if the input is wrong. */
   handle(subject: S, input: ControlInput): Promise<unknown>
 }
 

@@ -84,7 +84,7 @@ class DrivenSession implements AccountSession {
   readonly #app: App
   readonly #options: SessionOptions
   readonly #stopping = new AbortController()
-  #heardAt: number | null = null
+  #aliveAt: number | null = null
   #position: string | null
   #running: Promise<void> = Promise.resolve()
   #storing: Promise<boolean> = Promise.resolve(true)
@@ -131,7 +131,7 @@ class DrivenSession implements AccountSession {
   }
 
   silentMs(): number | null {
-    return this.#heardAt === null ? null : this.#app.sources.now() - this.#heardAt
+    return this.#aliveAt === null ? null : this.#app.sources.now() - this.#aliveAt
   }
 
   async stop(): Promise<void> {
@@ -207,7 +207,7 @@ class DrivenSession implements AccountSession {
 
   /** From connected to closed. A quiet session is pinged, to find out whether it is still alive. */
   async #live(session: Session, closed: Promise<Closed>): Promise<Closed> {
-    this.#hear()
+    this.#noteAlive()
     const ending = new AbortController()
     const syncing = { held: this.#held, session, platform: this.#options.platform, signal: ending.signal }
     const listening = this.#listen(session, closed)
@@ -290,13 +290,13 @@ class DrivenSession implements AccountSession {
       if ((this.silentMs() ?? 0) < quietMs) continue
       const answered = await within(this.#app.sources, pingMsMax, session.ping(), this.#stopping.signal)
       if (!answered) return { status: 'lost', reason: 'The platform does not answer.' }
-      this.#hear()
+      this.#noteAlive()
     }
     return stopped
   }
 
   async #take(batch: UpdateBatch): Promise<void> {
-    this.#hear()
+    this.#noteAlive()
     const storing = this.#store(batch)
     this.#storing = storing
     // Not stored: this promise never resolves, so the platform delivers the batch to the next session again.
@@ -334,8 +334,8 @@ class DrivenSession implements AccountSession {
     return echoed ?? ingest(this.#app, this.#held, batch, platform)
   }
 
-  #hear(): void {
-    this.#heardAt = this.#app.sources.now()
+  #noteAlive(): void {
+    this.#aliveAt = this.#app.sources.now()
   }
 
   async #giveUp(status: 'needs_login' | 'restricted', reason: string): Promise<SessionEnd> {

@@ -31,7 +31,9 @@ export async function answerQuestions(
     if (!account) continue
     answering.add(account_id)
     void answerAll(app, account, own)
-      .catch((err) => app.log.warn({ err, account_id }, 'what the platform has could not be told'))
+      .catch((err) =>
+        app.log.warn({ err, account_id }, 'the platform could not be asked for the messages of a chat'),
+      )
       .finally(() => answering.delete(account_id))
   }
 }

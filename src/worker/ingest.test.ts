@@ -19,14 +19,14 @@ beforeAll(async () => {
   tenant = await service.tenant()
   const { pool } = service.app.db
   await pool.query('create table crash (at text)')
-  await pool.query(`create function crash_when_told() returns trigger language plpgsql as $$
+  await pool.query(`create function crash_on_demand() returns trigger language plpgsql as $$
     begin
       if exists (select from crash where at = tg_table_name) then raise exception 'crashed on demand'; end if;
       return null;
     end $$`)
   for (const table of crashPoints) {
     await pool.query(`create trigger crash after insert or update or delete on ${table}
-      for each statement execute function crash_when_told()`)
+      for each statement execute function crash_on_demand()`)
   }
 })
 afterAll(() => service.close())
@@ -405,8 +405,8 @@ describe('updates in any order, cut anywhere, late, twice, with crashes', () => 
   })
 
   test('leave the same inbox in any order, if the platform says what is newer', async () => {
-    const told = fc.uniqueArray(update, { selector: toldAbout, minLength: 2, maxLength: 14 })
-    const orders = told.chain((updates) =>
+    const distinct = fc.uniqueArray(update, { selector: subjectOf, minLength: 2, maxLength: 14 })
+    const orders = distinct.chain((updates) =>
       fc.record({
         one: fc.constant(updates),
         other: fc.shuffledSubarray(updates, { minLength: updates.length, maxLength: updates.length }),
@@ -427,7 +427,7 @@ describe('updates in any order, cut anywhere, late, twice, with crashes', () => 
  * When two updates contradict each other at the same time, the last to arrive decides. Here no update repeats, so
  * that the order decides nothing; names and unread counts carry no time and are not compared.
  */
-function toldAbout(each: Update): string {
+function subjectOf(each: Update): string {
   switch (each.kind) {
     case 'message':
       return `version ${key(each.chat.id, each.message.id)} ${each.message.edited_at}`

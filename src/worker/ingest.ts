@@ -31,7 +31,7 @@ import { noteProofs, type Proof, proofsIn } from '../ledger/proofs.ts'
 import { chatIdOf } from '../lib/shapes.ts'
 import { toWellFormed } from '../lib/text.ts'
 import type { Chat, Message, Person, Update, UpdateBatch } from '../platform/port.ts'
-import { hear } from './hearing.ts'
+import { handleIncoming } from './incoming.ts'
 
 /** False: another worker holds the lease by now, or the database has lost commits; nothing was stored. */
 export async function ingest(app: App, held: Held, batch: UpdateBatch, platform: Counting): Promise<boolean> {
@@ -208,7 +208,7 @@ async function store(app: App, tx: Tx, held: Held, sorted: SortedBatch & Countin
   const changed = new Set([...edited, ...deleted].map(({ chat_id }) => chat_id))
   await refreshLastMessages(tx, held, [...changed])
   const [replied] = await Promise.all([
-    hear(app, tx, held, [...stored, ...edited]), // guard: edits are heard
+    handleIncoming(app, tx, held, [...stored, ...edited]), // guard: edits are handled as incoming
     noteReads(tx, held, of.read_by_them),
   ])
   const received = stored.filter(({ announce }) => announce)

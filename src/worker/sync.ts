@@ -29,7 +29,7 @@ import { within } from '../ledger/within.ts'
 import type { ChatNumber } from '../lib/shapes.ts'
 import { toWellFormed } from '../lib/text.ts'
 import type { Chat, ListedChat, Message, Outcome, Platform, Session } from '../platform/port.ts'
-import { hear } from './hearing.ts'
+import { handleIncoming } from './incoming.ts'
 
 const chatsPage = 100
 const contactsPage = 500
@@ -221,7 +221,7 @@ function pastOf(chat_id: ChatNumber, messages: readonly Message[]): Past[] {
   return messages.map((message) => ({ chat_id, message }))
 }
 
-/** Stores messages of the past and passes them to `hear`, but does not announce them. Returns the events of replies. */
+/** Stores messages of the past and passes them to `handleIncoming`, but does not announce them. Returns the events of replies. */
 async function storePast(
   app: App,
   tx: Tx,
@@ -241,7 +241,7 @@ async function storePast(
     seen.filter(({ message }) => message.edited_at !== null),
   )
   await refreshLastMessages(tx, held, [...new Set(past.map(({ chat_id }) => chat_id))])
-  return hear(app, tx, held, [...stored, ...edited]) // guard: history is heard
+  return handleIncoming(app, tx, held, [...stored, ...edited]) // guard: history is handled as incoming
 }
 
 /** The platform's answer; undefined if it gave none, after a pause as long as the platform asked for. */

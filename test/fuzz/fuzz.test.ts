@@ -72,16 +72,16 @@ function ask({ method, path, headers, body }: FuzzRequest): Promise<FuzzAnswer> 
   })
 }
 
-function problemOf(asked: FuzzRequest, { forbidden }: Voice, heard: FuzzAnswer): string | undefined {
-  const what = `${asked.method} ${asked.path} answered ${heard.status}`
-  if (heard.status >= 500 && heard.status !== 503) return `${what}: ${heard.text}`
-  const missing = always.find((name) => !heard.headers.has(name))
+function problemOf(asked: FuzzRequest, { forbidden }: Voice, answer: FuzzAnswer): string | undefined {
+  const what = `${asked.method} ${asked.path} answered ${answer.status}`
+  if (answer.status >= 500 && answer.status !== 503) return `${what}: ${answer.text}`
+  const missing = always.find((name) => !answer.headers.has(name))
   if (missing) return `${what} without ${missing}.`
-  const shown = forbidden.find((text) => heard.text.includes(text))
+  const shown = forbidden.find((text) => answer.text.includes(text))
   if (shown) return `${what} with something of another workspace.`
-  if (isDocumented(asked.path)) return findUndocumented(asked.method, asked.path, heard)
-  if (heard.status < 400) return `${what}, and the document has no such address.`
-  return asked.method === 'HEAD' ? undefined : findUnsound(what, heard)
+  if (isDocumented(asked.path)) return findUndocumented(asked.method, asked.path, answer)
+  if (answer.status < 400) return `${what}, and the document has no such address.`
+  return asked.method === 'HEAD' ? undefined : findUnsound(what, answer)
 }
 
 /** Mostly an account and a chat that belong together and to the caller, otherwise anything that exists. */
@@ -123,17 +123,19 @@ test(
           known: knownTo(random, voice),
           authorization: voice.authorization,
         })
-        const heard = await ask(asked).catch((error: Error) => error)
-        if (heard instanceof Error) {
-          problems.push(`${asked.method} ${asked.path} ${String(asked.body).slice(0, 300)}: ${heard.message}`)
+        const answer = await ask(asked).catch((error: Error) => error)
+        if (answer instanceof Error) {
+          problems.push(
+            `${asked.method} ${asked.path} ${String(asked.body).slice(0, 300)}: ${answer.message}`,
+          )
           continue
         }
-        const problem = problemOf(asked, voice, heard)
+        const problem = problemOf(asked, voice, answer)
         if (problem)
           problems.push(`${problem} | ${JSON.stringify(asked.headers)} ${String(asked.body).slice(0, 600)}`)
-        const label = `${heard.status} ${(heard.body as { code?: string }).code ?? ''}`.trim()
+        const label = `${answer.status} ${(answer.body as { code?: string }).code ?? ''}`.trim()
         seen.set(label, (seen.get(label) ?? 0) + 1)
-        keep(heard)
+        keep(answer)
       }
     }
     await Promise.all(Array.from({ length: clients }, go))
@@ -150,16 +152,16 @@ test(
 function speak(bytes: Buffer): Promise<string> {
   const { hostname, port } = new URL(stage.workplace.service.url)
   return new Promise((resolve, reject) => {
-    let heard = ''
+    let answer = ''
     const socket = connect(Number(port), hostname)
     socket.setEncoding('latin1').on('data', (text: string) => {
-      heard += text
-      if (isWhole(heard)) socket.destroy()
+      answer += text
+      if (isWhole(answer)) socket.destroy()
     })
     socket.on('error', () => {})
-    socket.on('close', () => resolve(heard))
+    socket.on('close', () => resolve(answer))
     socket.setTimeout(30_000, () => {
-      reject(new Error(`It hangs after ${JSON.stringify(heard.slice(0, 200))}.`))
+      reject(new Error(`It hangs after ${JSON.stringify(answer.slice(0, 200))}.`))
       socket.destroy()
     })
     socket.write(bytes)
@@ -167,17 +169,17 @@ function speak(bytes: Buffer): Promise<string> {
 }
 
 /** Ends like one of our bodies or, for an answer to HEAD, like a head. */
-function isWhole(heard: string): boolean {
-  const final = heard.replace(goOn, '')
+function isWhole(answer: string): boolean {
+  const final = answer.replace(goOn, '')
   return final.includes('\r\n\r\n') && /(?:\}|\r\n\r\n)$/.test(final)
 }
 
 const goOn = /^(HTTP\/1\.1 100 Continue\r\n\r\n)+/
 
 /** Of the first answer; no answer at all counts as one. */
-function rawProblemOf(heard: string): string | undefined {
-  if (heard === '') return undefined
-  const final = heard.replace(goOn, '')
+function rawProblemOf(answer: string): string | undefined {
+  if (answer === '') return undefined
+  const final = answer.replace(goOn, '')
   if (final === '') return undefined
   const [head = '', ...rest] = final.split('\r\n\r\n')
   const [first = '', ...lines] = head.split('\r\n')
@@ -206,10 +208,10 @@ test(
     const go = async () => {
       while (left-- > 0 && problems.length < 20) {
         const bytes = makeRaw(random, key)
-        const heard = await speak(bytes).catch((error: Error) => error)
-        const problem = heard instanceof Error ? heard.message : rawProblemOf(heard)
+        const answer = await speak(bytes).catch((error: Error) => error)
+        const problem = answer instanceof Error ? answer.message : rawProblemOf(answer)
         if (problem) problems.push(`${problem} | ${JSON.stringify(bytes.toString('latin1').slice(0, 600))}`)
-        const label = heard instanceof Error ? 'hung' : (/ ([2-5]\d\d) /.exec(heard)?.[1] ?? 'closed')
+        const label = answer instanceof Error ? 'hung' : (/ ([2-5]\d\d) /.exec(answer)?.[1] ?? 'closed')
         seen.set(label, (seen.get(label) ?? 0) + 1)
       }
     }

@@ -13,7 +13,7 @@ const { values } = parseArgs({
   options: { requests: { type: 'string', default: '20000' }, seed: { type: 'string' } },
 })
 const seed = values.seed ?? String(randomInt(2 ** 32 - 1))
-process.stdout.write(`${values.requests} requests; --seed ${seed} makes the same again\n`)
+process.stdout.write(`${values.requests} requests; repeat them with --seed ${seed}\n`)
 const root = join(import.meta.dirname, '..', '..')
 const vitest = join(root, 'node_modules', 'vitest', 'vitest.mjs')
 const child = spawn(process.execPath, [vitest, 'run', '--project=fuzz'], {

@@ -58,13 +58,13 @@ export class Browser {
     return new Promise((resolve, reject) => {
       const whole = /^\/(dashboard|%64ashboard|api|docs)\b/.test(path) ? path : `/dashboard/api${path}`
       const request = httpRequest({ hostname, port, method, path: whole, headers: given }, (response) => {
-        let heard = ''
+        let received = ''
         response.setEncoding('utf8').on('data', (chunk) => {
-          heard += chunk
+          received += chunk
         })
         response.on('end', () => {
           this.#keepCookie(response.headers)
-          const parsed = heard.startsWith('{') ? JSON.parse(heard) : {}
+          const parsed = received.startsWith('{') ? JSON.parse(received) : {}
           resolve({ status: response.statusCode ?? 0, headers: response.headers, body: parsed })
         })
       })

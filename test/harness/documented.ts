@@ -85,10 +85,10 @@ export const always = ['x-request-id', 'x-ratelimit-limit', 'x-ratelimit-remaini
 /** Parsing drops the properties that the schema does not know. */
 function shapeProblem(route: Route | undefined, what: string, body: unknown): string | undefined {
   if (!route) return undefined
-  const told = route.name === 'list_events' ? withoutMadeUp(body as EventPage) : body
-  const parsed = route.response.safeParse(told)
+  const shown = route.name === 'list_events' ? withoutMadeUp(body as EventPage) : body
+  const parsed = route.response.safeParse(shown)
   if (!parsed.success) return `${what} in a shape that the document does not have: ${parsed.error.message}`
-  return isDeepStrictEqual(parsed.data, told)
+  return isDeepStrictEqual(parsed.data, shown)
     ? undefined
     : `${what} with a property that the document does not name.`
 }

@@ -14,7 +14,7 @@ const clients = new Set<Client>()
 
 interface Client {
   readonly socket: Socket
-  heard: string
+  received: string
   cut: boolean
 }
 
@@ -41,14 +41,14 @@ async function dial(send = '', from = '127.0.0.1'): Promise<Client> {
   const { port } = server.address() as AddressInfo
   const accepted = new Promise((resolve) => server.once('connection', resolve))
   const socket = connect({ port, host: '127.0.0.1', localAddress: from })
-  const client: Client = { socket, heard: '', cut: false }
+  const client: Client = { socket, received: '', cut: false }
   socket
     .on('error', () => {})
     .on('close', () => {
       client.cut = true
     })
   socket.on('data', (bytes) => {
-    client.heard += bytes.toString('latin1')
+    client.received += bytes.toString('latin1')
   })
   clients.add(client)
   await accepted
@@ -63,7 +63,7 @@ async function dialMany(count: number, send?: string, from?: string): Promise<Cl
 }
 
 const get = (path = '/') => `GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`
-const isServed = ({ heard }: Client) => heard.endsWith('served')
+const isServed = ({ received }: Client) => received.endsWith('served')
 
 async function requireServed(client: Client): Promise<void> {
   client.socket.write(get())

@@ -119,7 +119,7 @@ const crossingDirectly = { file: ledger('direct-crossing') }
 const leftAlone = 'skips what another transaction has locked'
 const anotherAccount =
   'a campaign message that another account of its pool sent, according to the journal known as submitting: account, chat and day are restored, and each day has its use'
-const hearing = { file: worker('hearing') }
+const incoming = { file: worker('incoming') }
 const byHistory = 'a reply, and a request to stop in a page of history'
 const elsewhere = 'another account of the pool'
 
@@ -390,7 +390,7 @@ const people: readonly Mutant[] = [
   ),
   mutant(
     { file: 'src/lib/lane-queue.test.ts' },
-    'guard: nobody takes all places',
+    'guard: no source takes all places',
     'a source gives places to others: the latest of the source that has most is refused',
     'return undefined',
   ),
@@ -511,7 +511,7 @@ const people: readonly Mutant[] = [
   ),
   mutant(
     oidc,
-    'guard: an address given anew',
+    'guard: a reassigned address',
     'an e-mail address does not link a user who already has an account at the provider: addresses are reassigned',
   ),
 ]
@@ -656,7 +656,7 @@ export const mutants: readonly Mutant[] = [
   mutant(settling, 'guard: settle unknown once', "the row's own attempt settles ambiguous: ambiguous"),
   mutant(
     settling,
-    'guard: the kind is told in the same transaction',
+    'guard: the kind settles in the same transaction',
     "the kind's own changes in the same transaction commit with the row",
   ),
   mutant(
@@ -744,7 +744,7 @@ export const mutants: readonly Mutant[] = [
   ),
   mutant(
     sweeping,
-    'guard: sweep waits for nobody',
+    'guard: sweep skips locked rows',
     'sweep skips a row that another transaction has locked, and not the others',
     'for update of o',
   ),
@@ -799,7 +799,7 @@ export const mutants: readonly Mutant[] = [
   ),
   mutant(
     restoring,
-    'guard: what came to nothing is not put back',
+    'guard: what provably sent nothing is not put back',
     'at the start does not restore what provably did nothing: not_written',
     "if (kind === 'refused') nothing.add(entry.token)",
   ),
@@ -843,14 +843,14 @@ export const mutants: readonly Mutant[] = [
     restoring,
     'guard: a living journal is not set aside',
     'journals of others are not set aside while their process is alive',
-    'if (told.get(name) === size && ended) await markReplayed(directory, file)',
+    'if (replayedSizes.get(name) === size && ended) await markReplayed(directory, file)',
   ),
 
   mutant(
     restoring,
     'guard: an older copy stays one',
     'an older copy that could not be reported stays one, also when another generation is noticed later',
-    'this.#untold = why',
+    'this.#unreported = why',
   ),
   mutant(
     restoring,
@@ -984,7 +984,7 @@ export const mutants: readonly Mutant[] = [
     attempting,
     'guard: one kind of an account at a time',
     'records messages of two kinds of one account one kind after the other, without a deadlock with an update about both',
-    'for (const together of [learnt]) {',
+    'for (const together of [attempts]) {',
   ),
   {
     what: 'the clock starts after the boundary',
@@ -1118,7 +1118,7 @@ export const mutants: readonly Mutant[] = [
   ),
   mutant(
     clockSetBack,
-    'guard: heard of in the future',
+    'guard: observed in the future',
     'a clock that was set back renewing a lease resets a session time that is in the future',
     'h.observed_at,',
   ),
@@ -1279,30 +1279,30 @@ export const mutants: readonly Mutant[] = [
     'const replied = []',
   ),
   mutant(
-    hearing,
-    'guard: history is heard',
+    incoming,
+    'guard: history is handled as incoming',
     `${byHistory} end the sequence, and nothing is announced`,
     'const events = []',
   ),
   mutant(
-    hearing,
-    'guard: edits are heard',
+    incoming,
+    'guard: edits are handled as incoming',
     'a reply, and a request to stop in an edit that also stores a message end the sequence',
-    'hear(app, tx, held, stored),',
+    'handleIncoming(app, tx, held, stored),',
   ),
   mutant(
     { file: 'src/capabilities/suppressions/suppressions.test.ts' },
-    'guard: only people are heard',
+    'guard: only messages of people are handled',
     'a message that asks to stop is not one that only contains the word, our own, or one in a group',
-    'const heard = stored',
+    'const fromPeople = stored',
   ),
   mutant(
-    hearing,
+    incoming,
     'guard: history asks to stop after a message of ours',
     `${byHistory} end the sequence, and nothing is announced`,
   ),
   mutant(
-    hearing,
+    incoming,
     'guard: history asks to stop after a message of ours',
     `${byHistory} do not count if they are older than our message`,
     'or true',
@@ -1315,54 +1315,54 @@ export const mutants: readonly Mutant[] = [
     'where false),',
   ),
   mutant(
-    hearing,
+    incoming,
     'guard: written by a campaign',
     'while a message is in flight counts an opt-out that came after the crossing',
     'where false)',
   ),
   mutant(
-    hearing,
+    incoming,
     'guard: a stored answer is an answer',
     'while a message is in flight counts a stored reply to a message that a restore has lost, once the message is known',
     'and false',
   ),
   mutant(
-    hearing,
+    incoming,
     'guard: older than the campaign',
     'while a message is in flight does not even record what is older than the campaign',
     'true',
   ),
   mutant(
-    hearing,
+    incoming,
     'guard: newest is kept',
     'while a message is in flight keeps the newest of a page, which decides once the message is accepted',
   ),
   mutant(
-    hearing,
+    incoming,
     'guard: a reply to another account of the pool',
     `${elsewhere} receives the reply: the sequence ends, and the event names the account that has the message`,
     'where false',
   ),
   mutant(
-    hearing,
+    incoming,
     'guard: a reply to another account of the pool',
     `${elsewhere} does not end a campaign whose sequence is over, nor one of another pool`,
     'where p.pool',
     'a reply to an account of no pool of the campaign',
   ),
   mutant(
-    hearing,
+    incoming,
     'guard: nothing is left to end elsewhere',
     `${elsewhere} does not end a campaign whose sequence is over, nor one of another pool`,
   ),
   mutant(
-    hearing,
+    incoming,
     'guard: two accounts are compared by time',
     `${elsewhere} receives the reply: the sequence ends, and the event names the account that has the message`,
     'else true',
   ),
   mutant(
-    hearing,
+    incoming,
     'guard: numbers of two accounts are not compared',
     `${elsewhere} while one is in flight, a message from before the crossing is not a reply, whatever its number`,
     'const comparable = true',
@@ -1431,7 +1431,7 @@ export const mutants: readonly Mutant[] = [
   ),
   mutant(
     attemptingMessages,
-    'guard: a proven message calls nobody',
+    'guard: a proven message makes no call',
     'a proof found at the boundary completes the message as shown, without a call',
     'if (false) await null',
   ),
@@ -1442,7 +1442,7 @@ export const mutants: readonly Mutant[] = [
   ),
   mutant(
     attemptingMessages,
-    'guard: the phone that a look_up tells',
+    'guard: the phone that a look_up returns',
     `${lookedUp} gets nothing when the platform returns the number`,
     'r.found_phone as found_under,',
   ),
@@ -1479,7 +1479,7 @@ export const mutants: readonly Mutant[] = [
     'guard: a message without its operation does not cross',
     'a message that crosses without its operation does not cross: the whole batch is rolled back',
   ),
-  mutant(crossingDirectly, 'guard: days wait for nobody', `${leftAlone} the account's day`, 'for update'),
+  mutant(crossingDirectly, 'guard: locked days are skipped', `${leftAlone} the account's day`, 'for update'),
   mutant(
     crossingDirectly,
     'guard: what another transaction holds is left alone',
@@ -1575,7 +1575,7 @@ export const mutants: readonly Mutant[] = [
   ),
   mutant(
     { file: webhooks('delivery') },
-    'guard: queued anew',
+    'guard: queued again',
     'resending 200 during the last attempt of a series keeps the new series',
     'const queuedAnew = sql`false`',
   ),
@@ -1687,7 +1687,7 @@ export const mutants: readonly Mutant[] = [
   ),
   mutant(
     { file: 'src/capabilities/campaigns/campaigns.test.ts' },
-    'guard: what is not there is told before the limit',
+    'guard: missing things are reported before the limit',
     'POST /campaigns 429 above the limit per minute, not counting replays',
   ),
   mutant(

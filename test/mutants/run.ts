@@ -1,5 +1,5 @@
 /**
- * Are the guards guarded? Each mutant (`mutants.ts`) is one edit of the shipped source, and the test that is named for
+ * Checks that every guard has a test. Each mutant (`mutants.ts`) is one edit of the shipped source, and the test that is named for
  * it must fail with it and pass without.
  *
  *   npm run test:mutants                          all of them

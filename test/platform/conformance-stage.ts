@@ -1,4 +1,4 @@
-/** What the conformance suite runs on: the platform under test, its other side, and accounts that meet people. */
+/** The set-up of the conformance suite: the platform under test, its other side, and accounts that know people. */
 
 import type { AccountRef, Chat, Platform, Session, Submission } from '../../src/platform/port.ts'
 import { expectAccepted, Recorder } from './conformance-recorder.ts'
@@ -24,7 +24,7 @@ export interface OtherSide {
   read(mark: { account_id: string; person_id: number }): Promise<number>
   edit(edit: { account_id: string; person_id: number; message_id: number; text: string }): Promise<void>
   remove(message: { account_id: string; person_id: number; message_id: number }): Promise<void>
-  /** Strikes once, at the given account only. */
+  /** Takes effect once, for the given account only. */
   fault(fault: { on: string; fault: string; seconds?: number; account_id: string }): Promise<void>
   /** The texts of the account's accepted messages, in order. */
   sentTexts(account_id: string): Promise<string[]>
@@ -56,12 +56,12 @@ export class Stage {
     return this.#fixture.newAccount()
   }
 
-  /** Makes names that are still free. */
+  /** A number for names that no other test uses. */
   nextNumber(): number {
     return ++this.#number
   }
 
-  /** From where the recorder's last session ended. */
+  /** Continues where the recorder's last session ended. */
   async connect(account: Omit<AccountRef, 'position'>, recorder: Recorder): Promise<Session> {
     const { position } = recorder
     const session = expectAccepted(await this.platform.connect({ ...account, position }, recorder))

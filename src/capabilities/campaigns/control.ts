@@ -1,6 +1,7 @@
 /** Pausing, resuming and cancelling change the status under the campaign's row lock. They send and recall nothing. */
 import { type Db, sql, type Tx } from '../../db/sql.ts'
 import { ApiError } from '../../lib/errors.ts'
+import type { CampaignRow } from './facts.ts'
 import type { CampaignStatus } from './planning/plan.ts'
 import { hasBegun } from './running/running.ts'
 
@@ -15,11 +16,7 @@ interface ControlResult {
   readonly changed: boolean
 }
 
-interface ControlRow {
-  readonly id: string
-  readonly workspace_id: string
-  readonly status: CampaignStatus
-  readonly sequence: boolean
+interface ControlRow extends Pick<CampaignRow, 'id' | 'workspace_id' | 'status' | 'sequence'> {
   readonly cancelled_at: Date | null
   /** The status after resuming. */
   readonly resumed: CampaignStatus

@@ -6,23 +6,15 @@ import { isLive } from '../../ledger/liveness.ts'
 import { holdsPools } from '../../ledger/runs.ts'
 import { parseWindow } from '../../lib/sending-window.ts'
 import { coldColumns } from './planning/cold.ts'
-import type { CampaignStatus, Hours, PlannedAccount, PlannedCampaign, Step } from './planning/plan.ts'
+import type { Hours, PlannedAccount, PlannedCampaign } from './planning/plan.ts'
 import { stepsOf, stepsWith } from './planning/recipient-facts.ts'
 
-export interface CampaignRow {
+export interface CampaignRow extends Omit<PlannedCampaign, 'allowed'> {
   readonly id: string
   readonly workspace_id: string
   readonly user_id: string
   readonly user_disabled: boolean
-  readonly kind: 'scoped' | 'contacts' | 'broadcast'
-  readonly status: CampaignStatus
-  readonly message_text: string
-  readonly branching_enabled: boolean
-  readonly daily_quota_per_account: number | null
-  readonly max_followups: number
-  readonly scheduled_at: Date | null
   readonly sequence: boolean
-  readonly steps: readonly Step[]
 }
 
 const rowWith = (message_text: Sql, steps: Sql): Sql => sql`

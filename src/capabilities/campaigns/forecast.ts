@@ -111,8 +111,8 @@ export class Forecast {
   }
 
   /**
-   * An account that wakes on another day has used nothing of it. The order of waiting accounts stays valid, because a day
-   * begins for all accounts at once, before any of them acts in it.
+   * An account that wakes on a later day has used none of its quota yet. The order of waiting accounts stays valid, because a
+   * day begins for all accounts at the same time, before any of them acts in it.
    */
   #usedAtWake({ wake, state }: Account): number {
     return wake && wake < this.#day.ends ? state.used : 0

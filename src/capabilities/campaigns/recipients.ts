@@ -170,7 +170,7 @@ function look(
   return { ...wanted, account_id: chat.account_id, name, username: chat.username, phone: chat.phone }
 }
 
-/** How many recipients are held against the list at a time: the process serves other requests in between. */
+/** How many recipients are compared with the list at a time: the process serves other requests in between. */
 const listedAtATime = 500
 
 async function findBarred(

@@ -64,7 +64,7 @@ export function readReporting(db: Db, campaign_id: string): Promise<Report[]> {
       sum(ambiguous)::int as ambiguous, sum(replies)::int as replies, sum(opted_out)::int as opted_out
     from (
       select *, 0 as sent, 0 as failed, 0 as ambiguous, 0 as replies, 0 as opted_out from texts
-      union all select * from messages union all select * from answers) told
+      union all select * from messages union all select * from answers) counted
     group by step, branch, variant order by step, branch nulls first, variant nulls first`)
 }
 

@@ -46,6 +46,13 @@ const page = z
   })
   .meta({ id: 'CampaignPage', description: 'A page of campaigns.' })
 
+const reading = {
+  scopes: ['campaigns'],
+  dashboard_role: 'admin',
+  gates: ['campaigns'],
+  allowlists: ['campaign_user'],
+} as const
+
 export const routes: readonly Route[] = [
   route({
     name: 'list_campaigns',
@@ -54,10 +61,7 @@ export const routes: readonly Route[] = [
     summary: 'List campaigns',
     description:
       'Returns the campaigns of the workspace, newest first, with their recipients counted by status. Legacy campaigns are not listed.',
-    scopes: ['campaigns'],
-    dashboard_role: 'admin',
-    gates: ['campaigns'],
-    allowlists: ['campaign_user'],
+    ...reading,
     effect: 'read',
     query: z.object({ cursor, limit: limit(100, 50) }),
     check: (app, caller, { query }) => readListPaging(app, caller, query),
@@ -75,10 +79,7 @@ export const routes: readonly Route[] = [
     description:
       'Returns the campaign and a page of its recipients. `blocked_by` says why a recipient waits, `next_action_at` when it continues. `operations` are ' +
       'the ledger rows of the recipients on this page; `next_cursor` leads to more recipients.',
-    scopes: ['campaigns'],
-    dashboard_role: 'admin',
-    gates: ['campaigns'],
-    allowlists: ['campaign_user'],
+    ...reading,
     effect: 'read',
     params,
     malformed: 'campaign_not_found',
@@ -186,10 +187,7 @@ export const routes: readonly Route[] = [
     summary: 'Forecast a campaign',
     description:
       'Returns what a preview returns, for the remaining recipients of an existing campaign, from now on.',
-    scopes: ['campaigns'],
-    dashboard_role: 'admin',
-    gates: ['campaigns'],
-    allowlists: ['campaign_user'],
+    ...reading,
     effect: 'read',
     params,
     malformed: 'campaign_not_found',
@@ -217,10 +215,7 @@ export const routes: readonly Route[] = [
     summary: 'Verify a campaign',
     description:
       'Compares the counts with the rows, the messages with the ledger, and the daily quota of each account with both.',
-    scopes: ['campaigns'],
-    dashboard_role: 'admin',
-    gates: ['campaigns'],
-    allowlists: ['campaign_user'],
+    ...reading,
     effect: 'read',
     params,
     malformed: 'campaign_not_found',

@@ -1,4 +1,4 @@
-/** Asks the sessions of a campaign's accounts whether the platform has exactly the messages that the ledger says. */
+/** Asks the sessions of a campaign's accounts whether the platform has exactly the messages of the ledger. */
 import type { App } from '../../app.ts'
 import { given } from '../../db/given.ts'
 import { type Db, sql } from '../../db/sql.ts'
@@ -63,7 +63,7 @@ function listAccepted(db: Db, campaign_id: string): Promise<AcceptedMessage[]> {
     where r.campaign_id = ${campaign_id} and o.state = 'completed'`)
 }
 
-/** Starts a day before the campaign's first possible message, because the platform's clock is not ours. */
+/** Starts a day before the campaign's first possible message, because the platform's clock may differ from ours. */
 function listChats(db: Db, campaign_id: string): Promise<AskedChat[]> {
   return db.rows<AskedChat>(sql`
     with first as (

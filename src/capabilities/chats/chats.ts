@@ -156,30 +156,25 @@ export async function storeReadMarks(tx: Tx, account: AccountKey, marks: readonl
 /** A guess for chats of which only the number is known; the first message corrects it. */
 const kindByNumber = sql`case when chat_id > 0 then 'private' else 'group' end`
 
-export async function storeUnreadCounts(
-  tx: Tx,
-  account: AccountKey,
-  counts: ReadonlyMap<ChatNumber, number>,
-): Promise<void> {
+type UnreadCounts = ReadonlyMap<ChatNumber, number>
+
+const rowsOf = (counts: UnreadCounts) =>
+  sql`unnest(${[...counts.keys()]}::bigint[], ${[...counts.values()]}::int[]) as g (chat_id, count)`
+
+export async function storeUnreadCounts(tx: Tx, account: AccountKey, counts: UnreadCounts): Promise<void> {
   if (counts.size === 0) return
   await tx.run(sql`
     insert into chats (account_id, chat_id, workspace_id, kind, unread_count)
-    select ${account.account_id}, chat_id, ${account.workspace_id}, ${kindByNumber}, count
-    from unnest(${[...counts.keys()]}::bigint[], ${[...counts.values()]}::int[]) as unread (chat_id, count)
+    select ${account.account_id}, chat_id, ${account.workspace_id}, ${kindByNumber}, count from ${rowsOf(counts)}
     on conflict (account_id, chat_id) do update set unread_count = excluded.unread_count`)
 }
 
 /** New incoming messages of chats whose platform reports no count with them. */
-export async function addUnread(
-  tx: Tx,
-  account: AccountKey,
-  counts: ReadonlyMap<ChatNumber, number>,
-): Promise<void> {
+export async function addUnread(tx: Tx, account: AccountKey, counts: UnreadCounts): Promise<void> {
   if (counts.size === 0) return
   await tx.run(sql`
-    update chats c set unread_count = c.unread_count + added.count
-    from unnest(${[...counts.keys()]}::bigint[], ${[...counts.values()]}::int[]) as added (chat_id, count)
-    where c.account_id = ${account.account_id} and c.chat_id = added.chat_id`)
+    update chats c set unread_count = c.unread_count + g.count from ${rowsOf(counts)}
+    where c.account_id = ${account.account_id} and c.chat_id = g.chat_id`)
 }
 
 export interface Placement {
@@ -237,7 +232,7 @@ export function emptyStage(
     order by last_message_at desc, chosen.chat_id desc`)
 }
 
-interface LastMessage extends AccountKey {
+export interface LastMessage extends AccountKey {
   readonly chat_id: ChatNumber
   readonly id: string
   readonly text: string

@@ -134,7 +134,7 @@ export async function createColumn(
     const detail = { name, type, options: options.map(({ value }) => value) }
     await record(app, tx, actor, { action: 'column.created', target: id, workspace_id, detail })
     const made = (await listColumns(tx, workspace_id)).find((each) => each.id === id)
-    if (!made) throw new Error('A column that was just made is not there.')
+    if (!made) throw new Error('The column that was just inserted is missing.')
     return made
   })
 }

@@ -172,7 +172,7 @@ function unsynced({ account_id }: AccountKey): Sql {
     where s.oldest_id is null and not s.complete and s.gap_after is null`
 }
 
-export interface UnsyncedChat {
+interface UnsyncedChat {
   readonly chat_id: ChatNumber
   /** Updates since this message are missing; null: the chat was never fetched. */
   readonly gap_after: string | null

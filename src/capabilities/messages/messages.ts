@@ -3,7 +3,7 @@ import type { AccountKey } from '../../contract.ts'
 import { given } from '../../db/given.ts'
 import { sql, type Tx } from '../../db/sql.ts'
 import type { ChatNumber } from '../../lib/shapes.ts'
-import type { Attachment, Message, Platform } from '../../platform/port.ts'
+import type { Message, Platform } from '../../platform/port.ts'
 
 export interface Seen {
   readonly chat_id: ChatNumber
@@ -13,14 +13,7 @@ export interface Seen {
 }
 
 /** The message as the API and the events show it. */
-interface WireMessage {
-  readonly id: string
-  readonly text: string
-  readonly is_sender: boolean
-  readonly timestamp: string
-  readonly edited_at: string | null
-  readonly attachments: readonly Attachment[]
-}
+type WireMessage = Omit<Message, 'sender_id' | 'random_id'>
 
 export function toWire(message: Message): WireMessage {
   const { id, text, is_sender, timestamp, edited_at, attachments } = message

@@ -2,14 +2,10 @@
 import type { AccountKey } from '../../contract.ts'
 import { given } from '../../db/given.ts'
 import { sql, type Tx } from '../../db/sql.ts'
-import type { ChatNumber } from '../../lib/shapes.ts'
 import type { Attachment } from '../../platform/port.ts'
+import type { LastMessage } from '../chats/chats.ts'
 
-export interface SentRow extends AccountKey {
-  readonly chat_id: ChatNumber
-  readonly id: string
-  readonly text: string
-  readonly sent_at: string
+export interface SentRow extends LastMessage {
   readonly attachments: readonly Attachment[]
   readonly random_id: string
 }

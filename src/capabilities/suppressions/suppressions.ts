@@ -308,9 +308,9 @@ export function noteOptOuts(
   app: App,
   tx: Tx,
   { account_id, workspace_id }: AccountKey,
-  heard: readonly IncomingMessage[],
+  incoming: readonly IncomingMessage[],
 ): void {
-  const asked = heard.filter(({ message }) => isOptOut(app.config.opt_out_words, message.text))
+  const asked = incoming.filter(({ message }) => isOptOut(app.config.opt_out_words, message.text))
   if (asked.length === 0) return
   const evidenceOf = ({ chat_id, message }: IncomingMessage) => ({
     account_id,

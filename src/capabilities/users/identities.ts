@@ -42,7 +42,7 @@ export async function linkIdentity(
   const identity = { issuer, subject, idp_user_uuid: known?.idp_user_uuid ?? proven.idp_user_uuid }
   if (known) return { user_id, identity }
   // If the provider gave the address to another person, it must not lead to its previous user.
-  if (proven.invited === undefined && (await hasIdentity(tx, user_id, issuer))) return 'unknown' // guard: an address given anew
+  if (proven.invited === undefined && (await hasIdentity(tx, user_id, issuer))) return 'unknown' // guard: a reassigned address
   return (await insertIdentity(app, tx, user_id, proven)) ? { user_id, identity } : 'taken'
 }
 

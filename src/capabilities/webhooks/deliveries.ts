@@ -6,6 +6,7 @@ import { type Paging, readPaging } from '../../lib/cursor.ts'
 import { ApiError } from '../../lib/errors.ts'
 import { isUuid, newId } from '../../lib/ids.ts'
 import { textOfEvent } from '../events/events.ts'
+import type { DueDelivery } from './endpoints.ts'
 import type { deliveryStates } from './webhook-shapes.ts'
 import { requireWebhook, type WebhookKey } from './webhooks.ts'
 
@@ -111,12 +112,7 @@ interface DeliveryKey extends WebhookKey {
   readonly delivery_id: string
 }
 
-interface DetailedRow extends DeliveryRow {
-  readonly workspace_id: string
-  readonly body: string | null
-  readonly occurred_at: Date | null
-  readonly data: string | null
-}
+interface DetailedRow extends DeliveryRow, WithBody {}
 
 export async function readDelivery(
   db: Db,
@@ -141,16 +137,7 @@ export async function readDelivery(
   return { ...delivery, body: bodyOf(found), tries: [...tries, ...success] }
 }
 
-interface WithBody {
-  readonly workspace_id: string
-  readonly event_id: string
-  readonly type: string
-  readonly sequence: number | null
-  readonly created_at: Date
-  readonly body: string | null
-  readonly occurred_at: Date | null
-  readonly data: string | null
-}
+type WithBody = Omit<DueDelivery, 'id' | 'attempts' | 'series_attempts'>
 
 /** The body to send: the event's text, or a test's own body. Empty once the event has expired. */
 export function bodyOf({ event_id: id, body, occurred_at, data, ...rest }: WithBody): string {

@@ -178,7 +178,7 @@ function tallyOf(attempts: readonly AttemptResult[]) {
 }
 
 /** It was queued again during the attempt, which belongs to the previous series: the new series stays as requested. */
-const queuedAnew = sql`d.series_attempts < r.series_attempts` // guard: queued anew
+const wasQueuedAgain = sql`d.series_attempts < r.series_attempts` // guard: queued again
 
 async function storeAttempts(
   tx: Tx,
@@ -217,10 +217,10 @@ async function storeAttempts(
       })} as r),
     stored as (
       update webhook_deliveries d set attempts = d.attempts + 1,
-        series_attempts = d.series_attempts + case when ${queuedAnew} then 0 else 1 end,
-        state = case when r.ok then 'delivered' when r.retry_seconds is not null or ${queuedAnew} then 'pending'
+        series_attempts = d.series_attempts + case when ${wasQueuedAgain} then 0 else 1 end,
+        state = case when r.ok then 'delivered' when r.retry_seconds is not null or ${wasQueuedAgain} then 'pending'
           else 'failed' end,
-        due_at = case when r.ok then null when ${queuedAnew} then d.due_at
+        due_at = case when r.ok then null when ${wasQueuedAgain} then d.due_at
           else domain_now() + make_interval(secs => r.retry_seconds) end,
         delivered_at = case when r.ok then domain_now() end,
         last_at = r.at, last_status = r.status, last_ms = r.ms, last_error = r.error

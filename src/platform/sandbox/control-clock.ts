@@ -9,8 +9,8 @@ export const advanceOperation: ControlOperation<AdvanceClock> = operation({
   name: 'advance_clock',
   method: 'POST',
   path: '/clock/advance',
-  summary: 'Moves the manual clock',
-  description: 'Answers after every due thing has been done. Only with PARLEY_CLOCK=manual.',
+  summary: 'Advance the manual clock',
+  description: 'Responds once everything due by the new time is done. Only with PARLEY_CLOCK=manual.',
   body: z.strictObject({
     seconds: z
       .number()
@@ -28,8 +28,8 @@ export const followOperation: ControlOperation<PlatformClock> = operation({
   name: 'follow_clock',
   method: 'POST',
   path: '/clock',
-  summary: 'Follows the clock of the service',
-  description: 'Called by the service that moves the clock. Only with PARLEY_CLOCK=manual.',
+  summary: 'Set the clock of a separate sandbox',
+  description: 'The service that moves the clock calls this. Only with PARLEY_CLOCK=manual.',
   body: z.strictObject({ to: time }),
   query: null,
   response: z.strictObject({

@@ -52,10 +52,9 @@ export const controlOperations: readonly ControlOperation<World>[] = [
     path: '/people',
     summary: 'Add a person',
     description:
-      'Somebody an account can write to. `behaviour` says what they do with a message, `delay_seconds` ' +
-      `(${delaySecondsDefault} unless told) how long after it: nothing (silent, the default), read it (reads), ` +
-      'read and answer it (replies), read it and ask to stop (stops); `blocks` refuses every message. ' +
-      'A username that ends in "bot" is a bot.',
+      'Adds a person that accounts can write to. `behaviour` is how they react to a message: `silent` (the default) ' +
+      'ignores it, `reads` reads it, `replies` reads and answers it, `stops` reads it and asks to stop, `blocks` refuses ' +
+      `every message. They react after \`delay_seconds\` (${delaySecondsDefault} by default). A username that ends in "bot" is a bot.`,
     body: z.strictObject({
       username: username.optional(),
       name,
@@ -79,9 +78,9 @@ export const controlOperations: readonly ControlOperation<World>[] = [
     path: '/accounts',
     summary: 'Add an account',
     description:
-      'For logins over MTProto (`parley sandbox --mtproto-port`): with the code 12345, or a QR code, and then the ' +
-      'two-step `password` if it has one. Numbers that begin with +999664 live at the second data centre. Accounts ' +
-      'of the platform `sandbox` need no such call: they are made when they connect.',
+      'Adds an account that can log in over MTProto (`parley sandbox --mtproto-port`): with the code 12345 or a QR code, ' +
+      'then with its two-step `password` if it has one. Numbers that begin with +999664 belong to the second data centre. ' +
+      'Accounts of the platform `sandbox` need no such call: connecting creates them.',
     body: z.strictObject({ account_id: newAccountId, name, phone: phone.optional(), password }),
     query: null,
     response: z.strictObject({ person_id }),
@@ -91,7 +90,7 @@ export const controlOperations: readonly ControlOperation<World>[] = [
     },
     handle: (world, { body }) => {
       if (world.state.accounts.has(body.account_id)) {
-        throw new ApiError('invalid_request', { detail: 'The sandbox has this account already.' })
+        throw new ApiError('invalid_request', { detail: 'The sandbox already has this account.' })
       }
       return { person_id: world.addAccount(body).person_id }
     },
@@ -111,7 +110,9 @@ export const controlOperations: readonly ControlOperation<World>[] = [
       const found = world.findAccountByPhone(body.phone)
       if (!found) throw new ApiError('not_found', { detail: 'The sandbox has no account with this number.' })
       if (!world.acceptLogin?.(found)) {
-        throw new ApiError('invalid_request', { detail: 'No login waits for its QR code to be accepted.' })
+        throw new ApiError('invalid_request', {
+          detail: 'No login is waiting for its QR code to be accepted.',
+        })
       }
       return { account_id: found.account_id }
     },
@@ -120,9 +121,9 @@ export const controlOperations: readonly ControlOperation<World>[] = [
     name: 'writeMessage',
     method: 'POST',
     path: '/messages',
-    summary: 'Let a person write to an account',
+    summary: 'Write to an account as a person',
     description:
-      'A private message, or one in a group when `chat_id` names it. `at` is the time the message carries.',
+      'Sends a private message, or one to the group that `chat_id` names. `at` is the time of the message.',
     body: z.strictObject({
       account_id,
       person_id,
@@ -145,7 +146,8 @@ export const controlOperations: readonly ControlOperation<World>[] = [
     method: 'POST',
     path: '/groups',
     summary: 'Add a group to an account',
-    description: 'The account and the given people are its members. With a username it can be looked up.',
+    description:
+      'The account and the given people are its members. A group with a username can be looked up.',
     body: z.strictObject({
       account_id,
       name,
@@ -164,8 +166,8 @@ export const controlOperations: readonly ControlOperation<World>[] = [
     name: 'readMessages',
     method: 'POST',
     path: '/read',
-    summary: 'Let a person read what an account wrote',
-    description: 'Up to a message, or all of it. Answers how far they have read; 0 is nothing.',
+    summary: "Read an account's messages as a person",
+    description: 'Up to a message, or all of it. Returns how far they have read; 0 means nothing.',
     body: z.strictObject({ account_id, person_id, up_to_message_id: message_id.optional() }),
     query: null,
     response: z.strictObject({ up_to_message_id: z.int().nonnegative() }),
@@ -182,8 +184,8 @@ export const controlOperations: readonly ControlOperation<World>[] = [
     name: 'editMessage',
     method: 'POST',
     path: '/edit',
-    summary: 'Let a person edit a message of theirs',
-    description: 'The account hears of it as an edit.',
+    summary: "Edit a person's message",
+    description: 'The account gets an update about the edit.',
     body: z.strictObject({ account_id, person_id, message_id, text }),
     query: null,
     response: z.strictObject({ message_id: z.int().positive() }),
@@ -201,8 +203,8 @@ export const controlOperations: readonly ControlOperation<World>[] = [
     name: 'deleteMessage',
     method: 'POST',
     path: '/delete',
-    summary: 'Let a person delete a message for both sides',
-    description: 'One of their own, or any of the private chat.',
+    summary: 'Delete a message for both sides',
+    description: 'The person deletes one of their own messages, or any message of the private chat.',
     body: z.strictObject({ account_id, person_id, message_id }),
     query: null,
     response: z.strictObject({ message_id: z.int().positive() }),
@@ -220,16 +222,16 @@ export const controlOperations: readonly ControlOperation<World>[] = [
     name: 'addFault',
     method: 'POST',
     path: '/faults',
-    summary: 'Make the platform misbehave',
+    summary: 'Add a fault',
     description:
-      'Strikes the next `times` calls (1 unless told; 0 is until cleared) of one account, or of any. `refuse`: no, ' +
-      'for good; `error` names the refusal, as in `cold_stopped`, or a Telegram error, with its code in front where it is ' +
-      'not 400, as in `401 SESSION_REVOKED`. `flood_wait`: no, for `seconds`. `unavailable`: an error instead of an answer, and ' +
-      'nothing done. `slow`: done after `seconds`. `timeout_before`: neither done nor answered. `timeout_after`: done, never ' +
-      'answered. `drop_after`: done, then the connection breaks. `resend`: done, never answered, and over MTProto ' +
-      'reported as never received, so that the client sends it again. `freeze`: the connection stays open and is silent ' +
-      'in both directions for `seconds`. On updates only: `late` (enters the stream `seconds` later, others pass ' +
-      'it) and `twice`; of the rest updates know `slow`, `drop_after` and `freeze`.',
+      'Makes the platform misbehave in the next `times` calls (1 by default; 0: until cleared) of one account, or of any. ' +
+      '`refuse`: refuses permanently; `error` names the refusal, such as `cold_stopped`, or a Telegram error, preceded by ' +
+      'its code unless that is 400, such as `401 SESSION_REVOKED`. `flood_wait`: refuses for `seconds`. `unavailable`: ' +
+      'returns an error and does nothing. `slow`: acts after `seconds`. `timeout_before`: neither acts nor answers. ' +
+      '`timeout_after`: acts and never answers. `drop_after`: acts, then cuts the connection. `resend`: acts, never ' +
+      'answers, and over MTProto reports the message as not received, so that the client sends it again. `freeze`: ' +
+      'keeps the connection open and silent in both directions for `seconds`. Updates have `late` (enters the stream ' +
+      '`seconds` later, after newer updates) and `twice`, and of the others only `slow`, `drop_after` and `freeze`.',
     body: z.strictObject({
       on: z.enum(faultTargets),
       fault: z.enum(faultKinds),
@@ -253,7 +255,8 @@ export const controlOperations: readonly ControlOperation<World>[] = [
     method: 'DELETE',
     path: '/faults',
     summary: 'Clear every fault',
-    description: 'What has struck already stays as it is: a frozen connection thaws in its own time.',
+    description:
+      'Faults that have already taken effect last as long as planned: a frozen connection stays frozen.',
     body: null,
     query: null,
     response: z.strictObject({ cleared: z.int().nonnegative() }),
@@ -268,10 +271,10 @@ export const controlOperations: readonly ControlOperation<World>[] = [
     name: 'readJournal',
     method: 'GET',
     path: '/journal',
-    summary: 'Read what the platform accepted',
+    summary: 'Get the journal of accepted calls',
     description:
-      'Every accepted call in order, on disk before it was answered and never de-duplicated: the witness of what ' +
-      'was really sent.',
+      'Lists every call that the platform accepted, in order. Each is on disk before it is answered, and repeats are kept: ' +
+      'compare it with what Parley says it sent.',
     body: null,
     query: z.strictObject({ after: z.coerce.number().int().min(0).default(0) }),
     response: z.strictObject({ entries: z.array(journalEntry) }),

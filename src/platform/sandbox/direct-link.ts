@@ -68,10 +68,10 @@ class DirectWire implements Wire, Peer {
 
   cut(reason: string | null): void {
     if (!this.#open) return
-    const told = reason ?? 'The connection was lost.'
+    const why = reason ?? 'The connection was lost.'
     const wasConnected = this.#connected
-    this.#end(told)
-    if (wasConnected) this.#events.lost(told)
+    this.#end(why)
+    if (wasConnected) this.#events.lost(why)
   }
 
   close(): Promise<void> {

@@ -45,7 +45,7 @@ export interface Fault {
   readonly on: FaultTarget
   readonly fault: FaultKind
   readonly seconds: number
-  /** How often it still strikes; 0 means until it is cleared. */
+  /** How many more times it takes effect; 0 means until it is cleared. */
   readonly times: number
   readonly account_id: string | null
   readonly error: string | null
@@ -109,7 +109,7 @@ export function findFault(faults: readonly Fault[], question: FaultQuestion): Fa
   )
 }
 
-/** The list after a fault has struck once. */
+/** The list after a fault has taken effect once. */
 export function useFault(faults: readonly Fault[], fault_id: number): readonly Fault[] {
   return faults.flatMap((fault) => {
     if (fault.fault_id !== fault_id || fault.times === 0) return [fault]

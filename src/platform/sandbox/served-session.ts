@@ -21,7 +21,7 @@ import { Uploads } from './uploads.ts'
 import { viewPerson, viewUpdate } from './view.ts'
 import type { World } from './world.ts'
 
-/** Called with the fault that strikes a call, for a protocol that does more with it than the outcome says. */
+/** Called with the fault that affects a call, for a protocol that does more with it than return the outcome. */
 type Struck = (fault: Fault) => void
 
 /** The client's end, as the session sees it. */

@@ -188,7 +188,7 @@ export class World {
     this.commit({ entry: 'faults_cleared' })
   }
 
-  /** The fault that strikes here, with one strike fewer left. */
+  /** The fault that takes effect here, and uses up one of its times. */
   takeFault(question: FaultQuestion): Fault | undefined {
     const fault = findFault(this.state.faults, question)
     if (fault && fault.times > 0) this.commit({ entry: 'fault_used', fault_id: fault.fault_id })

@@ -33,14 +33,14 @@ export function GatesPage() {
             <Allowlist
               list="campaign_user"
               title="Who may run campaigns"
-              about="Nobody on the list, nobody may. Removing somebody also holds their running campaigns."
+              about="While the list is empty, no user may. Removing a user also stops their running campaigns until they are listed again."
               listed={campaign_user}
               all={users.map(({ id, email }) => ({ id, label: email }))}
             />
             <Allowlist
               list="campaign_workspace"
               title="Workspaces that may run campaigns"
-              about="Both are needed: the person and the workspace."
+              about="A campaign needs both: its user and its workspace must be listed."
               listed={campaign_workspace}
               all={workspaces.map(({ id, name }) => ({ id, label: name }))}
             />
@@ -143,8 +143,8 @@ function Allowlist({ list, title, about, listed, all }: AllowlistProps) {
         rowKey={({ id }) => id}
         empty={{
           icon: list === 'campaign_user' ? UserRound : Building2,
-          title: 'Nobody yet',
-          children: 'Campaigns are refused until somebody is on this list.',
+          title: 'The list is empty',
+          children: 'Parley refuses all campaigns until you add an entry.',
         }}
         columns={[
           {

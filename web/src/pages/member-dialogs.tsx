@@ -14,10 +14,7 @@ const roleWords: Readonly<Record<Role, readonly [label: string, help: string]>> 
     'Member',
     'Reads, organises and sends; makes keys that may do the same; approves what their own agents ask for.',
   ],
-  admin: [
-    'Admin',
-    'Also runs campaigns and webhooks, sees and ends everybody’s keys, adds and removes members.',
-  ],
+  admin: ['Admin', 'Also runs campaigns and webhooks, sees and revokes all keys, adds and removes members.'],
   owner: ['Owner', 'Also sets roles. There is always at least one owner.'],
 }
 
@@ -175,7 +172,7 @@ export function NewLink({ member, workspace, onClose }: Given & { member: Member
           action="Make a link"
           align="end"
         >
-          <Notice tone="warn">Whoever opens it first becomes this user.</Notice>
+          <Notice tone="warn">The first person who opens it becomes this user.</Notice>
         </Form>
       )}
     </Dialog>

@@ -39,7 +39,7 @@ function OwnMembership({ workspace }: { workspace: Workspace }) {
         title="Only admins see the members"
         action={<Button onClick={() => setLeaving(true)}>Leave this workspace…</Button>}
       >
-        Ask an admin or an owner of this workspace to add somebody, or to give you another role.
+        Ask an admin or an owner of this workspace to add a member or to change your role.
       </Empty>
       <Remove workspace={workspace} member={leaving ? own : undefined} onClose={() => setLeaving(false)} />
     </Page>
@@ -64,7 +64,7 @@ function Members({ workspace }: { workspace: Workspace }) {
             label="Members"
             rows={members}
             rowKey={({ user_id }) => user_id}
-            empty={{ icon: Users, title: 'Nobody here', children: 'Add the first member.' }}
+            empty={{ icon: Users, title: 'No members yet', children: 'Add the first member.' }}
             columns={[
               { heading: 'Person', lead: true, cell: (member) => <Person of={member} /> },
               {

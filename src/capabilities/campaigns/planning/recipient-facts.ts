@@ -7,47 +7,26 @@ import { holdsPools } from '../../../ledger/runs.ts'
 import { parseWindow } from '../../../lib/sending-window.ts'
 import type { ChatNumber } from '../../../lib/shapes.ts'
 import { isListed, listedPhone } from '../../suppressions/suppressions.ts'
-import { type ColdAllowance, coldColumns } from './cold.ts'
-import type { CampaignStatus, Facts, PlannedCampaign, PlannedRecipient, Step } from './plan.ts'
+import { coldColumns } from './cold.ts'
+import type { CampaignStatus, Facts, PlannedAccount, PlannedCampaign, PlannedRecipient } from './plan.ts'
 
-export interface FactsRow extends ColdAllowance {
+export interface FactsRow
+  extends Omit<PlannedCampaign, 'status'>,
+    Omit<PlannedRecipient, 'id' | 'chat_id'>,
+    Omit<PlannedAccount, 'lookups_per_day'> {
   readonly recipient_id: string
   readonly campaign_id: string
   readonly workspace_id: string
   readonly user_id: string
   /** The account that would write. */
   readonly account_id: string
-  readonly kind: PlannedCampaign['kind']
   readonly campaign_status: CampaignStatus
-  readonly message_text: string
-  readonly branching_enabled: boolean
-  readonly daily_quota_per_account: number | null
-  readonly max_followups: number
-  readonly scheduled_at: Date | null
-  readonly steps: readonly Step[]
-  readonly allowed: boolean
-  readonly status: PlannedRecipient['status']
-  readonly step: number
   readonly version: number
   readonly chat_id: ChatNumber | null
   /** False for a contact of which only the chat is known: another look-up finds the names that the list may have. */
   readonly identified: boolean
   readonly contact: string
-  readonly name: string | null
-  readonly username: string | null
-  readonly last_sent_at: Date | null
-  readonly next_action_at: Date | null
-  readonly read: boolean
-  readonly unknown_since: Date | null
-  readonly cold: boolean
   readonly suppressed: boolean
-  readonly ready: boolean
-  readonly flood_until: Date | null
-  readonly lookup_flood_until: Date | null
-  readonly next_campaign_at: Date | null
-  readonly used: number
-  readonly used_cold: number
-  readonly lookups: number
   readonly timezone: string
   readonly sending_window: string | null
   readonly now: Date

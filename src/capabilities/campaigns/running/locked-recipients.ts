@@ -113,7 +113,7 @@ function lockRows(app: App, tx: Tx, wanted: readonly MessageCrossing[]): Promise
       select r.*, g.account_id as acting, g.random_id,
         coalesce(r.chat_id, g.chat_id) as known_chat_id, coalesce(r.name, g.name) as known_name,
         coalesce(r.username, g.username) as known_username, coalesce(g.chat_id, r.found_id) as found_as,
-        coalesce(${listedPhone(sql`g.phone`)}, r.found_phone) as found_under, -- guard: the phone that a look_up tells
+        coalesce(${listedPhone(sql`g.phone`)}, r.found_phone) as found_under, -- guard: the phone that a look_up returns
         coalesce(lower(g.username), r.found_username) as found_named
       from given g join running on running.id = g.campaign_id
       cross join lateral (

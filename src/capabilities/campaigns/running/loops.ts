@@ -54,7 +54,7 @@ async function startSchedules(app: App): Promise<number> {
     for (const { id } of starts.filter(({ start }) => start === 'pause')) {
       app.log.warn(
         { campaign_id: id },
-        'a campaign missed its start by too long; it is paused until a user resumes it',
+        'a campaign missed its scheduled start by too much; it is paused until a user resumes it',
       )
     }
     if (starts.length === 0) return 0

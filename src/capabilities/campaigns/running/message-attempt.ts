@@ -46,7 +46,7 @@ export async function attemptMessage(
     return 'done'
   }
   const { operation, proof } = answer
-  // guard: a proven message calls nobody
+  // guard: a proven message makes no call
   if (proof) await concludeProven(app, ways, operation, { token, proof })
   else {
     const prepared = await app.operations

@@ -8,28 +8,22 @@ import { sql, type Tx } from '../../../db/sql.ts'
 import { emit } from '../../../events/emit.ts'
 import { executable } from '../../../ledger/columns.ts'
 import type { SettledOperation } from '../../../operation.ts'
-import { dueAt, type PlannedCampaign, type PlannedRecipient, type Step } from '../planning/plan.ts'
-import { isSuppressed, stepsOf } from '../planning/recipient-facts.ts'
+import { dueAt, type PlannedCampaign, type PlannedRecipient } from '../planning/plan.ts'
+import { type FactsRow, isSuppressed, stepsOf } from '../planning/recipient-facts.ts'
 import { type CountChange, countOutcomes, countReply } from './counts.ts'
 import { repliedEvent } from './replies.ts'
 
 /** A recipient, its campaign and the operation, locked and current. */
-interface SettledRow {
+interface SettledRow
+  extends Pick<
+      FactsRow,
+      'campaign_id' | 'workspace_id' | 'account_id' | 'kind' | 'campaign_status' | 'branching_enabled'
+    >,
+    Pick<FactsRow, 'max_followups' | 'steps' | 'status' | 'step' | 'last_sent_at' | 'suppressed' | 'now'> {
   readonly id: string
   readonly operation_id: string
-  readonly campaign_id: string
-  readonly workspace_id: string
-  readonly account_id: string
   readonly chat_id: string
-  readonly kind: PlannedCampaign['kind']
-  readonly campaign_status: PlannedCampaign['status']
-  readonly branching_enabled: boolean
-  readonly max_followups: number
-  readonly steps: readonly Step[]
-  readonly status: PlannedRecipient['status']
   readonly reason: string | null
-  readonly step: number
-  readonly last_sent_at: Date | null
   readonly replied_at: Date | null
   readonly reply_account_id: string
   readonly reply_message_id: string | null
@@ -37,8 +31,6 @@ interface SettledRow {
   readonly reply_variant: number | null
   /** Whether the reply asks to stop. */
   readonly opted_out: boolean
-  readonly suppressed: boolean
-  readonly now: Date
   readonly crossed_at: Date
   /** Null unless the message was accepted. */
   readonly message_id: string | null

@@ -110,6 +110,14 @@ async function reconnect(): Promise<void> {
   await place.work.untilStatus(account_id, 'READY')
 }
 
+/** Nothing follows the reply, and only the person's earlier message was announced. */
+async function expectEndedByReply(campaign_id: string): Promise<void> {
+  expect(await place.statuses(campaign_id)).toEqual(['replied'])
+  await place.advance(4 * day)
+  expect(place.sent()).toHaveLength(1)
+  expect(await events()).toEqual(['message.received Hello, who is this?', `campaign.replied ${campaign_id}`])
+}
+
 describe('a message whose update was lost', () => {
   test.each(['in all chats', 'in one chat'])(
     '%s: a reply ends the sequence, and the message is not announced',
@@ -118,13 +126,7 @@ describe('a message whose update was lost', () => {
       await leave(person_id, 'Tell me more')
       await lose(where === 'in all chats' ? null : `${person_id}`)
       await reconnect()
-      expect(await place.statuses(campaign_id)).toEqual(['replied'])
-      await place.advance(4 * day)
-      expect(place.sent()).toHaveLength(1)
-      expect(await events()).toEqual([
-        'message.received Hello, who is this?',
-        `campaign.replied ${campaign_id}`,
-      ])
+      await expectEndedByReply(campaign_id)
     },
   )
 
@@ -161,13 +163,7 @@ describe('a message that only history contains', () => {
     const { person_id, campaign_id } = await writtenTo()
     await leave(person_id, 'Tell me more')
     expect(await read(person_id)).toContain('Tell me more')
-    expect(await place.statuses(campaign_id)).toEqual(['replied'])
-    await place.advance(4 * day)
-    expect(place.sent()).toHaveLength(1)
-    expect(await events()).toEqual([
-      'message.received Hello, who is this?',
-      `campaign.replied ${campaign_id}`,
-    ])
+    await expectEndedByReply(campaign_id)
   })
 
   test('as an opt-out ends the sequence and suppresses the person, with the message as evidence', async () => {

@@ -69,14 +69,14 @@ export async function noteReplies(
   app: App,
   tx: Tx,
   { account_id }: AccountKey,
-  heard: readonly IncomingMessage[],
+  incoming: readonly IncomingMessage[],
 ): Promise<NewEvent[]> {
-  if (heard.length === 0) return []
-  const chats = heard.map(({ chat_id }) => chat_id)
+  if (incoming.length === 0) return []
+  const chats = incoming.map(({ chat_id }) => chat_id)
   const recipients = await lockWriters(tx, account_id, chats)
   if (recipients.length === 0) return []
   const replies = await tx.rows<Reply & { status: string }>(sql`
-    with heard as materialized ${given(heard, {
+    with incoming as materialized ${given(incoming, {
       chat_id: 'bigint',
       message_id: ['bigint', ({ message }) => message.id],
       at: ['timestamptz', ({ message }) => message.timestamp],
@@ -84,7 +84,7 @@ export async function noteReplies(
     })},
     answers as materialized (
       select distinct on (r.id) r.id, r.status, r.last_sent_at, h.*, sent.step_no, sent.variant, sent.branch
-      from campaign_recipients r join heard h on h.chat_id = r.chat_id
+      from campaign_recipients r join incoming h on h.chat_id = r.chat_id
       join campaigns k on k.id = r.campaign_id and k.kind <> 'broadcast'
       left join lateral (
         select o.step_no, (o.payload ->> 'variant')::int as variant, o.payload ->> 'branch' as branch from operations o

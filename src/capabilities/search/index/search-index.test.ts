@@ -365,7 +365,7 @@ describe('segments', () => {
   test('find the newest messages when older segments alone have enough to check', async () => {
     const owner = await newOwner()
     const { db } = service.app
-    // In the newest segment the match stands behind so many similar messages that one list is cut before it.
+    // 3,900 newer messages contain two of the three words, so the search cuts one posting list before it reaches the match.
     await db.run(sql`
       insert into messages (account_id, chat_id, id, workspace_id, text, is_sender, sent_at)
       select ${owner.account_id}, 42, n, ${owner.workspace_id}, case when n > 8100 then 'two three' else 'one two three' end,

@@ -12,15 +12,15 @@ import type { NewEvent } from '../events/emit.ts'
  * whatever stores messages of the other side calls this. A message from history is handled again when its update arrives.
  * By then it changes nothing, except an opt-out that counts only because it is live. Returns the events.
  */
-export async function hear(
+export async function handleIncoming(
   app: App,
   tx: Tx,
   account: AccountKey,
   stored: readonly Seen[],
 ): Promise<NewEvent[]> {
-  const heard = stored.filter(({ chat_id, message }) => !message.is_sender && isPrivate(chat_id)) // guard: only people are heard
-  const replied = await noteReplies(app, tx, account, heard) // guard: a reply ends what waits
-  noteOptOuts(app, tx, account, heard)
+  const fromPeople = stored.filter(({ chat_id, message }) => !message.is_sender && isPrivate(chat_id)) // guard: only messages of people are handled
+  const replied = await noteReplies(app, tx, account, fromPeople) // guard: a reply ends what waits
+  noteOptOuts(app, tx, account, fromPeople)
   return replied
 }
 
