@@ -1761,6 +1761,16 @@ export const mutants: readonly Mutant[] = [
     'trouble of an ended session counts only while its lease is held',
   ),
   mutant(
+    attempting,
+    'guard: an ended session says nothing of a new login',
+    'trouble of an account that a call learns after its lease has passed on is not noted: the account may be logged in again',
+  ),
+  mutant(
+    platformStore,
+    'guard: connected under the present lease',
+    'trouble is not hidden by a session that connected under an earlier lease',
+  ),
+  mutant(
     platformStore,
     'guard: connecting does not undo trouble',
     'trouble is not undone by a session of a NEEDS_LOGIN account that connects late',
