@@ -1740,6 +1740,11 @@ export const mutants: readonly Mutant[] = [
     'if (length === 5) {',
   ),
   mutant(
+    telegram('adapter'),
+    'guard: an unknown key needs a login',
+    'on one data centre a key that Telegram does not know asks for a login',
+  ),
+  mutant(
     telegram('transport'),
     'guard: bounded frame',
     'a connection that gets a frame of more than 4 MiB ends before the frame is read',
