@@ -29,6 +29,9 @@ conformance('telegram, on a data centre on loopback', async () => {
   return {
     platform: platformOf(centre),
     others: otherSide(askWorld(world)),
+    showsCounts: false,
+    captionLengthMax: 1024,
+    lostPosition: '999999.0.0.0',
     newAccount: async () => {
       const n = ++accounts
       const account = { account_id: `acc_${n}`, name: `Account ${n}` }
