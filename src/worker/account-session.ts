@@ -308,6 +308,9 @@ class DrivenSession implements AccountSession {
     const { account_id } = this.lease
     for (let failures = 0; !this.#stopping.signal.aborted; failures++) {
       try {
+        const { restricts } = batch
+        // guard: restricted before the gap is stored
+        if (restricts) await noteTrouble(this.#app, this.#held, { status: 'restricted', reason: restricts })
         if (await this.#ingest(batch)) {
           this.#position = batch.position
           this.#options.ingested(batch.updates.length)

@@ -1740,6 +1740,22 @@ export const mutants: readonly Mutant[] = [
     'if (length === 5) {',
   ),
   mutant(
+    telegram('updates'),
+    'guard: no push is caught up before the difference',
+    'a push that arrives before the first difference is not caught up: what was sent before the session is not known yet',
+    'const caught_up = this.#waiting.length === 0',
+  ),
+  mutant(
+    telegram('updates'),
+    'guard: what still waits is asked for again',
+    'the difference is requested again while something waits that it did not bring',
+  ),
+  mutant(
+    { file: worker('account-pool') },
+    'guard: restricted before the gap is stored',
+    'restricts an account before it stores the gap for which it does',
+  ),
+  mutant(
     telegram('adapter'),
     'guard: an unknown key needs a login',
     'on one data centre a key that Telegram does not know asks for a login',

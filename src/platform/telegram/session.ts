@@ -280,6 +280,8 @@ class TelegramSession implements Session, Reader {
       ],
       position: writePosition(state),
       caught_up,
+      // The stream reports a gap only where sends can no longer be proven.
+      ...(gap && { restricts: explainTrouble('restricted', 'updates_missed', this.#account_id) }),
     })
   }
 }

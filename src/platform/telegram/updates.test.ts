@@ -85,6 +85,7 @@ function rpcError(errorMessage: string, errorCode: number): Error {
 describe('pushed updates', () => {
   test('are delivered in order, each once, with the state after them', async () => {
     const { stream, batches, texts, until } = play()
+    stream.begin()
     for (const pts of [11, 12, 12, 11, 13]) stream.feed(pushOf(pts))
     await until(() => texts().length === 3)
     expect(texts()).toEqual(['11', '12', '13'])
@@ -184,7 +185,27 @@ describe('the start', () => {
   })
 })
 
+describe('a push that arrives before the first difference', () => {
+  test('is not caught up: what was sent before the session is not known yet', async () => {
+    const { stream, batches, until } = play({ answer: () => differenceOf([11], 11) })
+    const update: tl.TypeUpdate = { _: 'updateUserStatus', userId: 7, status: { _: 'userStatusEmpty' } }
+    stream.feed({ _: 'updateShort', update, date: 1_000 })
+    stream.begin()
+    await until(() => batches.length === 2)
+    expect(batches.map(({ caught_up }) => caught_up)).toEqual([false, true])
+  })
+})
+
 describe('the difference', () => {
+  test('is requested again while something waits that it did not bring', async () => {
+    const answers = [differenceOf([11], 11), differenceOf([12, 13], 13)]
+    const { stream, texts, until, differences } = play({ answer: () => answers.shift() })
+    stream.feed(pushOf(13))
+    await until(() => texts().length === 3)
+    expect(texts()).toEqual(['11', '12', '13'])
+    expect(differences()).toBe(2)
+  })
+
   test('delivers random ids before the messages that carry them', async () => {
     const found = differenceOf([11], 11)
     const proof: tl.TypeUpdate = { _: 'updateMessageID', id: 11, randomId: Long.fromNumber(4) }
