@@ -1747,6 +1747,11 @@ export const mutants: readonly Mutant[] = [
   ),
   mutant(
     telegram('updates'),
+    'guard: a push before the beginning',
+    'the start without a state ignores what is pushed before it, and does not fail',
+  ),
+  mutant(
+    telegram('updates'),
     'guard: what still waits is asked for again',
     'the difference is requested again while something waits that it did not bring',
   ),

@@ -175,6 +175,17 @@ describe('the start', () => {
     expect(differences()).toBe(0)
   })
 
+  test('without a state ignores what is pushed before it, and does not fail', async () => {
+    const told: tl.updates.TypeState = { _: 'updates.state', ...state, pts: 99, unreadCount: 0 }
+    const { stream, batches, texts, until } = play({ from: null, answer: () => told })
+    stream.feed(pushOf(99))
+    await stream.locate()
+    stream.begin()
+    stream.feed(pushOf(100))
+    await until(() => texts().length === 1)
+    expect(batches.map((batch) => batch.state.pts)).toEqual([99, 100])
+  })
+
   test('with a state is the difference, in slices of which only the last is caught up', async () => {
     const answers = [sliceOf([11], 11), sliceOf([12], 12), differenceOf([13], 13)]
     const { stream, batches, texts, until } = play({ answer: () => answers.shift() })

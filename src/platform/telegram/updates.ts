@@ -82,6 +82,8 @@ export class UpdateStream {
 
   /** A push, or the answer to one of our calls: an answer carries a pts too, and belongs in the order. */
   feed(container: tl.TypeUpdates): void {
+    // Pushed before the stream has a beginning: Telegram's current state, which `locate` requests, includes it.
+    if (!this.#state) return // guard: a push before the beginning
     this.#add(() => this.#take(container))
   }
 
