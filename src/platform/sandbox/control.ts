@@ -183,7 +183,7 @@ export const controlOperations: readonly ControlOperation<World>[] = [
     method: 'POST',
     path: '/edit',
     summary: 'Let a person edit a message of theirs',
-    description: 'The account hears of it as an edit.',
+    description: 'The account hears of it as an edit, unless the text stays the same.',
     body: z.strictObject({ account_id, person_id, message_id, text }),
     query: null,
     response: z.strictObject({ message_id: z.int().positive() }),
