@@ -6,6 +6,7 @@ import { conformance } from '../../../test/platform/conformance.ts'
 import { Recorder } from '../../../test/platform/conformance-recorder.ts'
 import { telegramAt, trust } from '../../../test/platform/data-centre-fixture.ts'
 import { askWorld, otherSide } from '../../../test/platform/sandbox-fixture.ts'
+import { version } from '../../lib/version.ts'
 import type { LoginStep, Platform } from '../port.ts'
 import { type DataCentre, openDataCentre } from '../sandbox/mtproto/data-centre.ts'
 import { openWorld, type World } from '../sandbox/world.ts'
@@ -64,6 +65,16 @@ describe('on one data centre', () => {
     const outcome = await platform.connect(account, new Recorder())
     expect(outcome).toMatchObject({ kind: 'refused', reason: 'needs_login' })
     expect(outcome).toMatchObject({ detail: expect.stringContaining('no longer knows the login') })
+  })
+
+  test('a session shows as the device Parley with its version', async () => {
+    const account_id = 'acc_device'
+    world.addAccount({ account_id, name: 'x' })
+    const account = heldAccount({ account_id, name: 'x', store: sessionOf(centre.makeKey(account_id)) })
+    const outcome = await platform.connect(account, new Recorder())
+    if (outcome.kind !== 'accepted') throw new Error(JSON.stringify(outcome))
+    expect(centre.listDevices()).toEqual([`Parley ${version}`])
+    await outcome.value.close()
   })
 
   test('a key that Telegram forgets during a session ends it, and the next connect asks for a login', async () => {
