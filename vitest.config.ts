@@ -48,6 +48,7 @@ const fuzz = ['test/fuzz/**/*.test.ts']
 export default defineConfig({
   test: {
     globalSetup: ['test/harness/cluster.ts'],
+    setupFiles: ['test/harness/loopback-setup.ts'],
     pool: 'forks',
     // Files wait for PostgreSQL and for processes much of the time.
     maxWorkers: 3,

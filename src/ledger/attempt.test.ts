@@ -401,6 +401,42 @@ test.each(['needs_login', 'restricted'] as const)(
   },
 )
 
+describe('trouble of an account', () => {
+  const refused = { kind: 'refused', reason: 'needs_login' } as const
+
+  test('that a call learns after its lease has passed on is not noted: the account may be logged in again', async () => {
+    const one = await stage()
+    const { account_id } = one.held
+    const before = await place.status(account_id)
+    Object.assign(one.session, {
+      async send() {
+        await rows.db.run(sql`
+          update account_hosts set lease_epoch = lease_epoch + 1 where account_id = ${account_id}`)
+        return refused
+      },
+    })
+    await run(rows.app, one)
+    expect(await rows.row(one.id)).toMatchObject({ state: 'released', detail: 'needs_login' })
+    expect(await place.status(account_id)).toBe(before)
+  })
+
+  test('in a journal is not noted: the journal may be older than the login', async () => {
+    const held = await rows.account()
+    const before = await place.status(held.account_id)
+    const token = newId()
+    const id = await rows.operation(held, { state: 'submitting', token })
+    const journal_id = newId()
+    const journal = await openJournal(place.directory, journal_id)
+    await journal.conclude({ id, token, outcome: refused })
+    await journal.close()
+    const recorder = new Recorder(rows.app, { count: () => {}, noteTrouble })
+    const loop = replayLoop({ directory: place.directory, worker_id: newId(), recorder })
+    await loop.step(rows.app, new AbortController().signal)
+    expect(await rows.row(id)).toMatchObject({ state: 'released', detail: 'needs_login' })
+    expect(await place.status(held.account_id)).toBe(before)
+  })
+})
+
 test("another person's message proves nothing, whatever random id it shows", () => {
   const message = { id: '5', random_id: '77', timestamp: new Date().toISOString() } as Message
   expect(proofsIn([{ ...message, is_sender: false }])).toEqual([])

@@ -102,7 +102,7 @@ export async function submitCrossed(
   // guard: deadline
   if (!intended || app.sources.now() - startedAt > submitMsMax) {
     const reason = intended ? 'deadline' : 'journal'
-    return conclude(app, ways, operation, { token, outcome: { kind: 'not_written', reason } })
+    return conclude(app, ways, operation, { token, held, outcome: { kind: 'not_written', reason } })
   }
   const echo = ways.echoes.expect(held.account_id, operation.random_id)
   // crash point 5a: the journal is written, nothing is submitted
@@ -112,8 +112,8 @@ export async function submitCrossed(
   // guard: no answer is unknown
   const known: Outcome<unknown> = outcome ?? { kind: 'unknown', reason: 'timeout' }
   echo.answered()
-  await conclude(app, ways, operation, { token, outcome: known, echo })
-  if (!outcome) void concludeLate(app, ways, operation, { token, answer }) // guard: a late answer is recorded
+  await conclude(app, ways, operation, { token, held, outcome: known, echo })
+  if (!outcome) void concludeLate(app, ways, operation, { token, held, answer }) // guard: a late answer is recorded
 }
 
 /** Before preparation calls the platform, checks what the boundary checks: our lease, sending on, no flood wait. */
@@ -152,7 +152,7 @@ async function settleUnprepared(
   if (outcome?.kind === 'refused') {
     const { reason } = outcome
     if (!isTrouble(reason)) return settleQueued(app, operation, { to: 'refused', refusal: reason })
-    await recorder.noteTrouble(held.account_id, reason)
+    await recorder.noteTrouble(held, reason)
     return settleQueued(app, operation, released(reason))
   }
   // The session was closed because another worker holds the account's lease by now: that worker will do it.
@@ -216,6 +216,7 @@ async function intend(app: App, { journal }: Ways, operation: Operation, token: 
 
 interface Conclusion {
   readonly token: string
+  readonly held: Held
   readonly outcome: Outcome<unknown>
   readonly echo?: Expectation
 }
@@ -225,7 +226,7 @@ async function conclude(
   app: App,
   { journal, recorder }: Ways,
   operation: Operation,
-  { token, outcome, echo }: Conclusion,
+  { token, held, outcome, echo }: Conclusion,
 ): Promise<void> {
   const { id } = operation
   const sound = toWellFormed(outcome)
@@ -233,7 +234,7 @@ async function conclude(
   await tellJournal(app, journal, { id, token, outcome: sound })
   // crash point 8: the outcome is in the journal, the row does not know it
   try {
-    await recorder.record({ operation, public_id: id, token, outcome: sound })
+    await recorder.record({ operation, public_id: id, token, held, outcome: sound })
     echo?.resolve(recordedOf(app, operation, sound))
   } catch (error) {
     echo?.resolve(undefined)
@@ -256,10 +257,10 @@ async function concludeLate(
   app: App,
   ways: Ways,
   operation: Operation,
-  { token, answer }: { token: string; answer: Promise<Outcome<unknown>> },
+  { token, held, answer }: { token: string; held: Held; answer: Promise<Outcome<unknown>> },
 ): Promise<void> {
   await answer
-    .then((late) => conclude(app, ways, operation, { token, outcome: late }))
+    .then((late) => conclude(app, ways, operation, { token, held, outcome: late }))
     .catch((err) => app.log.error({ err, operation_id: operation.id }, 'a late answer was lost'))
 }
 

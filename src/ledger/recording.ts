@@ -10,6 +10,7 @@ import type { Outcome } from '../platform/port.ts'
 import { noteStrike, stopCold } from './account-usage.ts'
 import { settled } from './enqueue.ts'
 import { type FloodWait, noteFlood } from './floods.ts'
+import type { Held } from './leases.ts'
 import { completeShown } from './proofs.ts'
 import {
   type AcceptedOperation,
@@ -32,6 +33,8 @@ interface AttemptOutcome {
   readonly public_id: string
   readonly token: string
   readonly outcome: Outcome<unknown>
+  /** The lease under which the platform was asked. A journal does not know it. */
+  readonly held?: Held | undefined
   /** A message with our random id proved the outcome, not the platform's answer. */
   readonly reconciled?: boolean
   /** When a journal recorded the outcome, if it comes from one: a flood wait counts from then. */
@@ -57,7 +60,7 @@ interface RecorderOptions {
   readonly noteTrouble: NoteTrouble
 }
 
-type NoteTrouble = (app: App, account_id: string, trouble: Trouble) => Promise<unknown>
+type NoteTrouble = (app: App, held: Held, trouble: Trouble) => Promise<unknown>
 
 interface Trouble {
   readonly status: 'needs_login' | 'restricted'
@@ -141,14 +144,15 @@ export class Recorder {
   }
 
   async #noteTroubles(attempts: readonly AttemptOutcome[]): Promise<void> {
-    for (const { operation, outcome } of attempts) {
+    for (const { held, outcome } of attempts) {
       if (outcome.kind !== 'refused' || !isTrouble(outcome.reason)) continue
-      await this.noteTrouble(operation.account_id, outcome.reason)
+      // An outcome from a journal may be older than the present login. The next session asks the platform itself.
+      if (held) await this.noteTrouble(held, outcome.reason)
     }
   }
 
-  async noteTrouble(account_id: string, reason: Trouble['status']): Promise<void> {
-    await this.#options.noteTrouble(this.#app, account_id, { status: reason, reason })
+  async noteTrouble(held: Held, reason: Trouble['status']): Promise<void> {
+    await this.#options.noteTrouble(this.#app, held, { status: reason, reason })
   }
 
   /** Locks accounts before operations, as every transaction does. */

@@ -106,6 +106,11 @@ export interface UpdateBatch {
    * we must know what was sent before we send again.
    */
   readonly caught_up: boolean
+  /**
+   * The account is restricted for this reason, and the session ends after this batch. Note it before the batch is stored: a
+   * worker that dies in between must not leave an account that goes on behind the gap.
+   */
+  readonly restricts?: string
 }
 
 export type Update =

@@ -268,6 +268,31 @@ test('syncs the account again when updates go missing in a session, without a ne
   await stop()
 })
 
+test('restricts an account before it stores the gap for which it does', async () => {
+  const account_id = await place.account(await place.service.tenant())
+  let listener: Listener | undefined
+  const platform: Platform = {
+    ...place.sandbox.platform,
+    connect: (account, given) => {
+      if (account.account_id === account_id) listener = given
+      return place.sandbox.platform.connect(account, given)
+    },
+  }
+  const { step, stop } = await openPool({ platform })
+  await until('the account is READY', 30_000, async () => {
+    await step()
+    return (await place.status(account_id)) === 'READY'
+  })
+  // A worker that is killed after this batch never reports the end of the session.
+  const gap = { kind: 'gap', chat_id: null } as const
+  await listener?.updates({ updates: [gap], position: '0', caught_up: false, restricts: 'Missed.' })
+  const row = await place.db.one(sql`
+    select a.status, a.status_reason, h.gap_since is not null as is_gap
+    from accounts a join account_hosts h on h.account_id = a.id where a.id = ${account_id}`)
+  expect(row).toEqual({ status: 'RESTRICTED', status_reason: 'Missed.', is_gap: true })
+  await stop()
+})
+
 test('connects ten of many accounts at a time', async () => {
   const tenant = await place.service.tenant()
   const own = new Set<string>()

@@ -220,7 +220,7 @@ class DrivenSession implements AccountSession {
       this.#syncing = syncing
       // The account is live already, so a caller that reads READY can use it.
       const { coldRamp } = this.#options.platform
-      await noteConnected(this.#app, { account_id: this.lease.account_id, coldRamp }, session.self)
+      await noteConnected(this.#app, { held: this.#held, coldRamp }, session.self)
       await this.#options.connected()
       this.#app.wake.signal(enqueued)
       synced = this.#sync(syncing)
@@ -308,6 +308,9 @@ class DrivenSession implements AccountSession {
     const { account_id } = this.lease
     for (let failures = 0; !this.#stopping.signal.aborted; failures++) {
       try {
+        const { restricts } = batch
+        // guard: restricted before the gap is stored
+        if (restricts) await noteTrouble(this.#app, this.#held, { status: 'restricted', reason: restricts })
         if (await this.#ingest(batch)) {
           this.#position = batch.position
           this.#options.ingested(batch.updates.length)
@@ -343,7 +346,7 @@ class DrivenSession implements AccountSession {
       { account_id: this.lease.account_id, status, reason },
       'an account cannot be connected',
     )
-    await noteTrouble(this.#app, this.lease.account_id, { status, reason, held: this.#held })
+    await noteTrouble(this.#app, this.#held, { status, reason })
     return { kind: 'over' }
   }
 

@@ -4,11 +4,14 @@ import { readdir, readFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { dialled, dialledExitCode } from './loopback-only.ts'
 
 const root = join(import.meta.dirname, '..', '..')
 const ourMain = join(root, 'src', 'main.ts')
 /** Processes share it, so that types are stripped and sources compiled only once. */
 const NODE_COMPILE_CACHE = join(root, 'node_modules', '.cache', 'node')
+/** Loaded first: a process that dials another machine ends. */
+const loopbackOnly = ['--import', new URL('./loopback-only.ts', import.meta.url).href]
 const readyMsMax = 180_000
 const exitMsMax = 180_000
 
@@ -49,7 +52,7 @@ export function spawnParley(
   if (writes && !args.includes('--data-dir') && !args.includes('--help')) {
     throw new Error(`A test that runs \`parley ${args[0]}\` names a --data-dir of its own.`)
   }
-  const child = spawn(process.execPath, [...flags, main, ...args], {
+  const child = spawn(process.execPath, [...loopbackOnly, ...flags, main, ...args], {
     env: { PATH, HOME, TMPDIR, NODE_COMPILE_CACHE, ...env },
     stdio: ['pipe', 'pipe', 'pipe'],
   })
@@ -65,6 +68,7 @@ export function spawnParley(
   const { promise: exited, resolve } = Promise.withResolvers<Exit>()
   child.once('close', (code) => {
     running.delete(child)
+    if (code === dialledExitCode) dialled.push(`a process: ${written.stderr}`)
     resolve({ code, ...written })
   })
   const lineOfReady = () =>

@@ -1750,6 +1750,32 @@ export const mutants: readonly Mutant[] = [
     'if (length === 5) {',
   ),
   mutant(
+    telegram('updates'),
+    'guard: no push is caught up before the difference',
+    'a push that arrives before the first difference is not caught up: what was sent before the session is not known yet',
+    'const caught_up = this.#waiting.length === 0',
+  ),
+  mutant(
+    telegram('updates'),
+    'guard: a push before the beginning',
+    'the start without a state ignores what is pushed before it, and does not fail',
+  ),
+  mutant(
+    telegram('updates'),
+    'guard: what still waits is asked for again',
+    'the difference is requested again while something waits that it did not bring',
+  ),
+  mutant(
+    { file: worker('account-pool') },
+    'guard: restricted before the gap is stored',
+    'restricts an account before it stores the gap for which it does',
+  ),
+  mutant(
+    telegram('adapter'),
+    'guard: an unknown key needs a login',
+    'on one data centre a key that Telegram does not know asks for a login',
+  ),
+  mutant(
     telegram('transport'),
     'guard: bounded frame',
     'a connection that gets a frame of more than 4 MiB ends before the frame is read',
@@ -1769,6 +1795,16 @@ export const mutants: readonly Mutant[] = [
     platformStore,
     'guard: an ended session says nothing of a new login',
     'trouble of an ended session counts only while its lease is held',
+  ),
+  mutant(
+    attempting,
+    'guard: an ended session says nothing of a new login',
+    'trouble of an account that a call learns after its lease has passed on is not noted: the account may be logged in again',
+  ),
+  mutant(
+    platformStore,
+    'guard: connected under the present lease',
+    'trouble is not hidden by a session that connected under an earlier lease',
   ),
   mutant(
     platformStore,

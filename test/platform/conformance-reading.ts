@@ -57,8 +57,9 @@ export function readingConform(stage: () => Stage): void {
       const { chats } = expectAccepted(await session.chats({ after: null, limit: 10 }))
       const group = chats.find(({ chat }) => chat.id === String(id))?.chat
       expect(group).toMatchObject({ kind: 'group', name: 'Team' })
-      // Null if the platform lists chats without their members.
-      if (group?.participants) expect(group.participants.map(({ id }) => id)).toContain(String(person_id))
+      const members = group?.participants?.map(({ id }) => id) ?? null
+      const expected = stage().fixture.showsCounts ? expect.arrayContaining([String(person_id)]) : null
+      expect(members).toEqual(expected)
     })
   })
 
@@ -91,12 +92,24 @@ export function readingConform(stage: () => Stage): void {
         chat: { id: chat_id, kind: 'private' },
         message: { id: String(theirs), text: 'typo', sender_id: String(person_id), edited_at: null },
       })
-      expect([1, null]).toContain(incoming?.chat.unread_count)
+      expect(incoming?.chat.unread_count).toBe(stage().fixture.showsCounts ? 1 : null)
       expect(recorder.of('read_by_them')).toMatchObject([{ chat_id, up_to_message_id: ours }])
       const [edited] = recorder.of('edited')
       expect(edited).toMatchObject({ chat_id, message: { id: String(theirs), text: 'no typo' } })
       expect(edited?.message.edited_at).not.toBeNull()
       expect(recorder.of('deleted')[0]?.message_ids).toEqual([String(theirs)])
+    })
+
+    test('drop an edit that changes nothing shown', async () => {
+      const { account_id, person_id, recorder } = await stage().setScene()
+      const message_id = await stage().others.write({ account_id, person_id, text: 'as it is' })
+      const edit = { account_id, person_id, message_id }
+      await stage().others.edit({ ...edit, text: 'as it is' })
+      await stage().others.edit({ ...edit, text: 'as it was' })
+      await stage().others.edit({ ...edit, text: 'as it was' })
+      await stage().others.write({ account_id, person_id, text: 'last' })
+      await recorder.until(() => recorder.texts.length === 2)
+      expect(recorder.of('edited').map(({ message }) => message.text)).toEqual(['as it was'])
     })
 
     test('wait until the batch before is stored', async () => {

@@ -37,6 +37,30 @@ export function sendingConform(stage: () => Stage): void {
       expect(await session.send({ ...messageIn(scene, ''), file })).not.toMatchObject({ kind: 'accepted' })
     })
 
+    test('refuses a caption over the limit before the call', async () => {
+      const scene = await stage().setScene()
+      const { session, account_id } = scene
+      const { captionLengthMax } = stage().fixture
+      const sendFile = async (text: string) => {
+        const attachment = { file_name: 'a.txt', media_type: 'text/plain', size: 3 }
+        const chunks = async function* () {
+          yield new Uint8Array(3)
+        }
+        const file = expectAccepted(await session.upload({ ...attachment, chunks: chunks() }))
+        return session.send({ ...messageIn(scene, text), file })
+      }
+      const longest = '👋'.repeat(captionLengthMax ?? 4096)
+      if (captionLengthMax !== null) {
+        // The fault strikes the first call, so it is still there afterwards if the caption made none.
+        await stage().others.fault({ on: 'send', fault: 'flood_wait', seconds: 9, account_id })
+        const outcome = await sendFile(`${longest}!`)
+        expect(outcome).toMatchObject({ kind: 'refused', reason: 'message_invalid' })
+        expect(await sendFile('')).toMatchObject({ kind: 'flood_wait' })
+      }
+      expectAccepted(await sendFile(longest))
+      expect(await stage().others.sentTexts(account_id)).toEqual([longest])
+    })
+
     test('returns refusals and flood waits, and nothing is sent', async () => {
       const scene = await stage().setScene()
       const { session, account_id } = scene

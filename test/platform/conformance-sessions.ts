@@ -54,6 +54,24 @@ export function sessionsConform(stage: () => Stage): void {
       expect(recorder.messages.every(({ live }) => live)).toBe(true)
     })
 
+    test('from a position that the platform no longer has reports a gap, and where it goes on', async () => {
+      const { account, account_id, person_id, session } = await stage().setScene()
+      await session.close()
+      const { lostPosition } = stage().fixture
+      const recorder = new Recorder(lostPosition)
+      const lost = await stage().connect(account, recorder)
+      await recorder.until(() => recorder.of('gap').length > 0)
+      expect(recorder.of('gap')).toEqual([{ kind: 'gap', chat_id: null }])
+      await recorder.until(() => recorder.position !== lostPosition)
+      await lost.close()
+      const next = recorder.continued()
+      await stage().connect(account, next)
+      await stage().others.write({ account_id, person_id, text: 'after the gap' })
+      await next.until(() => next.texts.length > 0)
+      expect(next.texts).toEqual(['after the gap'])
+      expect(next.of('gap')).toEqual([])
+    })
+
     test('takes the account over when called a second time', async () => {
       const { account, account_id, person_id, session, recorder } = await stage().setScene()
       const second = new Recorder()

@@ -7,6 +7,12 @@ import { expectAccepted, Recorder } from './conformance-recorder.ts'
 export interface Fixture {
   readonly platform: Platform
   readonly others: OtherSide
+  /** Whether updates carry unread counts, and groups their members. Otherwise both are null. */
+  readonly showsCounts: boolean
+  /** The longest text next to a file; null if the platform sets no limit of its own. */
+  readonly captionLengthMax: number | null
+  /** A position of which the platform no longer has the updates. */
+  readonly lostPosition: string
   /** An account that may connect and has never done so. */
   newAccount(): Promise<Omit<AccountRef, 'position'>>
   close(): Promise<void>
@@ -42,18 +48,18 @@ export interface Scene {
 export class Stage {
   readonly platform: Platform
   readonly others: OtherSide
-  readonly #fixture: Fixture
+  readonly fixture: Fixture
   readonly #sessions: Session[] = []
   #number = 0
 
   constructor(fixture: Fixture) {
-    this.#fixture = fixture
+    this.fixture = fixture
     this.platform = fixture.platform
     this.others = fixture.others
   }
 
   newAccount(): Promise<Omit<AccountRef, 'position'>> {
-    return this.#fixture.newAccount()
+    return this.fixture.newAccount()
   }
 
   /** A number for names that no other test uses. */
@@ -84,7 +90,7 @@ export class Stage {
 
   async close(): Promise<void> {
     for (const session of this.#sessions) await session.close()
-    await this.#fixture.close()
+    await this.fixture.close()
   }
 }
 

@@ -72,6 +72,9 @@ export function otherSide(ask: Ask): OtherSide {
   }
 }
 
+/** Of every sandbox, whichever way it is connected. */
+const sandboxTraits = { showsCounts: true, captionLengthMax: null, lostPosition: '999999' } as const
+
 let accounts = 0
 
 async function newAccount(): Promise<AccountRef> {
@@ -83,6 +86,7 @@ export async function directFixture(world: World): Promise<Fixture> {
   return {
     platform: sandboxPlatform(directLink(world)),
     others: otherSide(askWorld(world)),
+    ...sandboxTraits,
     newAccount,
     close: () => world.close(),
   }
@@ -118,6 +122,7 @@ export async function processFixture(data_dir: string): Promise<Fixture> {
   return {
     platform: sandboxPlatform(socketLink(sandbox.address)),
     others: otherSide(sandbox.ask),
+    ...sandboxTraits,
     newAccount,
     close: () => sandbox.kill('SIGTERM'),
   }

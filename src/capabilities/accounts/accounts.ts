@@ -190,17 +190,22 @@ export async function setAccountEnabled(
 /** Makes a connected account READY and updates its platform user id, username and phone. */
 export async function noteConnected(
   app: App,
-  { account_id, coldRamp }: { readonly account_id: string; readonly coldRamp: boolean },
+  { held, coldRamp }: { readonly held: Omit<Held, 'writes'>; readonly coldRamp: boolean },
   self: Person,
 ): Promise<void> {
+  const { account_id, worker_id, epoch } = held
   const today = sql`(
     select (domain_now() at time zone w.timezone)::date from workspaces w where w.id = accounts.workspace_id)`
+  const isHeld = sql`exists (
+    select 1 from account_hosts h
+    where h.account_id = ${account_id} and h.lease_owner = ${worker_id} and h.lease_epoch = ${epoch})`
   await app.db.run(sql`
     update accounts set status = 'READY', status_reason = null, platform_user_id = ${self.id},
       username = ${self.username}, phone = ${self.phone},
       cold_ramp_from = coalesce(cold_ramp_from, case when ${coldRamp} then ${today} end)
     where id = ${account_id}
       and status in ('CONNECTING', 'READY') -- guard: connecting does not undo trouble
+      and ${isHeld} -- guard: connected under the present lease
       and (status, platform_user_id, username, phone)
         is distinct from ('READY', ${self.id}::bigint, ${self.username}::text, ${self.phone}::text)`)
 }
@@ -209,21 +214,20 @@ interface Trouble {
   readonly status: 'needs_login' | 'restricted'
   /** A sentence for `status_reason`, or the status again: then a sentence that is there stays. */
   readonly reason: string
-  /** Of the session that ended. Undefined: a call was refused. */
-  readonly held?: Omit<Held, 'writes'>
 }
 
 /** The platform demands a new login, or has restricted the account: an operator has to act. */
 export async function noteTrouble(
   app: App,
-  account_id: string,
-  { status: trouble, reason, held }: Trouble,
+  held: Omit<Held, 'writes'>,
+  { status: trouble, reason }: Trouble,
 ): Promise<void> {
+  const { account_id } = held
   const status = trouble.toUpperCase()
   const noted = app.db.transaction(async (tx) => {
     // Accounts are locked before their hosts, as where an account is enabled.
     await tx.run(sql`select 1 from accounts where id = ${account_id} for no key update`)
-    if (held) await requireLease(tx, held) // guard: an ended session says nothing of a new login
+    await requireLease(tx, held) // guard: an ended session says nothing of a new login
     await tx.run(sql`
       update accounts set status = ${status},
         status_reason = case when status = ${status} and ${reason === trouble}

@@ -149,28 +149,38 @@ describe('trouble', () => {
   test('of an ended session counts only while its lease is held', async () => {
     const { account_id, held } = await hold()
     await service.app.db.transaction((tx) => revokeLease(tx, account_id))
-    await noteTrouble(service.app, account_id, { status: 'needs_login', reason: 'Revoked.', held })
+    const revoked = { status: 'needs_login', reason: 'Revoked.' } as const
+    await noteTrouble(service.app, held, revoked)
     expect(await statusOf(account_id)).toEqual({ status: 'CONNECTING', status_reason: expect.anything() })
-    await noteTrouble(service.app, account_id, { status: 'needs_login', reason: 'Revoked.' })
-    expect(await statusOf(account_id)).toEqual({ status: 'NEEDS_LOGIN', status_reason: 'Revoked.' })
+    const other = await hold()
+    await noteTrouble(service.app, other.held, revoked)
+    expect(await statusOf(other.account_id)).toEqual({ status: 'NEEDS_LOGIN', status_reason: 'Revoked.' })
   })
 
   test('keeps its sentence when a refused call reports the same without one', async () => {
     const { account_id, held } = await hold()
-    await noteTrouble(service.app, account_id, { status: 'restricted', reason: 'Banned.', held })
-    await noteTrouble(service.app, account_id, { status: 'restricted', reason: 'restricted' })
+    await noteTrouble(service.app, held, { status: 'restricted', reason: 'Banned.' })
+    await noteTrouble(service.app, held, { status: 'restricted', reason: 'restricted' })
     expect(await statusOf(account_id)).toEqual({ status: 'RESTRICTED', status_reason: 'Banned.' })
-    await noteTrouble(service.app, account_id, { status: 'needs_login', reason: 'needs_login' })
+    await noteTrouble(service.app, held, { status: 'needs_login', reason: 'needs_login' })
     expect(await statusOf(account_id)).toEqual({ status: 'NEEDS_LOGIN', status_reason: 'needs_login' })
+  })
+
+  const self = { id: '7', name: 'Sales', username: null, phone: null, kind: 'self' } as const
+
+  test('is not hidden by a session that connected under an earlier lease', async () => {
+    const { account_id, held } = await hold()
+    await service.app.db.transaction((tx) => revokeLease(tx, account_id))
+    await noteConnected(service.app, { held, coldRamp: false }, self)
+    expect(await statusOf(account_id)).toMatchObject({ status: 'CONNECTING' })
   })
 
   test.each(['NEEDS_LOGIN', 'RESTRICTED', 'DISABLED'])(
     'is not undone by a session of a %s account that connects late',
     async (status) => {
-      const { account_id } = await hold()
-      const self = { id: '7', name: 'Sales', username: null, phone: null, kind: 'self' } as const
+      const { account_id, held } = await hold()
       await service.app.db.run(sql`update accounts set status = ${status} where id = ${account_id}`)
-      await noteConnected(service.app, { account_id, coldRamp: false }, self)
+      await noteConnected(service.app, { held, coldRamp: false }, self)
       expect(await statusOf(account_id)).toMatchObject({ status })
     },
   )

@@ -228,9 +228,10 @@ function applyEdited(state: State, entry: EditedEntry): void {
   const index = indexOfPost(box, entry.message_id)
   const before = box.posts[index]
   if (before?.message_id !== entry.message_id) return
-  const post: Post = { ...before, text: entry.text, edited_at: entry.at }
+  const hidden = entry.text === before.text
+  const post: Post = hidden ? before : { ...before, text: entry.text, edited_at: entry.at }
   box.posts[index] = post
-  stream(state, account, entry.delivery, [{ kind: 'edited', chat_id: entry.chat_id, post }])
+  stream(state, account, entry.delivery, [{ kind: 'edited', chat_id: entry.chat_id, post, hidden }])
 }
 
 function applyDeleted(state: State, entry: DeletedEntry): void {

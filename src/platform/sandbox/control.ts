@@ -185,7 +185,7 @@ export const controlOperations: readonly ControlOperation<World>[] = [
     method: 'POST',
     path: '/edit',
     summary: "Edit a person's message",
-    description: 'The account gets an update about the edit.',
+    description: 'The account gets an update about the edit, unless the text stays the same.',
     body: z.strictObject({ account_id, person_id, message_id, text }),
     query: null,
     response: z.strictObject({ message_id: z.int().positive() }),

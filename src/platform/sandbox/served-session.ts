@@ -75,10 +75,11 @@ function silence(): Promise<never> {
 }
 
 /** Null, or a position that this world has not reached because its data was deleted, means from now on. */
-function positionOf(account: Account, position: string | null): number {
+function positionOf(account: Account, position: string | null): { start: number; isGap: boolean } {
   const given = position === null ? Number.NaN : Number(position)
   const end = account.stream.length
-  return Number.isSafeInteger(given) && given >= 0 && given <= end ? given : end
+  const isKnown = Number.isSafeInteger(given) && given >= 0 && given <= end
+  return { start: isKnown ? given : end, isGap: position !== null && !isKnown }
 }
 
 function refusalBy(fault: Fault, target: Exclude<FaultTarget, 'updates'>): Outcome<never> | null {
@@ -130,12 +131,12 @@ export class ServedSession {
       evict: (reason) => this.end(reason),
     })
     this.#session = { account, handlers: handlersOf(this.#world, account, this.uploads), release }
-    const position = positionOf(account, greeting.position)
+    const beginning = positionOf(account, greeting.position)
     if (fault?.fault === 'freeze') this.#freeze(fault.seconds)
     if (fault?.fault === 'drop_after') this.end(null)
     if (fault?.fault === 'timeout_after') return silence()
     await this.#listening()
-    this.#pump(account, position).catch(() => this.end('The platform failed.'))
+    this.#pump(account, beginning).catch(() => this.end('The platform failed.'))
     return accepted(viewPerson(this.#world.state, account, account.person_id))
   }
 
@@ -196,12 +197,17 @@ export class ServedSession {
     this.#peer.cut(reason)
   }
 
-  async #pump(account: Account, start: number): Promise<void> {
+  async #pump(account: Account, { start, isGap }: ReturnType<typeof positionOf>): Promise<void> {
     const { account_id } = account
     let position = start
     const isAtEnd = () => this.#world.streamAfter(account_id, position, 1).length === 0
     // Says where the stream begins, so that a crash before the first update loses nothing, and whether more follows.
-    await this.#peer.updates({ updates: [], position: String(start), caught_up: isAtEnd() })
+    const gap = { kind: 'gap', chat_id: null } as const
+    await this.#peer.updates({
+      updates: isGap ? [gap] : [],
+      position: String(start),
+      caught_up: isAtEnd(),
+    })
     while (this.#open) {
       const happenings = this.#world.streamAfter(account_id, position, batchMax)
       if (happenings.length === 0) {
@@ -216,7 +222,9 @@ export class ServedSession {
       await this.#world.durable()
       await this.#listening()
       position += happenings.length
-      const updates = happenings.map((each) => viewUpdate(this.#world.state, account, each))
+      const updates = happenings
+        .filter((each) => each.kind !== 'edited' || !each.hidden)
+        .map((each) => viewUpdate(this.#world.state, account, each))
       await this.#peer.updates({ updates, position: String(position), caught_up: isAtEnd() })
       if (fault?.fault === 'drop_after') this.end(null)
     }

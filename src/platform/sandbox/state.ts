@@ -31,7 +31,8 @@ export interface Box {
 export type Happening =
   | { readonly kind: 'message'; readonly chat_id: number; readonly post: Post; readonly unread_count: number }
   | { readonly kind: 'sent'; readonly chat_id: number; readonly post: Post }
-  | { readonly kind: 'edited'; readonly chat_id: number; readonly post: Post }
+  /** `hidden`: nothing that is shown has changed, as with a reaction. */
+  | { readonly kind: 'edited'; readonly chat_id: number; readonly post: Post; readonly hidden: boolean }
   | { readonly kind: 'deleted'; readonly chat_id: number; readonly message_ids: readonly number[] }
   | {
       readonly kind: 'read_by_them'

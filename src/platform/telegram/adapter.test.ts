@@ -1,13 +1,21 @@
 /** The adapter against the data centre on loopback: the suite that every adapter passes, and logins. */
+import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { heldAccount, MemoryAccountStore } from '../../../test/platform/account-store.ts'
 import { conformance } from '../../../test/platform/conformance.ts'
 import { Recorder } from '../../../test/platform/conformance-recorder.ts'
 import { telegramAt, trust } from '../../../test/platform/data-centre-fixture.ts'
 import { askWorld, otherSide } from '../../../test/platform/sandbox-fixture.ts'
+import { version } from '../../lib/version.ts'
 import type { LoginStep, Platform } from '../port.ts'
 import { type DataCentre, openDataCentre } from '../sandbox/mtproto/data-centre.ts'
 import { openWorld, type World } from '../sandbox/world.ts'
+
+/** What a login would have stored. */
+function sessionOf(key: Uint8Array): MemoryAccountStore {
+  const blob = { version: 1, dc_id: 2, key: Buffer.from(key).toString('base64'), places: {} }
+  return new MemoryAccountStore(Buffer.from(JSON.stringify(blob)))
+}
 
 function platformOf({ port, public_pem }: DataCentre): Platform {
   trust(public_pem)
@@ -22,13 +30,14 @@ conformance('telegram, on a data centre on loopback', async () => {
   return {
     platform: platformOf(centre),
     others: otherSide(askWorld(world)),
+    showsCounts: false,
+    captionLengthMax: 1024,
+    lostPosition: '999999.0.0.0',
     newAccount: async () => {
       const n = ++accounts
       const account = { account_id: `acc_${n}`, name: `Account ${n}` }
       world.addAccount(account)
-      const key = Buffer.from(centre.makeKey(account.account_id)).toString('base64')
-      const blob = { version: 1, dc_id: 2, key, places: {} }
-      return heldAccount({ ...account, store: new MemoryAccountStore(Buffer.from(JSON.stringify(blob))) })
+      return heldAccount({ ...account, store: sessionOf(centre.makeKey(account.account_id)) })
     },
     close: async () => {
       await centre.close()
@@ -37,7 +46,7 @@ conformance('telegram, on a data centre on loopback', async () => {
   }
 })
 
-describe('login', () => {
+describe('on one data centre', () => {
   let world: World
   let centre: DataCentre
   let platform: Platform
@@ -49,6 +58,36 @@ describe('login', () => {
   afterAll(async () => {
     await centre.close()
     await world.close()
+  })
+
+  test('a key that Telegram does not know asks for a login', async () => {
+    const account = heldAccount({ account_id: 'acc_unknown', name: 'x', store: sessionOf(randomBytes(256)) })
+    const outcome = await platform.connect(account, new Recorder())
+    expect(outcome).toMatchObject({ kind: 'refused', reason: 'needs_login' })
+    expect(outcome).toMatchObject({ detail: expect.stringContaining('no longer knows the login') })
+  })
+
+  test('a session shows as the device Parley with its version', async () => {
+    const account_id = 'acc_device'
+    world.addAccount({ account_id, name: 'x' })
+    const account = heldAccount({ account_id, name: 'x', store: sessionOf(centre.makeKey(account_id)) })
+    const outcome = await platform.connect(account, new Recorder())
+    if (outcome.kind !== 'accepted') throw new Error(JSON.stringify(outcome))
+    expect(centre.listDevices()).toEqual([`Parley ${version}`])
+    await outcome.value.close()
+  })
+
+  test('a key that Telegram forgets during a session ends it, and the next connect asks for a login', async () => {
+    const account_id = 'acc_forgotten'
+    world.addAccount({ account_id, name: 'x' })
+    const account = heldAccount({ account_id, name: 'x', store: sessionOf(centre.makeKey(account_id)) })
+    const recorder = new Recorder()
+    const outcome = await platform.connect(account, recorder)
+    if (outcome.kind !== 'accepted') throw new Error(JSON.stringify(outcome))
+    world.state.auth_keys.clear()
+    expect(await outcome.value.ping()).toBe(false)
+    expect(await recorder.closedReason).toEqual({ status: 'lost', reason: 'Transport error -404.' })
+    expect(await platform.connect(account, new Recorder())).toMatchObject({ reason: 'needs_login' })
   })
 
   async function begin(phone: string, { qr = false, password }: { qr?: boolean; password?: string } = {}) {
@@ -72,7 +111,7 @@ describe('login', () => {
     return { account_id, login, steps, next }
   }
 
-  test('by code ends with a session that connects, and that a logout ends', async () => {
+  test('a login by code ends with a session that connects, and that a logout ends', async () => {
     const { account_id, login, next } = await begin('+9996620011')
     expect(await next('code')).toMatchObject({ kind: 'code', wrong: false })
     login.answer('12345')
@@ -91,7 +130,7 @@ describe('login', () => {
     })
   })
 
-  test('ends with the third wrong code', async () => {
+  test('a login ends with the third wrong code', async () => {
     const { login, next } = await begin('+9996620012')
     for (let n = 1; n <= 3; n++) {
       expect(await next('code', n)).toMatchObject({ kind: 'code', wrong: n > 1 })
@@ -100,7 +139,7 @@ describe('login', () => {
     expect(await next('failed')).toMatchObject({ reason: 'too_many_attempts' })
   })
 
-  test('asks for the password, says that it was wrong, and follows the account to its data centre', async () => {
+  test('a login asks for the password, says that it was wrong, and follows the account to its data centre', async () => {
     const { login, next } = await begin('+9996640013', { password: 'correct horse' })
     await next('code')
     login.answer('12345')
@@ -111,14 +150,14 @@ describe('login', () => {
     expect(await next('done')).toMatchObject({ kind: 'done' })
   })
 
-  test.each(['+9996620014', '+9996640014'])('by a QR code that %s accepts', async (phone) => {
+  test.each(['+9996620014', '+9996640014'])('a login by a QR code that %s accepts', async (phone) => {
     const { next } = await begin(phone, { qr: true })
     expect(await next('qr')).toMatchObject({ url: expect.stringMatching(/^tg:\/\/login\?token=/) })
     await askWorld(world)('acceptLogin', { phone })
     expect(await next('done')).toMatchObject({ kind: 'done' })
   })
 
-  test('refuses a number without an account', async () => {
+  test('a login refuses a number without an account', async () => {
     const steps: LoginStep[] = []
     const login = platform.login?.({ phone: '+9996620099' }, (step) => steps.push(step))
     await expect.poll(() => steps.length, { timeout: 20_000 }).toBe(1)

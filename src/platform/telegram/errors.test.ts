@@ -1,12 +1,14 @@
+import { globSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
+import { join } from 'node:path'
 import { tl } from '@mtcute/core'
 import { describe, expect, test } from 'vitest'
 import { findMeaning, NotWritten, nameOf, outcomeOf } from './errors.ts'
 import { failureOf } from './login.ts'
 
-const { throws } = createRequire(import.meta.url)('@mtcute/core/tl/raw-errors.json') as {
-  throws: Record<string, string[]>
-}
+const require = createRequire(import.meta.url)
+const { throws } = require('@mtcute/core/tl/raw-errors.json') as { throws: Record<string, string[]> }
+const { e: schema } = require('@mtcute/core/tl/api-schema.json') as { e: { kind: string; name: string }[] }
 
 /** As it arrives: mtcute turns Telegram's answer into an error. */
 function errorNamed(errorMessage: string, errorCode = 400): Error {
@@ -32,7 +34,31 @@ const used = [
   'users.getUsers',
 ]
 
+/** Their errors end a login, not a session. */
+const loginMethods = [
+  'auth.sendCode',
+  'auth.signIn',
+  'auth.checkPassword',
+  'auth.exportLoginToken',
+  'auth.importLoginToken',
+  'account.getPassword',
+  'auth.logOut',
+]
+
+/** The methods that the shipped source of the adapter names. */
+function listCalled(): string[] {
+  const methods = new Set(schema.flatMap(({ kind, name }) => (kind === 'method' ? [name] : [])))
+  const files = globSync('*.ts', { cwd: import.meta.dirname }).filter((name) => !name.endsWith('.test.ts'))
+  const text = files.map((name) => readFileSync(join(import.meta.dirname, name), 'utf8')).join('\n')
+  const named = [...text.matchAll(/_: '([a-z]+\.\w+)'/gi)].map(([, name = '']) => name)
+  return [...new Set(named)].filter((name) => methods.has(name))
+}
+
 describe('the table of errors', () => {
+  test('is about every method that the adapter calls', () => {
+    expect(listCalled().sort()).toEqual([...used, ...loginMethods].sort())
+  })
+
   test.each(used)('names every error that is documented for %s', (method) => {
     const missing = (throws[method] ?? []).filter((name) => findMeaning(name) === undefined)
     expect(missing).toEqual([])
@@ -44,6 +70,7 @@ describe('the table of errors', () => {
     ['YOU_BLOCKED_USER', 'blocked_by_person'],
     ['USER_PRIVACY_RESTRICTED', 'privacy_restricted'],
     ['PRIVACY_PREMIUM_REQUIRED', 'privacy_restricted'],
+    ['PRIVACY_NEW', 'privacy_restricted'],
     ['ALLOW_PAYMENT_REQUIRED', 'privacy_restricted'],
     ['ALLOW_PAYMENT_REQUIRED_10', 'privacy_restricted'],
     ['VOICE_MESSAGES_FORBIDDEN', 'privacy_restricted'],
@@ -105,8 +132,6 @@ describe('the table of errors', () => {
     expect(outcomeOf(new Error('Session is reset'), 'sends')).toEqual(lost)
   })
 })
-
-const loginMethods = ['auth.sendCode', 'auth.signIn', 'auth.checkPassword', 'auth.exportLoginToken']
 
 test.each(loginMethods)('every error of %s ends a login with a reason, and keeps its name', (method) => {
   for (const name of throws[method] ?? []) {

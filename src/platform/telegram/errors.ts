@@ -67,7 +67,7 @@ const names: Readonly<Record<Meaning, string>> = {
 const families: readonly (readonly [RegExp, Meaning])[] = [
   [/^FROZEN_/, 'restricted'],
   [/^TOPIC_/, 'chat_unavailable'],
-  [/^ALLOW_PAYMENT_/, 'privacy_restricted'],
+  [/^(ALLOW_PAYMENT_|PRIVACY_)/, 'privacy_restricted'],
   [/^(MEDIA_|FILE_PART)/, 'message_invalid'],
   [/^CHAT_SEND_\w+_FORBIDDEN$/, 'message_invalid'],
 ]

@@ -28,6 +28,7 @@ import { Peers } from './peers.ts'
 import { listChats, listContacts, type Reader, readHistory, resolve, setReadState } from './read.ts'
 import { send } from './send.ts'
 import { openSessionStorage } from './storage.ts'
+import { keyUnknown } from './transport.ts'
 import { explainTrouble, type Trouble } from './trouble.ts'
 import { readPosition, writePosition } from './update-state.ts'
 import { type TelegramBatch, UpdateStream, UpdatesMissed } from './updates.ts'
@@ -57,6 +58,9 @@ export async function openSession(
     await session.open(client)
   } catch (error) {
     await session.close()
+    // In a session that was open it only ends the connection: this frame is not encrypted, so the next connect decides.
+    // guard: an unknown key needs a login
+    if (session.endReason === keyUnknown) return refusedBy('needs_login', 'key_unknown', account)
     const outcome = outcomeOf(error, 'reading')
     // No call so far could have had an effect.
     if (outcome.kind === 'flood_wait') return outcome
@@ -75,6 +79,8 @@ function refusedBy(reason: Trouble, name: string, { account_id }: AccountRef): O
 
 class TelegramSession implements Session, Reader {
   self: Person = { id: '0', name: '', username: null, phone: null, kind: 'self' }
+  /** Why the session ended by itself. */
+  endReason: string | undefined
   readonly peers: Peers
   readonly #account_id: string
   readonly #listener: Listener
@@ -145,6 +151,7 @@ class TelegramSession implements Session, Reader {
   finish(closed: Closed): void {
     if (this.#isOver) return
     this.#isOver = true
+    this.endReason = closed.reason
     this.#stream.end()
     this.#client?.end(closed.reason)
     void this.#handedOver.promise.then(() => this.#listener.closed(closed))
@@ -273,6 +280,8 @@ class TelegramSession implements Session, Reader {
       ],
       position: writePosition(state),
       caught_up,
+      // The stream reports a gap only where sends can no longer be proven.
+      ...(gap && { restricts: explainTrouble('restricted', 'updates_missed', this.#account_id) }),
     })
   }
 }

@@ -16,6 +16,9 @@ import { isLoopbackAddress } from '../../lib/addresses.ts'
 /** The longest frame that is read: Telegram's answers have at most 1 MiB. */
 const frameBytesMax = 4 * 1024 * 1024
 
+/** Why a connection ended whose key the data centre does not know: it was destroyed, or never logged in there. */
+export const keyUnknown = 'Transport error -404.'
+
 interface Guard {
   /** Whether a byte may be written now. */
   held(): boolean

@@ -8,6 +8,7 @@ const enable = (account_id: string) => `then run parley account enable ${account
 /** By Telegram's name for it, or ours in lower case. */
 const sentences: Readonly<Record<string, (account_id: string) => string>> = {
   no_session: (id) => `No login is stored, or it was stored under another PARLEY_SECRET. ${logIn(id)}`,
+  key_unknown: (id) => `Telegram no longer knows the login. ${logIn(id)}`,
   AUTH_KEY_UNREGISTERED: (id) => `The login was ended at Telegram. ${logIn(id)}`,
   SESSION_REVOKED: (id) => `The login was ended in Telegram's list of devices. ${logIn(id)}`,
   SESSION_EXPIRED: (id) => `The login has expired. ${logIn(id)}`,

@@ -85,6 +85,7 @@ function rpcError(errorMessage: string, errorCode: number): Error {
 describe('pushed updates', () => {
   test('are delivered in order, each once, with the state after them', async () => {
     const { stream, batches, texts, until } = play()
+    stream.begin()
     for (const pts of [11, 12, 12, 11, 13]) stream.feed(pushOf(pts))
     await until(() => texts().length === 3)
     expect(texts()).toEqual(['11', '12', '13'])
@@ -174,6 +175,17 @@ describe('the start', () => {
     expect(differences()).toBe(0)
   })
 
+  test('without a state ignores what is pushed before it, and does not fail', async () => {
+    const told: tl.updates.TypeState = { _: 'updates.state', ...state, pts: 99, unreadCount: 0 }
+    const { stream, batches, texts, until } = play({ from: null, answer: () => told })
+    stream.feed(pushOf(99))
+    await stream.locate()
+    stream.begin()
+    stream.feed(pushOf(100))
+    await until(() => texts().length === 1)
+    expect(batches.map((batch) => batch.state.pts)).toEqual([99, 100])
+  })
+
   test('with a state is the difference, in slices of which only the last is caught up', async () => {
     const answers = [sliceOf([11], 11), sliceOf([12], 12), differenceOf([13], 13)]
     const { stream, batches, texts, until } = play({ answer: () => answers.shift() })
@@ -184,7 +196,27 @@ describe('the start', () => {
   })
 })
 
+describe('a push that arrives before the first difference', () => {
+  test('is not caught up: what was sent before the session is not known yet', async () => {
+    const { stream, batches, until } = play({ answer: () => differenceOf([11], 11) })
+    const update: tl.TypeUpdate = { _: 'updateUserStatus', userId: 7, status: { _: 'userStatusEmpty' } }
+    stream.feed({ _: 'updateShort', update, date: 1_000 })
+    stream.begin()
+    await until(() => batches.length === 2)
+    expect(batches.map(({ caught_up }) => caught_up)).toEqual([false, true])
+  })
+})
+
 describe('the difference', () => {
+  test('is requested again while something waits that it did not bring', async () => {
+    const answers = [differenceOf([11], 11), differenceOf([12, 13], 13)]
+    const { stream, texts, until, differences } = play({ answer: () => answers.shift() })
+    stream.feed(pushOf(13))
+    await until(() => texts().length === 3)
+    expect(texts()).toEqual(['11', '12', '13'])
+    expect(differences()).toBe(2)
+  })
+
   test('delivers random ids before the messages that carry them', async () => {
     const found = differenceOf([11], 11)
     const proof: tl.TypeUpdate = { _: 'updateMessageID', id: 11, randomId: Long.fromNumber(4) }

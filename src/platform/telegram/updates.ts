@@ -57,6 +57,8 @@ export class UpdateStream {
   /** Work that has not started. Containers and questions are processed in the order they arrived. */
   #queue: (() => Promise<void>)[] = []
   #isRunning = false
+  /** Nothing that was reported before this session is missing. A push may arrive before the first difference. */
+  #isCaughtUp = false
   /** Containers with something missing before them. */
   #waiting: Container[] = []
   #hole: NodeJS.Timeout | undefined
@@ -74,11 +76,14 @@ export class UpdateStream {
   /** Always delivers a first batch, which says where the stream begins. */
   begin(): void {
     const { state } = this.#options
+    this.#isCaughtUp = !state
     this.#add(() => (state ? this.#difference() : this.#hand([], { caught_up: true })))
   }
 
   /** A push, or the answer to one of our calls: an answer carries a pts too, and belongs in the order. */
   feed(container: tl.TypeUpdates): void {
+    // Pushed before the stream has a beginning: Telegram's current state, which `locate` requests, includes it.
+    if (!this.#state) return // guard: a push before the beginning
     this.#add(() => this.#take(container))
   }
 
@@ -147,7 +152,8 @@ export class UpdateStream {
     }
     this.#state = found.state
     const { users, chats } = container
-    await this.#hand(found.fresh, { users, chats, caught_up: this.#waiting.length === 0 })
+    const caught_up = this.#isCaughtUp && this.#waiting.length === 0 // guard: no push is caught up before the difference
+    await this.#hand(found.fresh, { users, chats, caught_up })
     return true
   }
 
@@ -175,7 +181,11 @@ export class UpdateStream {
 
   #wait(container: Container): void {
     this.#waiting.push(container)
-    // Further containers do not restart the timer: a busy account would never ask.
+    this.#expectMissing()
+  }
+
+  /** Further containers do not restart the timer: a busy account would never ask. */
+  #expectMissing(): void {
     this.#hole ??= setTimeout(() => {
       this.#hole = undefined
       this.#add(async () => {
@@ -200,7 +210,9 @@ export class UpdateStream {
       await this.#hand(updatesOf(found), { users, chats, caught_up: isLast })
       if (isLast) break
     }
+    this.#isCaughtUp = true
     await this.#applyWaiting()
+    if (this.#waiting.length > 0) this.#expectMissing() // guard: what still waits is asked for again
   }
 
   /** Never skips a failed difference: it may contain a message of ours. */

@@ -87,7 +87,7 @@ async function lookUp(
   if (found?.kind === 'accepted') return checkFound(app, row, found.value)
   if (found?.kind === 'refused') {
     const { reason } = found
-    if (isTrouble(reason)) await recorder.noteTrouble(held.account_id, reason)
+    if (isTrouble(reason)) await recorder.noteTrouble(held, reason)
     else await endRecipient(app, row, { status: 'failed', reason })
     return 'done'
   }

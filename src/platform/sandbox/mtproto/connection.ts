@@ -81,6 +81,8 @@ const stateAnswered = 4 | 64
 
 export class Connection {
   readonly dc: number
+  /** The name and version under which the client shows in the account's list of devices. */
+  device: string | undefined
   readonly #centre: Centre
   readonly #socket: Socket
   readonly #exchange: KeyExchange
@@ -243,7 +245,21 @@ export class Connection {
   #message(session: Session, { id, body }: Message): void {
     const object = read(body)
     if (object._.startsWith('mt_')) this.#serviceMessage(session, id, object as mtp.TlObject)
-    else this.#request(session, id, unwrap(object as tl.RpcMethod))
+    else this.#request(session, id, this.#unwrap(object as tl.RpcMethod))
+  }
+
+  #unwrap(request: tl.RpcMethod): tl.RpcMethod {
+    switch (request._) {
+      case 'initConnection':
+        this.device = `${request.deviceModel} ${request.appVersion}`
+        return this.#unwrap(request.query as tl.RpcMethod)
+      case 'invokeWithLayer':
+      case 'invokeAfterMsg':
+      case 'invokeWithoutUpdates':
+        return this.#unwrap(request.query as tl.RpcMethod)
+      default:
+        return request
+    }
   }
 
   #serviceMessage(session: Session, id: Long, message: mtp.TlObject): void {
@@ -352,18 +368,6 @@ function unpack({ id, body }: Message): Message[] {
     reader.uint()
     return { id: inner, body: reader.raw(reader.uint()).slice() }
   })
-}
-
-function unwrap(request: tl.RpcMethod): tl.RpcMethod {
-  switch (request._) {
-    case 'invokeWithLayer':
-    case 'initConnection':
-    case 'invokeAfterMsg':
-    case 'invokeWithoutUpdates':
-      return unwrap(request.query as tl.RpcMethod)
-    default:
-      return request
-  }
 }
 
 /**

@@ -30,6 +30,8 @@ export interface DataCentre {
   makeKey(account_id: string): Uint8Array
   /** The transport header that a client puts in front of its messages. */
   saltOf(key_id: string): Long
+  /** The devices of the open connections. */
+  listDevices(): string[]
   /** From now on every client has to learn a new salt. */
   changeSalts(): void
   close(): Promise<void>
@@ -76,6 +78,7 @@ export async function openDataCentre(world: World, options: Options): Promise<Da
       return key
     },
     saltOf: centre.saltOf,
+    listDevices: () => [...open].flatMap(({ device }) => device ?? []),
     changeSalts: () => salts.clear(),
     async close() {
       world.acceptLogin = null

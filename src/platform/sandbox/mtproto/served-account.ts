@@ -66,13 +66,15 @@ export class ServedAccount {
   /** By random id: how many happenings of a send this connection gets in the answer. */
   readonly #answered = new Map<string, number>()
   #connected: Promise<void> | undefined
+  /** Where what was pushed ends. */
+  #position: number | undefined
 
   constructor(world: World, connection: Connection, account: Account) {
     this.account = account
     this.#world = world
     this.#connection = connection
     this.#session = new ServedSession(world, {
-      updates: ({ position, updates }) => this.#push(Number(position), updates.length),
+      updates: ({ position }) => this.#push(Number(position)),
       cut: () => connection.end(),
     })
     connection.onEnd(() => this.#session.end(null))
@@ -114,8 +116,9 @@ export class ServedAccount {
     return acceptedValue(outcome, struck)
   }
 
-  async #push(position: number, count: number): Promise<void> {
-    const start = position - count
+  async #push(position: number): Promise<void> {
+    const start = this.#position ?? position
+    this.#position = position
     const fresh = this.account.stream
       .slice(start, position)
       .map((happening, n) => ({ happening, pts: ptsOf(start + n + 1) }))

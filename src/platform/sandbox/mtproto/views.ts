@@ -118,8 +118,14 @@ export function viewHappening(account: Account, happening: Happening, pts: numbe
   switch (happening.kind) {
     case 'message':
       return [{ _: 'updateNewMessage', message: viewPost(happening.chat_id, happening.post), ...order }]
-    case 'edited':
-      return [{ _: 'updateEditMessage', message: viewPost(happening.chat_id, happening.post), ...order }]
+    case 'edited': {
+      const { chat_id, post, hidden } = happening
+      const message = {
+        ...viewPost(chat_id, post),
+        ...(hidden && { editDate: unixSeconds(post.at), editHide: true }),
+      }
+      return [{ _: 'updateEditMessage', message, ...order }]
+    }
     case 'deleted':
       return [{ _: 'updateDeleteMessages', messages: [...happening.message_ids], ...order }]
     case 'read_by_them':
