@@ -1,11 +1,11 @@
-/** What pages of history prove to the ledger. */
+/** Pages of chats and of history: which are asked for, and what they prove to the ledger. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type LedgerRows, openLedgerRows } from '../../test/harness/ledger-rows.ts'
 import { sql } from '../db/sql.ts'
 import { sweepLoop } from '../ledger/recovery.ts'
 import { newId } from '../lib/ids.ts'
 import type { Message, Platform, Session } from '../platform/port.ts'
-import { fetchWanted } from './sync.ts'
+import { fetchWanted, syncAccount } from './sync.ts'
 
 let rows: LedgerRows
 beforeAll(async () => {
@@ -53,6 +53,33 @@ test('does not request a page that was answered after it was listed', async () =
   await fetchWanted(rows.app, syncing, wanted)
   await fetchWanted(rows.app, syncing, wanted)
   expect(calls).toBe(1)
+})
+
+test('the list of chats continues at its page after a wait, and in the next session', async () => {
+  const held = await rows.account()
+  const platform = { paceMs: 0, ownCountUpTo: '-1000000000000' } as Platform
+  const nexts = new Map([
+    [null, 'b'],
+    ['b', 'c'],
+    ['c', 'd'],
+  ])
+  const asked: (string | null)[] = []
+  const connect = async (callsMax: number) => {
+    const session = new AbortController()
+    let calls = 0
+    const chats = async ({ after }: { after: string | null }) => {
+      asked.push(after)
+      if (++calls === callsMax) session.abort()
+      if (asked.length === 2) return { kind: 'flood_wait', retry_after_seconds: 0, stops: 'reading' }
+      return { kind: 'accepted', value: { chats: [], next: nexts.get(after) ?? null, total: null } }
+    }
+    const contacts = async () => ({ kind: 'accepted', value: [] })
+    const syncing = { held, session: { chats, contacts } as unknown as Session, platform }
+    await syncAccount(rows.app, { ...syncing, signal: session.signal })
+  }
+  await connect(4)
+  await connect(10)
+  expect(asked).toEqual([null, 'b', 'b', 'c', 'c', 'd'])
 })
 
 /** A caller waits for older messages of the chat. */

@@ -54,6 +54,7 @@ export async function syncAccount(app: App, syncing: SyncContext): Promise<void>
   while (!signal.aborted) {
     const { phase, cursor } = await readSync(app.db, held)
     if (phase === 'done') return
+    // guard: the sync continues at its page
     if (phase === 'chats') await syncChats(app, syncing, cursor)
     else if (phase === 'contacts') await syncContacts(app, syncing)
     else if (!(await syncNextChat(app, syncing))) await noteSynced(app.db, held)

@@ -121,14 +121,15 @@ export class Strikes {
     const roles = [this.#plant.serves, this.#plant.works]
     const least = this.#random.chance(lastShare) ? 1 : 2
     if (this.#random.chance(0.5)) roles.reverse()
-    for (let waited = 0; waited < 600; waited++) {
+    // Three minutes: a limit for a hang. A busy machine takes half a minute to start a process.
+    for (let waited = 0; waited < 3_600; waited++) {
       for (const members of roles) {
         const up = members.filter((member) => member.url && !member.paused)
         if (up.length >= Math.min(least, members.length)) return this.#random.pick(up)
       }
       await sleep(50)
     }
-    throw new Error('No process has come up for half a minute.')
+    throw new Error('No process has come up for three minutes.')
   }
 
   #findStarting(): Member | undefined {

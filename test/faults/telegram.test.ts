@@ -195,6 +195,27 @@ test('a copy of the database beside its original opens no connection', { timeout
   expect((await ask(own, message(own, 'by the original'))).status).toBe(200)
 })
 
+test.each([
+  ['on', 1],
+  // mtcute cannot be kept from it: only the platform can know that both carry the same random id.
+  ['off', 2],
+] as const)(
+  'a message that the data centre denies having received, with de-duplication %s: one operation, accepted %i times',
+  { timeout: 180_000 },
+  async (dedupe, times) => {
+    const own = await open({ dedupe })
+    await own.fault({ on: 'send', fault: 'resend', account_id: own.accounts[0] })
+    const wanted = message(own, 'denied')
+    expect((await ask(own, wanted)).status).toBe(200)
+    expect(await ask(own, wanted)).toMatchObject({ status: 200, replayed: true })
+    const accepted = (await own.journal()).filter(({ kind }) => kind === 'send')
+    expect(accepted).toHaveLength(times)
+    expect(new Set(accepted.map(({ random_id }) => random_id)).size).toBe(1)
+    const operations = await own.operations()
+    expect(operations.map(({ state, attempt_no }) => [state, attempt_no])).toEqual([['completed', 1]])
+  },
+)
+
 test('after too long an absence nothing leaves before an operator enables the account', {
   timeout: 180_000,
 }, async () => {

@@ -1279,6 +1279,18 @@ export const mutants: readonly Mutant[] = [
     'const replied = []',
   ),
   mutant(
+    { file: worker('sync') },
+    'guard: the sync continues at its page',
+    'the list of chats continues at its page after a wait, and in the next session',
+    "if (phase === 'chats') await syncChats(app, syncing, null)",
+  ),
+  mutant(
+    { file: 'src/capabilities/campaigns/verify-platform.test.ts' },
+    'guard: what cannot be seen is said',
+    'what the platform has says where it cannot see such messages, because the platform shows no random ids',
+    'const blind = 0',
+  ),
+  mutant(
     incoming,
     'guard: history is handled as incoming',
     `${byHistory} end the sequence, and nothing is announced`,

@@ -134,6 +134,21 @@ describe('what the platform has', () => {
     })
   })
 
+  test('says where it cannot see such messages, because the platform shows no random ids', async () => {
+    for (const [n] of people.entries()) {
+      const own = ownPost(n)
+      posts(n).splice(posts(n).indexOf(own), 1, { ...own, random_id: n === 0 ? own.random_id : null })
+    }
+    const checks = await verifyOnPlatform(place.app, id)
+    expect(checks).toContainEqual({
+      name: 'platform_strangers',
+      ok: true,
+      detail:
+        'Of 3 chats read from the platform, 2 show messages without random ids: a message that is not in the ledger ' +
+        'cannot be seen there.',
+    })
+  })
+
   test('reports a message that the ledger has as refused', async () => {
     const [person_id = 0] = await place.people(account_id, 1)
     people = [person_id]

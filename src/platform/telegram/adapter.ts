@@ -7,7 +7,12 @@ import { openSession } from './session.ts'
 /** Channels have this number and lower ones. */
 const channelsFrom = '-1000000000000'
 
-export function telegramPlatform(endpoint: Endpoint, { paceMs = 1_000 }: { paceMs?: number } = {}): Platform {
+const paceMsDefault = 1_000 // limit: pace of the sync
+
+export function telegramPlatform(
+  endpoint: Endpoint,
+  { paceMs = paceMsDefault }: { paceMs?: number } = {},
+): Platform {
   return {
     name: 'telegram',
     paceMs,

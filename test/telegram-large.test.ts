@@ -1,0 +1,165 @@
+/**
+ * An account with very many chats: the listing survives waits and a killed worker without starting again, costs little
+ * memory, and does not slow sends down. `TEST_TELEGRAM_CHATS=50000` runs it in full and measures the sends as well.
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { quantile } from '../bench/harness.ts'
+import { sql } from '../src/db/sql.ts'
+import type { World } from '../src/platform/sandbox/world.ts'
+import { until } from './harness/process.ts'
+import { openTelegramStage, peakRss, type TelegramStage } from './platform/telegram-stage.ts'
+
+const chats = Number(process.env.TEST_TELEGRAM_CHATS ?? 2_000)
+const isFull = chats >= 50_000
+const pageChats = 100
+const waitEvery = 20
+/** In full the waits are the rounds without a sync, long enough for many sends. */
+const waitSeconds = isFull ? 4 : 1
+/** For a hang. */
+const syncMsMax = 1_500_000
+const mib = 1024 * 1024
+
+const user = { account_id: 'large', phone: '+9996699999' }
+/** The person who wrote last, in the first page. */
+let newest: number
+
+function seed(world: World): void {
+  world.addAccount({ ...user, name: 'Large desk' })
+  const begin = Date.UTC(2026, 0, 1)
+  for (let n = 0; n < chats; n++) {
+    const { person_id } = world.addPerson({ name: `Person ${n}`, username: `person_${n}` })
+    newest = person_id
+    const at = new Date(begin + n * 60_000)
+    world.seedMessage({ account_id: 'large', chat_id: person_id, person_id, text: `Hello ${n}`, at })
+  }
+}
+
+let stage: TelegramStage
+/** The pages that workers have asked for, by cursor, in order. */
+let asked: () => string[]
+/** What killed workers have printed. */
+let printed = ''
+
+beforeAll(async () => {
+  stage = await openTelegramStage({
+    seed,
+    workPatches: [
+      { marker: 'limit: pace of the sync', replace: `const paceMsDefault = ${isFull ? 100 : 20}` },
+      {
+        marker: 'guard: the sync continues at its page',
+        insert:
+          "if (phase === 'chats') process.stderr.write(held.account_id + ' asks for ' + cursor + '\\n')",
+      },
+    ],
+  })
+})
+afterAll(() => stage.close())
+
+interface SyncRow {
+  readonly phase: string
+  readonly chats_total: number
+}
+
+async function syncOf(account_id: string): Promise<SyncRow | undefined> {
+  return stage.db.maybe<SyncRow>(sql`
+    select phase, chats_total from account_sync where account_id = ${account_id}`)
+}
+
+/** Kills the worker in the middle of the list, not next to a wait: that page is asked for again anyhow. */
+async function killInTheMiddle(account_id: string): Promise<void> {
+  await until('the middle is reached', syncMsMax, async () => {
+    const { chats_total = 0 } = (await syncOf(account_id)) ?? {}
+    const sinceWait = asked().length % waitEvery
+    return chats_total > chats / 3 && sinceWait > 3 && sinceWait < 13
+  })
+  await stage.killWorker()
+  printed += stage.worker.stderr()
+  await stage.startWorker()
+}
+
+/** Whether the account's reading is in a wait at this moment. */
+async function isWaiting(account_id: string): Promise<boolean> {
+  const row = await stage.db.maybe(sql`
+    select from account_hosts where account_id = ${account_id} and reading_flood_until > domain_now()`)
+  return row !== undefined
+}
+
+/** Milliseconds of sends, apart for those while chats are listed and those while the list waits. */
+async function measureSends(
+  targets: readonly (readonly [account_id: string, person_id: number])[],
+  account_id: string,
+  isOver: () => boolean,
+): Promise<{ listing: number[]; waiting: number[] }> {
+  const times = { listing: [] as number[], waiting: [] as number[] }
+  for (let n = 0; !isOver(); n++) {
+    const [from, to] = targets[n % targets.length] ?? ['', 0]
+    const before = await isWaiting(account_id)
+    const { pid } = stage.worker
+    const begunAt = performance.now()
+    const { status } = await stage.send(from, to, `message ${n}`)
+    const ms = performance.now() - begunAt
+    // Not those that waited for the next worker.
+    if (status === 200 && stage.worker.pid === pid && (await isWaiting(account_id)) === before) {
+      times[before ? 'waiting' : 'listing'].push(ms)
+    }
+    await sleep(20)
+  }
+  return times
+}
+
+test(`an account with ${chats} chats is listed page by page, each asked for at most twice`, {
+  timeout: syncMsMax,
+}, async () => {
+  const small = await stage.account()
+  const [person = 0] = await stage.people(small, 1)
+  for (let n = 0; n < 50; n++) expect((await stage.send(small, person, `warm ${n}`)).status).toBe(200)
+  const rssBefore = await stage.workerRss()
+  for (let n = 0; n <= chats / pageChats / (waitEvery - 1); n++) {
+    const rest = { on: 'chats', account_id: 'large' } as const
+    await stage.fault({ ...rest, fault: 'slow', seconds: 0, times: waitEvery - 1 })
+    await stage.fault({ ...rest, fault: 'flood_wait', seconds: waitSeconds, times: 1 })
+  }
+  let large = ''
+  asked = () => {
+    const lines = `${printed}${stage.worker.stderr()}`.matchAll(/^(\S+) asks for (\S+)$/gm)
+    return [...lines].flatMap(([, id, cursor = '']) => (id === large ? [cursor] : []))
+  }
+  let isListed = false
+  let times = { listing: [] as number[], waiting: [] as number[] }
+  const most = await peakRss(stage, async () => {
+    large = await stage.account(user)
+    const targets = [
+      [small, person],
+      [large, newest],
+    ] as const
+    const sending = measureSends(targets, large, () => isListed)
+    try {
+      await killInTheMiddle(large)
+      await until('every chat is listed', syncMsMax, async () => (await syncOf(large))?.phase !== 'chats')
+    } finally {
+      isListed = true
+      times = await sending
+    }
+    if (isFull) await until('it is synced', syncMsMax, async () => (await syncOf(large))?.phase === 'done')
+  })
+
+  const { known } = await stage.db.one<{ known: number }>(sql`
+    select count(*)::int as known from chats where account_id = ${large} and last_message_id is not null`)
+  expect(known).toBe(chats)
+  const counts = [...Map.groupBy(asked(), (cursor) => cursor).values()].map(({ length }) => length)
+  const p99 = { listing: quantile(times.listing, 0.99), waiting: quantile(times.waiting, 0.99) }
+  const measured = {
+    pages: counts.length,
+    asked: asked().length,
+    mibMore: Math.round((most - rssBefore) / mib),
+    sends: { listing: times.listing.length, waiting: times.waiting.length },
+    p99,
+  }
+  process.stdout.write(`${JSON.stringify(measured)}\n`)
+  expect(counts.length).toBeGreaterThanOrEqual(chats / pageChats)
+  expect(Math.max(...counts)).toBe(2)
+  expect(most - rssBefore).toBeLessThan(64 * mib)
+  if (isFull) expect(p99.listing / p99.waiting).toBeLessThanOrEqual(1.5)
+  await stage.expectNothingTwice()
+})
