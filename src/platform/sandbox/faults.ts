@@ -9,6 +9,7 @@ export const faultTargets = [
   'read_state',
   'history',
   'chats',
+  'download',
   'connect',
   'login',
   'updates',

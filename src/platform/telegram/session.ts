@@ -9,6 +9,8 @@ import type {
   Chat,
   ChatPage,
   Closed,
+  Download,
+  FilePlace,
   FloodScope,
   HistoryPage,
   Identifier,
@@ -222,6 +224,10 @@ class TelegramSession implements Session, Reader {
 
   setReadState(chat_id: ChatNumber, unread: boolean): Promise<Outcome<{ readonly unread_count: number }>> {
     return this.#ask('reading', () => setReadState(this, chat_id, unread))
+  }
+
+  download(_file: FilePlace): Promise<Outcome<Download>> {
+    return Promise.resolve({ kind: 'refused', reason: 'file_unavailable' })
   }
 
   async #ask<T>(stops: FloodScope, work: () => Promise<T>): Promise<Outcome<T>> {
