@@ -68,6 +68,8 @@ export interface AccountRef {
 export interface AccountStore {
   /** The session that a login stored, which gives full control of the account. Null: no login yet. */
   readSession(): Promise<Uint8Array | null>
+  /** Replaces the session by the same login with more in it. */
+  writeSession(session: Uint8Array): Promise<void>
   /** Those after `after`, in the order of their numbers. */
   listPeers(page: {
     readonly after: ChatNumber | null

@@ -6,11 +6,7 @@ import { sendingConform } from './conformance-sending.ts'
 import { sessionsConform } from './conformance-sessions.ts'
 import { type Fixture, Stage } from './conformance-stage.ts'
 
-export function conformance(
-  name: string,
-  makeFixture: () => Promise<Fixture>,
-  { downloads = true } = {},
-): void {
+export function conformance(name: string, makeFixture: () => Promise<Fixture>): void {
   describe(name, () => {
     let stage: Stage
     beforeAll(async () => {
@@ -21,6 +17,6 @@ export function conformance(
     sessionsConform(() => stage)
     sendingConform(() => stage)
     readingConform(() => stage)
-    if (downloads) downloadsConform(() => stage)
+    downloadsConform(() => stage)
   })
 }

@@ -10,6 +10,7 @@ export const faultTargets = [
   'history',
   'chats',
   'download',
+  'export',
   'connect',
   'login',
   'updates',

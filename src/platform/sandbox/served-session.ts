@@ -46,6 +46,7 @@ const refusalOn: Record<Exclude<FaultTarget, 'updates'>, PlatformRefusal> = {
   history: 'chat_unavailable',
   chats: 'restricted',
   download: 'file_unavailable',
+  export: 'restricted',
 }
 
 /** What a flood wait on each call stops. */
@@ -59,6 +60,7 @@ const floodOn: Record<Exclude<FaultTarget, 'updates'>, FloodScope> = {
   history: 'reading',
   chats: 'reading',
   download: 'reading',
+  export: 'reading',
 }
 
 const targetOf: Partial<Record<Method, Exclude<FaultTarget, 'updates'>>> = {

@@ -16,30 +16,26 @@ function platformOf({ port, public_pem }: DataCentre): Platform {
 
 let accounts = 0
 
-conformance(
-  'telegram, on a data centre on loopback',
-  async () => {
-    const world = openWorld({ data_dir: null })
-    const centre = await openDataCentre(world, { port: 0, data_dir: null })
-    return {
-      platform: platformOf(centre),
-      others: otherSide(askWorld(world)),
-      newAccount: async () => {
-        const n = ++accounts
-        const account = { account_id: `acc_${n}`, name: `Account ${n}` }
-        world.addAccount(account)
-        const key = Buffer.from(centre.makeKey(account.account_id)).toString('base64')
-        const blob = { version: 1, dc_id: 2, key, places: {} }
-        return heldAccount({ ...account, store: new MemoryAccountStore(Buffer.from(JSON.stringify(blob))) })
-      },
-      close: async () => {
-        await centre.close()
-        await world.close()
-      },
-    }
-  },
-  { downloads: false },
-)
+conformance('telegram, on a data centre on loopback', async () => {
+  const world = openWorld({ data_dir: null })
+  const centre = await openDataCentre(world, { port: 0, data_dir: null })
+  return {
+    platform: platformOf(centre),
+    others: otherSide(askWorld(world)),
+    newAccount: async () => {
+      const n = ++accounts
+      const account = { account_id: `acc_${n}`, name: `Account ${n}` }
+      world.addAccount(account)
+      const key = Buffer.from(centre.makeKey(account.account_id)).toString('base64')
+      const blob = { version: 1, dc_id: 2, key, places: {} }
+      return heldAccount({ ...account, store: new MemoryAccountStore(Buffer.from(JSON.stringify(blob))) })
+    },
+    close: async () => {
+      await centre.close()
+      await world.close()
+    },
+  }
+})
 
 describe('login', () => {
   let world: World
