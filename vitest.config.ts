@@ -2,6 +2,7 @@ import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config
 import type { Patch } from './test/faults/patch.ts'
 import {
   briefCalls,
+  briefDownloads,
   briefSessions,
   fewConnections,
   longPlays,
@@ -61,7 +62,14 @@ export default defineConfig({
       }),
       project('shipped', shipped),
       project('limits', limits, {
-        patches: [...patientStore, ...briefSessions, ...briefCalls, ...fewConnections, ...longPlays],
+        patches: [
+          ...patientStore,
+          ...briefDownloads,
+          ...briefSessions,
+          ...briefCalls,
+          ...fewConnections,
+          ...longPlays,
+        ],
       }),
       project('stored', stored, { patches: [...patientStore, ...smallStore] }),
       project('slow', slow, { patches: patientStore }),

@@ -52,6 +52,8 @@ export interface Config {
   readonly campaign_cancel_minute: number
   /** A message that consists of one of these puts its sender on the suppression list. */
   readonly opt_out_words: readonly string[]
+  /** How much of one workspace's received files is kept. */
+  readonly media_cache_bytes: number
   /** The identity provider that people may sign in with, besides e-mail and password. */
   readonly oidc: OidcConfig | undefined
 }
@@ -130,6 +132,7 @@ const variables = {
   PARLEY_SCHEDULE_LATENESS: wholeNumber(1, 31_536_000).optional(),
   PARLEY_CAMPAIGN_CREATE_PER_MINUTE: wholeNumber(1, 10_000).default(60),
   PARLEY_CAMPAIGN_CANCEL_PER_MINUTE: wholeNumber(1, 10_000).default(60),
+  PARLEY_MEDIA_CACHE_MB: wholeNumber(50, 1_000_000).default(1024),
   PARLEY_OPT_OUT_WORDS: z
     .string()
     .max(20_000, 'must have at most 20000 characters')
@@ -225,6 +228,7 @@ export function readConfig(
     schedule_lateness_seconds: env_.PARLEY_SCHEDULE_LATENESS,
     campaign_create_minute: env_.PARLEY_CAMPAIGN_CREATE_PER_MINUTE,
     campaign_cancel_minute: env_.PARLEY_CAMPAIGN_CANCEL_PER_MINUTE,
+    media_cache_bytes: env_.PARLEY_MEDIA_CACHE_MB * 1024 * 1024,
     opt_out_words: readWords(env_.PARLEY_OPT_OUT_WORDS),
     oidc: env_.PARLEY_OIDC_ISSUER
       ? {

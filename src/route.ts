@@ -55,6 +55,30 @@ export class Stream implements AsyncIterable<string> {
   }
 }
 
+/** A file, or a range of it. It has begun when it is created, as a `Stream` has. */
+export class Bytes implements AsyncIterable<Uint8Array> {
+  readonly length: number
+  readonly #rest: AsyncGenerator<Uint8Array>
+  readonly #begun: IteratorResult<Uint8Array>[]
+
+  private constructor(length: number, begun: IteratorResult<Uint8Array>, rest: AsyncGenerator<Uint8Array>) {
+    this.length = length
+    this.#begun = [begun]
+    this.#rest = rest
+  }
+
+  static async begin(length: number, chunks: AsyncGenerator<Uint8Array>): Promise<Bytes> {
+    return new Bytes(length, await chunks.next(), chunks)
+  }
+
+  [Symbol.asyncIterator](): AsyncIterator<Uint8Array> {
+    return {
+      next: async () => this.#begun.shift() ?? this.#rest.next(),
+      return: () => this.#rest.return(undefined),
+    }
+  }
+}
+
 /** A form as received: its fields, and its one file, which is stored already unless there is a refusal. */
 export class Form {
   readonly fields: Readonly<Record<string, unknown>>
@@ -105,6 +129,8 @@ interface RouteDescription extends RouteInfo {
   /** Bytes of JSON; CONTRACT 1 says 1 MiB unless an operation needs more. */
   readonly body_limit?: number
   readonly response: z.ZodType
+  /** The media types of a response that is a file. */
+  readonly bytes?: readonly string[]
   readonly statuses?: readonly [number, ...number[]]
   /** Errors it can return beyond those that its needs imply. */
   readonly errors?: readonly (ErrorCode | readonly [ErrorCode, number])[]
@@ -127,6 +153,8 @@ export interface Call<P, Q, B, C = undefined, W = Caller> {
   readonly accounts: readonly Account[]
   /** The caller's idempotency key, if it sent one. */
   readonly key: string | undefined
+  /** Which part of a file the caller wants: the header Range, if it applies. */
+  readonly range?: string | undefined
   /** Aborted once the caller has left and cannot receive the answer: for work that takes seconds. */
   readonly left?: (() => AbortSignal) | undefined
 }

@@ -56,6 +56,8 @@ const owners: Readonly<Record<string, string>> = {
   chat_sync: 'capabilities/history',
   history_questions: 'capabilities/history',
   messages: 'capabilities/messages',
+  media_files: 'capabilities/media',
+  media_chunks: 'capabilities/media',
   deleted_messages: 'capabilities/messages',
   contacts: 'capabilities/contacts',
   search_segments: 'capabilities/search',
@@ -102,6 +104,8 @@ const triggeredBy: Readonly<Record<string, readonly string[]>> = {
   // Leaving a workspace revokes keys, being disabled ends sessions.
   keys: ['capabilities/users'],
   sessions: ['capabilities/users'],
+  // A file goes with its message, or when an edit replaces it.
+  media_files: ['capabilities/messages'],
   search_pending: ['capabilities/messages'],
   // Everything that decides what a caller may do raises the version that every process compares.
   settings: ['capabilities/accounts', 'capabilities/keys', 'capabilities/users', 'capabilities/workspaces'],

@@ -94,6 +94,15 @@ export const expectations: Readonly<Record<string, Expectation>> = {
     idempotency: 'none',
     foreign: 'own',
   },
+  download_attachment: {
+    method: 'GET',
+    path: '/chats/{chat_id}/messages/{message_id}/attachments/{index}',
+    scopes: ['read'],
+    gates: [],
+    allowlists: [],
+    idempotency: 'none',
+    foreign: [403, 'account_unavailable'],
+  },
   send_message: {
     method: 'POST',
     path: '/messages',

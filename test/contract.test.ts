@@ -10,6 +10,7 @@ import { sequence } from '../src/events/sequencer.ts'
 import { newId } from '../src/lib/ids.ts'
 import { routes } from '../src/lists/routes.ts'
 import { errorsOf } from '../src/openapi/route-errors.ts'
+import { writeMessage } from '../src/platform/sandbox/person-acts.ts'
 import type { Route } from '../src/route.ts'
 import { type Expectation, expectations } from './contract.expectations.ts'
 import { probes } from './harness/probes.ts'
@@ -75,6 +76,23 @@ beforeAll(async () => {
   account_id = await workplace.connected(own)
   const id = `${person.person_id}` as const
   await service.chat({ account_id, workspace_id: own.workspace_id, id, name: canary, texts: [canary] })
+  const photo = {
+    index: 0,
+    kind: 'photo',
+    file_name: canary,
+    media_type: 'image/png',
+    size: 9,
+    seed: 1,
+  } as const
+  for (let n = 1; n <= 7; n++) {
+    writeMessage(workplace.sandbox.world, {
+      account_id,
+      person_id: person.person_id,
+      text: canary,
+      file: photo,
+    })
+  }
+  await workplace.untilStored(account_id, 7)
   const column = await createColumn(service.app, 'system', {
     workspace_id: own.workspace_id,
     name: canary,

@@ -12,6 +12,7 @@ export const inWorkspace: Readonly<Record<string, Role>> = {
   start_chat: 'member',
   set_read_state: 'member',
   list_messages: 'member',
+  download_attachment: 'member',
   send_message: 'member',
   list_contacts: 'member',
   search_messages: 'member',

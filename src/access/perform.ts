@@ -27,6 +27,8 @@ export interface Incoming {
   /** Gates that this channel needs besides the route's own. */
   readonly gates?: readonly Gate[]
   readonly approval?: Approval
+  /** The header Range, of a request that may be answered with a part. */
+  readonly range?: string | undefined
   /** Aborted once the caller has left. Created on first use. */
   readonly left?: () => AbortSignal
 }
@@ -109,7 +111,16 @@ async function performOutside(
   const { params, query } = incoming
   const body = parse(route.body, await incoming.body({ route, refuse: async () => undefined }))
   const checked = (await route.check?.(app, caller as never, { query, body })) as never
-  const call = { caller, params, query, body, checked, accounts: [], key: undefined } as unknown as AnyCall
+  const call = {
+    caller,
+    params,
+    query,
+    body,
+    checked,
+    accounts: [],
+    key: undefined,
+    range: undefined,
+  } as unknown as AnyCall
   switch (route.effect) {
     case 'read':
       return route.handle(app, call)
@@ -141,6 +152,7 @@ interface ReceivedRequest extends BegunRequest {
   readonly again: string | undefined
   readonly idempotency_keys: readonly string[]
   readonly approval: Approval | undefined
+  readonly range: string | undefined
   readonly left: (() => AbortSignal) | undefined
 }
 
@@ -167,12 +179,12 @@ async function receive(
   caller: Caller,
   incoming: Omit<Incoming, keyof BegunRequest> & BegunRequest,
 ): Promise<ReceivedRequest> {
-  const { settings, params, query, idempotency_keys, approval, channel, left } = incoming
+  const { settings, params, query, idempotency_keys, approval, channel, range, left } = incoming
   const refuse = (fields: object) =>
     refuseEarly(app, route, caller, { params, query, fields, idempotency_keys })
   const received = await incoming.body({ route, refuse })
   const again = approval?.again ?? (channel === 'dashboard' ? 'you can send it again' : undefined)
-  return { settings, params, query, received, idempotency_keys, approval, again, left }
+  return { settings, params, query, received, idempotency_keys, approval, again, range, left }
 }
 
 interface CheckedRequest {
@@ -187,7 +199,7 @@ async function check(
   app: App,
   route: Route,
   caller: Caller,
-  { settings, params, query, received, left }: ReceivedRequest,
+  { settings, params, query, received, range, left }: ReceivedRequest,
 ): Promise<CheckedRequest> {
   const form = received instanceof Form
   const body = parse(form ? (route.form as typeof route.body) : route.body, form ? received.fields : received)
@@ -199,7 +211,7 @@ async function check(
   const eligible = route.account ? await listEligibleAccounts(app, caller) : []
   const call = (key: string | undefined): AnyCall => {
     const accounts = account_id === undefined ? eligible : [requireAccount(eligible, account_id)]
-    return { caller: caller as never, params, query, body, checked, accounts, key, left }
+    return { caller: caller as never, params, query, body, checked, accounts, key, range, left }
   }
   return { body, needs, call }
 }

@@ -485,6 +485,33 @@ create table manual_clock (
   PRIMARY KEY (singleton)
 );
 
+create unlogged table media_chunks (
+  file_id uuid not null,
+  n integer not null,
+  bytes bytea not null,
+  PRIMARY KEY (file_id, n)
+);
+
+create unlogged table media_files (
+  id uuid not null,
+  account_id text not null,
+  chat_id bigint not null,
+  message_id bigint not null,
+  index integer not null,
+  workspace_id uuid not null,
+  wanted_at timestamp with time zone not null default clock_timestamp(),
+  size bigint,
+  ended_at timestamp with time zone,
+  failure text,
+  head bytea,
+  CHECK (((ended_at IS NULL) OR (failure IS NOT NULL) OR (size IS NOT NULL))),
+  CHECK (((failure IS NULL) OR (ended_at IS NOT NULL))),
+  CHECK ((failure = ANY (ARRAY['gone'::text, 'too_large'::text, 'unavailable'::text]))),
+  CHECK ((size >= 0)),
+  PRIMARY KEY (id),
+  UNIQUE (account_id, chat_id, message_id, index)
+);
+
 create table memberships (
   workspace_id uuid not null,
   user_id uuid not null,
@@ -889,6 +916,9 @@ CREATE INDEX file_chunks_first ON public.file_chunks USING btree (stored_at) WHE
 CREATE INDEX history_questions_open ON public.history_questions USING btree (account_id, id) WHERE (answered_at IS NULL);
 CREATE INDEX identities_user ON public.identities USING btree (user_id);
 CREATE INDEX keys_workspace ON public.keys USING btree (workspace_id, created_at);
+CREATE INDEX media_files_kept ON public.media_files USING btree (workspace_id, ended_at) INCLUDE (size);
+CREATE INDEX media_files_old ON public.media_files USING btree (wanted_at);
+CREATE INDEX media_files_wanted ON public.media_files USING btree (account_id, wanted_at) WHERE (ended_at IS NULL);
 CREATE INDEX memberships_user ON public.memberships USING btree (user_id);
 CREATE INDEX messages_history ON public.messages USING btree (account_id, chat_id, sent_at DESC, id DESC) WHERE (deleted_at IS NULL);
 CREATE INDEX messages_id ON public.messages USING btree (account_id, id);
@@ -945,6 +975,7 @@ alter table contacts add FOREIGN KEY (workspace_id, account_id) REFERENCES accou
 alter table deleted_messages add FOREIGN KEY (workspace_id, account_id) REFERENCES accounts(workspace_id, id);
 alter table identities add FOREIGN KEY (user_id) REFERENCES users(id);
 alter table keys add FOREIGN KEY (workspace_id, user_id) REFERENCES memberships(workspace_id, user_id);
+alter table media_chunks add FOREIGN KEY (file_id) REFERENCES media_files(id) ON DELETE CASCADE;
 alter table memberships add FOREIGN KEY (user_id) REFERENCES users(id);
 alter table memberships add FOREIGN KEY (workspace_id) REFERENCES workspaces(id);
 alter table messages add FOREIGN KEY (workspace_id, account_id) REFERENCES accounts(workspace_id, id);
@@ -1170,6 +1201,14 @@ begin
   new.found_username := null;
   new.found_phone := null;
   return new;
+end $function$;
+CREATE OR REPLACE FUNCTION public.forget_media_file()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  delete from media_files where account_id = old.account_id and chat_id = old.chat_id and message_id = old.id;
+  return null;
 end $function$;
 CREATE OR REPLACE FUNCTION public.guard_approvals()
  RETURNS trigger
@@ -1406,6 +1445,7 @@ CREATE TRIGGER memberships_ended AFTER UPDATE OF ended_at ON public.memberships 
 CREATE TRIGGER memberships_version AFTER INSERT OR DELETE OR UPDATE OF ended_at ON public.memberships FOR EACH STATEMENT EXECUTE FUNCTION raise_settings_version();
 CREATE TRIGGER messages_added AFTER INSERT ON public.messages REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION list_new_messages();
 CREATE TRIGGER messages_changed BEFORE UPDATE ON public.messages FOR EACH ROW WHEN (((old.deleted_at IS NULL) AND ((new.deleted_at IS NOT NULL) OR (new.text IS DISTINCT FROM old.text)))) EXECUTE FUNCTION list_changed_message();
+CREATE TRIGGER messages_media AFTER UPDATE OF attachments ON public.messages FOR EACH ROW WHEN (((old.attachments <> '[]'::jsonb) AND ((old.attachments IS DISTINCT FROM new.attachments) OR (old.edited_at IS DISTINCT FROM new.edited_at)))) EXECUTE FUNCTION forget_media_file();
 CREATE TRIGGER operations_guard BEFORE DELETE OR UPDATE ON public.operations FOR EACH ROW EXECUTE FUNCTION guard_operations();
 CREATE TRIGGER suppressions_end_recipients AFTER INSERT ON public.suppressions REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION end_suppressed();
 CREATE TRIGGER users_disabled AFTER UPDATE OF disabled_at ON public.users FOR EACH ROW WHEN (((old.disabled_at IS NULL) AND (new.disabled_at IS NOT NULL))) EXECUTE FUNCTION revoke_sessions_of_disabled_user();

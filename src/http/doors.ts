@@ -64,6 +64,7 @@ export function mountDoor(
             body: (wanted) => read(app, request.raw, { caller, wanted, bodyMs }),
             idempotency_keys: route.effect === 'read' ? [] : headerValues(request, 'idempotency-key'),
             channel,
+            range: route.bytes && rangeOf(request),
             left,
           })
           return send(request, reply, await (channel === 'dashboard' ? inUserWords(answer) : answer))
@@ -91,6 +92,11 @@ function leftSignal(response: ServerResponse): () => AbortSignal {
     else response.once('close', leave)
     return leaving.signal
   }
+}
+
+/** We name no version of a file, so a condition on it never holds, and the caller gets the whole. */
+function rangeOf({ headers }: FastifyRequest): string | undefined {
+  return headers['if-range'] === undefined ? headers.range : undefined
 }
 
 function urlOf(path: string): string {

@@ -28,6 +28,7 @@ export async function answerError(
   tellFailure(logger, request, error)
   if (request.window) reply.headers(rateHeaders(request.window))
   if (error.retry_after !== undefined) reply.header('Retry-After', String(error.retry_after))
+  if (error.content_range !== undefined) reply.header('Content-Range', error.content_range)
   if (error.status === 413) reply.header('Connection', 'close')
   const body = JSON.stringify({ error: error.message, code: error.code })
   reply.code(error.status).type('application/json; charset=utf-8')

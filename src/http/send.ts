@@ -1,8 +1,8 @@
-/** Sends a route's answer: an object, JSON from the database, or a long text. */
+/** Sends a route's answer: an object, JSON from the database, a long text, or a file. */
 import { transcode } from 'node:buffer'
 import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { Json, type Reply, Stream } from '../route.ts'
+import { Bytes, Json, type Reply, Stream } from '../route.ts'
 import { setDeviceCookie, setFlowCookie, setSessionCookie } from './cookies.ts'
 
 export const json = 'application/json; charset=utf-8'
@@ -19,15 +19,17 @@ export function send(
   request.operation_id = headers['X-Operation-Id']
   if (status >= 400) request.refusal = (body as { readonly code?: string }).code
   if (body instanceof Json) return reply.type(json).send(bytesOf(body.text))
-  if (!(body instanceof Stream)) return reply.send(body)
+  if (body instanceof Bytes) reply.header('content-length', String(body.length))
+  else if (body instanceof Stream) reply.type(json)
+  else return reply.send(body)
   // HEAD needs no body, so read nothing.
   const chunks = request.method === 'HEAD' ? [] : body
-  // As text, which the socket encodes itself: buffers of ours would be garbage that Node collects late.
-  const readable = Readable.from(chunks)
+  // Text as text, which the socket encodes itself: buffers of ours would be garbage that Node collects late.
+  const readable = Readable.from(chunks, { objectMode: body instanceof Stream, highWaterMark: 1 })
   readable.once('error', (error) => {
     request.broken = error
   })
-  return reply.type(json).send(readable)
+  return reply.send(readable)
 }
 
 /**

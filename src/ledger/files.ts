@@ -1,6 +1,6 @@
 /** Attachments: stored in chunks as they arrive, deleted once their operation no longer needs them. */
 import type { App } from '../app.ts'
-import { type Database, type Db, sql } from '../db/sql.ts'
+import { type Database, type Db, type Sql, sql } from '../db/sql.ts'
 import { ApiError } from '../lib/errors.ts'
 import { freeBuffer } from '../lib/free-buffer.ts'
 
@@ -79,25 +79,39 @@ async function oneOf<T>(most: number, work: () => Promise<T>): Promise<T> {
 /** Of a row with one field: the number of fields, and the field's length. */
 const fieldHeadBytes = 6
 
+/**
+ * One chunk of a file in a buffer of its own; undefined if there is none. A copy takes no parameters, so `copy` reads the
+ * settings `parley.file_id` and `parley.chunk`.
+ */
+export async function readChunk(
+  db: Database,
+  copy: Sql,
+  { file_id, n }: { readonly file_id: string; readonly n: number },
+): Promise<Buffer | undefined> {
+  const copied = Buffer.allocUnsafeSlow(copyHead.length + fieldHeadBytes + chunkBytes + copyTail.length)
+  let used = 0
+  const which = sql`
+    select set_config('parley.file_id', ${file_id}, true), set_config('parley.chunk', ${String(n)}, true)`
+  const take = (bytes: Buffer) => {
+    used += bytes.copy(copied, used)
+  }
+  await db.transaction((tx) => Promise.all([tx.run(which), tx.copyOut(copy, take)]))
+  if (used === copyHead.length + copyTail.length) return undefined
+  return copied.subarray(copyHead.length + fieldHeadBytes, used - copyTail.length)
+}
+
 /** The file's bytes, one chunk in memory at a time. Asking for the next chunk frees the memory of the last. */
 export async function* readChunks(db: Database, file_id: string): AsyncGenerator<Buffer> {
+  const copy = sql`
+    copy (
+      select bytes from file_chunks
+      where file_id = current_setting('parley.file_id')::uuid and n = current_setting('parley.chunk')::integer
+    ) to stdout (format binary)`
   for (let n = 0; ; n++) {
-    const copied = Buffer.allocUnsafeSlow(copyHead.length + fieldHeadBytes + chunkBytes + copyTail.length)
-    let used = 0
-    const which = sql`
-      select set_config('parley.file_id', ${file_id}, true), set_config('parley.chunk', ${String(n)}, true)`
-    const chunk = sql`
-      copy (
-        select bytes from file_chunks
-        where file_id = current_setting('parley.file_id')::uuid and n = current_setting('parley.chunk')::integer
-      ) to stdout (format binary)`
-    const take = (bytes: Buffer) => {
-      used += bytes.copy(copied, used)
-    }
-    await db.transaction((tx) => Promise.all([tx.run(which), tx.copyOut(chunk, take)]))
-    if (used === copyHead.length + copyTail.length) return
-    yield copied.subarray(copyHead.length + fieldHeadBytes, used - copyTail.length)
-    freeBuffer(copied)
+    const chunk = await readChunk(db, copy, { file_id, n })
+    if (!chunk) return
+    yield chunk
+    freeBuffer(Buffer.from(chunk.buffer))
   }
 }
 

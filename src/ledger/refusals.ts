@@ -17,6 +17,7 @@ const refusalCodes: Record<PlatformRefusal, ErrorCode> = {
   privacy_restricted: 'privacy_restricted',
   cold_stopped: 'cold_stopped',
   message_invalid: 'message_refused',
+  file_unavailable: 'not_found',
   needs_login: 'account_unavailable',
   restricted: 'account_unavailable',
 }

@@ -71,10 +71,11 @@ export const errors = {
   not_a_sequence: [409, 'Only campaigns with follow-up steps can be paused and resumed.'],
   invalid_sequence_status: [409, 'The campaign cannot be paused in its current status.'],
   webhook_limit_reached: [409, 'A workspace has at most 10 webhooks.'],
-  // 413, 415, 431
+  // 413, 415, 416, 431
   attachment_too_large: [413, 'The attachment is larger than 25 MiB.'],
   payload_too_large: [413, 'The request body is too large.'],
   unsupported_media_type: [415, 'The body must be application/json.'],
+  range_not_satisfiable: [416, 'The file is shorter than the range that was asked for.'],
   headers_too_large: [431, 'The request headers are too large.'],
   // 429
   rate_limited: [429, 'Too many requests. Retry after the seconds in Retry-After.'],
@@ -118,6 +119,8 @@ interface ErrorOptions {
   readonly retry_after?: number
   /** The kind of thing that was not found, such as `workspace`: the command line knows which verb lists them. */
   readonly missing?: string
+  /** The header Content-Range of a range that a file does not have. */
+  readonly content_range?: string
   /** Goes to the log only. */
   readonly cause?: unknown
 }
@@ -129,6 +132,7 @@ export class ApiError extends Error {
   readonly status: number
   readonly retry_after: number | undefined
   readonly missing: string | undefined
+  readonly content_range: string | undefined
 
   constructor(code: ErrorCode, options: ErrorOptions = {}) {
     const [status, sentence] = errors[code]
@@ -137,6 +141,7 @@ export class ApiError extends Error {
     this.status = options.status ?? status
     this.retry_after = options.retry_after
     this.missing = options.missing
+    this.content_range = options.content_range
   }
 }
 

@@ -36,11 +36,21 @@ export const columnValueOut = z
 
 const attachmentOut = z
   .object({
+    index: count('Its place among the files of the message, from 0 on: the last part of its address.'),
+    kind: z
+      .enum(['photo', 'voice', 'video', 'sticker', 'file'])
+      .meta({ description: 'What it is in the chat. A photo that was sent as a file is a `file`.' }),
     file_name: said('File name.'),
     media_type: said('Media type, such as image/jpeg.'),
     size: count('Size in bytes.'),
+    width: count('In pixels, where the platform says.').optional(),
+    height: count('In pixels, where the platform says.').optional(),
+    seconds: count('How long it plays, where the platform says.').optional(),
   })
-  .meta({ id: 'Attachment', description: 'A file attached to a message. Its bytes stay on the platform.' })
+  .meta({
+    id: 'Attachment',
+    description: 'A file attached to a message. `download_attachment` fetches its bytes from the platform.',
+  })
 
 export const messageOut = z
   .object({

@@ -2,9 +2,10 @@
 import { loops as access } from '../access/loops.ts'
 import { loops as approvals } from '../capabilities/approvals/loops.ts'
 import { loops as campaigns } from '../capabilities/campaigns/running/loops.ts'
+import { loops as media } from '../capabilities/media/loops.ts'
 import { loops as search } from '../capabilities/search/loops.ts'
 import { loops as webhooks } from '../capabilities/webhooks/loops.ts'
 import { loops as events } from '../events/loops.ts'
 import type { MakeLoops } from '../loop.ts'
 
-export const loops: readonly MakeLoops[] = [events, webhooks, search, access, campaigns, approvals]
+export const loops: readonly MakeLoops[] = [events, webhooks, search, access, campaigns, approvals, media]

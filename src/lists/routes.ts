@@ -8,6 +8,7 @@ import { routes as columns } from '../capabilities/columns/routes.ts'
 import { routes as contacts } from '../capabilities/contacts/routes.ts'
 import { routes as events } from '../capabilities/events/routes.ts'
 import { routes as me } from '../capabilities/me/routes.ts'
+import { routes as media } from '../capabilities/media/routes.ts'
 import { routes as messages } from '../capabilities/messages/routes.ts'
 import { routes as operations } from '../capabilities/operations/routes.ts'
 import { routes as pipeline } from '../capabilities/pipeline/routes.ts'
@@ -20,6 +21,7 @@ export const routes: readonly Route[] = [
   ...chatStart,
   ...chats,
   ...messages,
+  ...media,
   ...contacts,
   ...search,
   ...pipeline,

@@ -106,9 +106,16 @@ function operation(route: Route, schemas: Json): Json {
   const success = {
     description: route.response.description ?? summary,
     headers: headersOf(route),
-    content: {
-      'application/json': { schema: schemaOf(route.response, 'output', schemas), example: example.response },
-    },
+    content: route.bytes
+      ? Object.fromEntries(
+          route.bytes.map((type) => [type, { schema: { type: 'string', format: 'binary' } }]),
+        )
+      : {
+          'application/json': {
+            schema: schemaOf(route.response, 'output', schemas),
+            example: example.response,
+          },
+        },
   }
   const replay = {
     ...success,
@@ -191,7 +198,17 @@ function parametersOf(route: Route, schemas: Json): Json[] {
     ...fieldsOf(route.params, { where: 'path', schemas, examples: example.params }),
     ...fieldsOf(route.query, { where: 'query', schemas, examples: example.query }),
     ...(idempotency ? [key] : []),
+    ...(route.bytes ? [range] : []),
   ]
+}
+
+const range = {
+  name: 'Range',
+  in: 'header',
+  required: false,
+  description:
+    'One range of bytes, as `bytes=0-99`, which is answered with 206. Several ranges return the whole file.',
+  schema: { type: 'string' },
 }
 
 interface Fields {

@@ -68,6 +68,8 @@ export interface AccountRef {
 export interface AccountStore {
   /** The session that a login stored, which gives full control of the account. Null: no login yet. */
   readSession(): Promise<Uint8Array | null>
+  /** Replaces the session by the same login with more in it. */
+  writeSession(session: Uint8Array): Promise<void>
   /** Those after `after`, in the order of their numbers. */
   listPeers(page: {
     readonly after: ChatNumber | null
@@ -177,10 +179,24 @@ export interface Message {
   readonly random_id: string | null
 }
 
-export interface Attachment {
+export interface FileInfo {
   readonly file_name: string
   readonly media_type: string
   readonly size: number
+}
+
+export const attachmentKinds = ['photo', 'voice', 'video', 'sticker', 'file'] as const
+export type AttachmentKind = (typeof attachmentKinds)[number]
+
+export interface Attachment extends FileInfo {
+  /** Its place among the message's files, from 0 on. */
+  readonly index: number
+  readonly kind: AttachmentKind
+  /** In pixels, where the platform says. */
+  readonly width?: number
+  readonly height?: number
+  /** How long it plays, where the platform says. */
+  readonly seconds?: number
 }
 
 /** Every possible result of a platform call. What is not proven is `unknown`. */
@@ -210,6 +226,8 @@ export const platformRefusals = [
   /** The platform blocks this account's first messages, not its answers. The strike is called `peer_flood`. */
   'cold_stopped',
   'message_invalid',
+  /** The message or its file was deleted, or the file shows only once. */
+  'file_unavailable',
   'needs_login',
   'restricted',
 ] as const
@@ -234,6 +252,8 @@ export interface Session {
   chats(page: { readonly after: string | null; readonly limit: number }): Promise<Outcome<ChatPage>>
   contacts(): Promise<Outcome<readonly Person[]>>
   setReadState(chat_id: ChatNumber, unread: boolean): Promise<Outcome<{ readonly unread_count: number }>>
+  /** Finds a file of a message. Its bytes are fetched as the caller reads them. */
+  download(file: FilePlace): Promise<Outcome<Download>>
   close(): Promise<void>
 }
 
@@ -242,12 +262,27 @@ export type Identifier =
   | { readonly kind: 'phone'; readonly value: string }
   | { readonly kind: 'id'; readonly value: string }
 
-export interface Upload extends Attachment {
+export interface FilePlace {
+  readonly chat_id: ChatNumber
+  readonly message_id: string
+  readonly index: number
+}
+
+/** Every chunk but the last has this length. */
+export const downloadChunkBytes = 256 * 1024
+
+export interface Download {
+  readonly size: number
+  /** Ends after `size` bytes, or after the first outcome that is not `accepted`. A reader that stops ends the download. */
+  readonly chunks: AsyncIterable<Outcome<Uint8Array>>
+}
+
+export interface Upload extends FileInfo {
   /** Each chunk is valid until the caller asks for the next. */
   readonly chunks: AsyncIterable<Uint8Array>
 }
 
-export interface UploadedFile extends Attachment {
+export interface UploadedFile extends FileInfo {
   readonly handle: string
 }
 

@@ -17,6 +17,7 @@ import { listBehind } from '../ledger/runs.ts'
 import { forgetWorkers, noteDrives, noteHeartbeat, noteStopped } from '../ledger/workers.ts'
 import type { Loop, MakeLoops } from '../loop.ts'
 import { AccountPool, type Platforms } from './account-pool.ts'
+import { Downloads } from './downloads.ts'
 import { LoginRunner } from './login-runner.ts'
 import { countOperations, showJournal } from './metrics.ts'
 import { type Running, runLoops } from './run-loops.ts'
@@ -120,12 +121,14 @@ async function act(app: App, { id, directory, platforms, open }: ActingOptions) 
   const ledger = new Ledger(app, ways, driving)
   const logins = new LoginRunner(app, { worker_id: id, platforms })
   const messages = messageBoundary(app, { instance: () => guard.instance(), behind })
+  const downloads = new Downloads(app, () => pool.driven())
   const dispatch = new Dispatch(app, { ...ways, messages }, driving)
   return {
     loops: [
       heartbeat({ worker_id: id, platforms: [...platforms.keys()] }, guard, pool),
       ledger.loop,
       dispatch.loop,
+      downloads.loop,
       observeLoop(app, () => pool.driven()),
       replayLoop({ directory, worker_id: id, recorder }),
       ...pool.loops,
@@ -133,7 +136,7 @@ async function act(app: App, { id, directory, platforms, open }: ActingOptions) 
     ],
     journal: () => (journal.isFailing() ? 'unwritable' : 'ok'),
     async stop() {
-      await Promise.all([ledger.stop(), dispatch.stop(), logins.stop()])
+      await Promise.all([ledger.stop(), dispatch.stop(), logins.stop(), downloads.stop()])
       await pool.stop()
       await journal.close()
     },

@@ -8,7 +8,9 @@ import type { Route } from '../../src/route.ts'
 
 interface Response {
   readonly headers: Readonly<Record<string, unknown>>
-  readonly content: { readonly 'application/json': { readonly examples?: Readonly<Record<string, unknown>> } }
+  readonly content: {
+    readonly 'application/json'?: { readonly examples?: Readonly<Record<string, unknown>> }
+  }
 }
 
 interface Operation {
@@ -21,11 +23,16 @@ const document = makeOpenApi(routes) as unknown as {
 
 /** Headers of HTTP itself, and security headers for browsers; they mean the same everywhere. */
 const ofHttp = new Set([
+  'accept-ranges',
   'cache-control',
   'connection',
+  'content-disposition',
   'content-encoding',
   'content-length',
+  'content-range',
+  'content-security-policy',
   'content-type',
+  'cross-origin-resource-policy',
   'date',
   'etag',
   'keep-alive',
@@ -53,7 +60,7 @@ export function findUndocumented(method: string, path: string, answer: CheckedAn
   const what = `${method} ${path} answered ${answer.status}`
   const response = operation.responses[answer.status]
   if (!response) return `${what}, a status that the document does not name.`
-  const { examples } = response.content['application/json']
+  const { examples } = response.content['application/json'] ?? {}
   const code = answer.status >= 400 ? answer.body.code : undefined
   if (code !== undefined && !(String(code) in (examples ?? {}))) {
     return `${what} ${String(code)}, a code that the document does not name.`

@@ -97,7 +97,9 @@ export class Service {
       ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
     })
     const text = await response.text()
-    const answer = { status: response.status, headers: response.headers, body: text ? JSON.parse(text) : {} }
+    const isFile = response.ok && !response.headers.get('content-type')?.startsWith('application/json')
+    const parsed = text && !isFile ? JSON.parse(text) : {}
+    const answer = { status: response.status, headers: response.headers, body: parsed }
     const undocumented = findUndocumented(method, path, answer)
     if (undocumented) throw new Error(undocumented)
     return answer

@@ -25,6 +25,13 @@ export const briefSessions: readonly Patch[] = [
   },
 ]
 
+/** Parts of a file, connections for them, and callers who want one. */
+export const briefDownloads: readonly Patch[] = [
+  { marker: 'limit: part of a file', replace: 'const partMsMax = 1_500' },
+  { marker: 'limit: idle media connection', replace: 'const idleMs = 500' },
+  { marker: 'limit: wait for a file', replace: 'const waitMsMax = 2_000' },
+]
+
 /** So that a few files exceed it. */
 export const smallStore: readonly Patch[] = [
   { marker: 'limit: stored bytes of a workspace', replace: 'const storedBytesMax = sql`1000000`' },

@@ -15,6 +15,10 @@ export class MemoryAccountStore implements AccountStore {
     return this.session
   }
 
+  async writeSession(session: Uint8Array): Promise<void> {
+    this.session = session
+  }
+
   async listPeers(page: { after: StoredPeer['number'] | null; limit: number }): Promise<StoredPeer[]> {
     const peers = [...this.peers].map(([number, text]) => ({ number, text }))
     return peers

@@ -33,7 +33,7 @@ export function sendingConform(stage: () => Stage): void {
       const file = expectAccepted(await session.upload({ ...attachment, chunks: chunks() }))
       expectAccepted(await session.send({ ...messageIn(scene, ''), file }))
       await recorder.until(() => recorder.messages.length === 1)
-      expect(recorder.messages[0]?.message.attachments).toEqual([attachment])
+      expect(recorder.messages[0]?.message.attachments).toEqual([{ ...attachment, index: 0, kind: 'file' }])
       expect(await session.send({ ...messageIn(scene, ''), file })).not.toMatchObject({ kind: 'accepted' })
     })
 

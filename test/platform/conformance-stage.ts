@@ -26,14 +26,35 @@ export interface OtherSide {
     username?: string
     members?: number[]
   }): Promise<number>
-  write(message: { account_id: string; person_id: number; text: string }): Promise<number>
+  write(message: { account_id: string; person_id: number; text?: string; file?: SentFile }): Promise<number>
   read(mark: { account_id: string; person_id: number }): Promise<number>
-  edit(edit: { account_id: string; person_id: number; message_id: number; text: string }): Promise<void>
+  edit(edit: {
+    account_id: string
+    person_id: number
+    message_id: number
+    text: string
+    file?: SentFile
+  }): Promise<void>
   remove(message: { account_id: string; person_id: number; message_id: number }): Promise<void>
   /** Takes effect once, for the given account only. */
   fault(fault: { on: string; fault: string; seconds?: number; account_id: string }): Promise<void>
   /** The texts of the account's accepted messages, in order. */
   sentTexts(account_id: string): Promise<string[]>
+}
+
+/** A file of `size` bytes that follow from its seed, or of the bytes given in base64. */
+export interface SentFile {
+  kind?: 'photo' | 'voice' | 'video' | 'sticker' | 'file'
+  file_name?: string
+  media_type?: string
+  size?: number
+  seed?: number
+  data?: string
+  width?: number
+  height?: number
+  seconds?: number
+  timer_seconds?: number
+  dc?: number
 }
 
 export interface Scene {

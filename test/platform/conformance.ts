@@ -1,5 +1,6 @@
 /** What every adapter must do, whichever platform is behind it. Run by each adapter's own test. */
 import { afterAll, beforeAll, describe } from 'vitest'
+import { downloadsConform } from './conformance-downloads.ts'
 import { readingConform } from './conformance-reading.ts'
 import { sendingConform } from './conformance-sending.ts'
 import { sessionsConform } from './conformance-sessions.ts'
@@ -16,5 +17,6 @@ export function conformance(name: string, makeFixture: () => Promise<Fixture>): 
     sessionsConform(() => stage)
     sendingConform(() => stage)
     readingConform(() => stage)
+    downloadsConform(() => stage)
   })
 }

@@ -12,7 +12,7 @@ export type AnalyticsTotals = { campaigns: number; sent: number; failed: number;
 
 export type Approval = { id: string; state: 'waiting' | 'approved' | 'denied' | 'expired' | 'used'; created_at: string; expires_at: string; decided_at: string | null; token_expires_at: string | null; used_at: string | null; workspace: { id: string; name: string }; key: { id: string; name: string; prefix: string }; client_name: string | null; account: { id: string; name: string; provider: string }; operation: string; tool: string; chat: { id: string; name: string }; payload: unknown; payload_sha256: string; field: string | null; from: (string)[] | null; to: (string)[] | null; operation_id: string | null; outcome: { state: 'queued' | 'submitting' | 'completed' | 'refused' | 'released' | 'ambiguous'; finished_at: string | null; message_id: string | null; code: string | null; error: string | null } | null }
 
-export type Attachment = { file_name: string; media_type: string; size: number }
+export type Attachment = { index: number; kind: 'photo' | 'voice' | 'video' | 'sticker' | 'file'; file_name: string; media_type: string; size: number; width?: number; height?: number; seconds?: number }
 
 export type Broadcast = { broadcast_id: string; recipients: number; audience_total: number; capped: boolean; status: 'queued' | 'sending' | 'completed'; message_text: string; created_at: string; started_at: string | null; completed_at: string | null; totals: CampaignTotals; people: (CampaignRecipient)[] }
 
@@ -335,6 +335,11 @@ export interface Routes {
     params: { workspace_id: string }
     body: SendMessageRequest
     answer: SentMessage
+  }
+  'GET /w/{workspace_id}/chats/{chat_id}/messages/{message_id}/attachments/{index}': {
+    params: { workspace_id: string; chat_id: string; message_id: string; index: string }
+    query?: { account_id?: string }
+    answer: unknown
   }
   'GET /w/{workspace_id}/contacts': {
     params: { workspace_id: string }

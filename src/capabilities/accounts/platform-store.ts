@@ -16,6 +16,14 @@ export function openAccountStore(app: App, held: Omit<Held, 'writes'>): AccountS
       app.log.error({ account_id }, 'the login of an account was stored under another PARLEY_SECRET')
       return null
     },
+    writeSession: (session) =>
+      app.db.transaction(async (tx) => {
+        // A login revokes the lease, so its session is never replaced by one that was read before it.
+        await requireLease(tx, held) // guard: a session is written under the lease
+        await tx.run(sql`
+          update platform_sessions set sealed = ${sealSession(app.secrets, account_id, session)}
+          where account_id = ${account_id}`)
+      }),
     listPeers: ({ after, limit }) =>
       app.db.rows<StoredPeer>(sql`
         select number::text as number, text from platform_peers

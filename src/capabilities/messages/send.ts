@@ -121,7 +121,7 @@ export async function storeSent(tx: Tx, done: readonly Completion<Payload | null
     const { account_id, workspace_id, random_id, payload } = operation
     // A row restored from a journal has no text; the platform's update about the message has it.
     if (!payload) return []
-    const attachments = payload.file ? [payload.file] : []
+    const attachments = payload.file ? [{ ...payload.file, index: 0, kind: 'file' as const }] : []
     const chat_id = requireChatOf(operation)
     return [{ account_id, workspace_id, chat_id, id, text: payload.text, sent_at, attachments, random_id }]
   })

@@ -4,6 +4,7 @@ import { isWellFormed, lengthOf } from '../../lib/text.ts'
 import type {
   Chat,
   ChatPage,
+  FilePlace,
   HistoryPage,
   Identifier,
   Message,
@@ -13,7 +14,9 @@ import type {
   Sent,
   Submission,
 } from '../port.ts'
+import { partBytes } from './calls.ts'
 import type { KeptFile } from './entries.ts'
+import { hasBytes, readFile } from './file-bytes.ts'
 import { digitsOf } from './people.ts'
 import { type Account, type Box, indexOfPost, type State } from './state.ts'
 import { viewChat, viewMessage, viewPerson } from './view.ts'
@@ -198,6 +201,19 @@ export function setReadState(
   const at = world.nowText()
   world.commit({ entry: 'read_state', seq, account_id, chat_id: box.chat_id, unread, at, ...delivery })
   return accepted({ unread_count: box.unread_count })
+}
+
+/** A part of a file that a person sent. */
+export function readFilePart(
+  account: Account,
+  { chat_id, message_id, index, offset }: FilePlace & { readonly offset: number },
+): Outcome<{ readonly size: number; readonly data: string }> {
+  const box = account.boxes.get(Number(chat_id))
+  const post = box?.posts[indexOfPost(box, Number(message_id))]
+  const file = post?.message_id === Number(message_id) ? post.attachments[index] : undefined
+  if (!file || !hasBytes(file)) return refused('file_unavailable')
+  const bytes = readFile(file, offset, partBytes)
+  return accepted({ size: file.size, data: Buffer.from(bytes).toString('base64') })
 }
 
 function viewBox(world: World, account: Account, chat_id: number): Outcome<Chat> {

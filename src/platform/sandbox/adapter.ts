@@ -1,6 +1,8 @@
 /** The sandbox as a platform: the port, spoken over a link. */
 import type {
   AccountRef,
+  Download,
+  FilePlace,
   Listener,
   Outcome,
   Platform,
@@ -9,6 +11,7 @@ import type {
   Upload,
   UploadedFile,
 } from '../port.ts'
+import { downloadChunkBytes } from '../port.ts'
 import { chunkBytesMax, type Link, type LinkEvents, type Opened, type Wire } from './calls.ts'
 
 /** How long to wait for a connection. Giving up is safe: nothing has been asked of it yet. */
@@ -85,6 +88,7 @@ function makeSession({ wire, self }: Opened, finish: () => void): Session {
       wire.call('history', { chat_id, before: before && { message_id: before.message_id }, limit }),
     chats: ({ after, limit }) => wire.call('chats', { after, limit }),
     contacts: () => wire.call('contacts', {}),
+    download: (file) => download(wire, file),
     setReadState: (chat_id, unread) => wire.call('read_state', { chat_id, unread }),
     close: async () => {
       finish()
@@ -110,4 +114,34 @@ async function upload(
   }
   const ended = await wire.call('upload_end', { handle })
   return ended.kind === 'accepted' ? { kind: 'accepted', value: { ...ended.value, handle } } : ended
+}
+
+/** Asks for the first part at once, which says how long the file is. */
+async function download(wire: Wire, file: FilePlace): Promise<Outcome<Download>> {
+  const { chat_id, message_id, index } = file
+  const part = (offset: number) => wire.call('file_part', { chat_id, message_id, index, offset })
+  const first = await part(0)
+  if (first.kind !== 'accepted') return first
+  const { size } = first.value
+  async function* chunks(): AsyncGenerator<Outcome<Uint8Array>> {
+    let parts: Buffer[] = []
+    for (let offset = 0; offset < size; ) {
+      const outcome = offset === 0 ? first : await part(offset)
+      if (outcome.kind !== 'accepted') {
+        yield outcome
+        return
+      }
+      const bytes = Buffer.from(outcome.value.data, 'base64')
+      if (bytes.length === 0 || outcome.value.size !== size) {
+        yield { kind: 'unknown', reason: 'The file is not as long as it was.' }
+        return
+      }
+      parts.push(bytes)
+      offset += bytes.length
+      if (offset % downloadChunkBytes !== 0 && offset < size) continue
+      yield { kind: 'accepted', value: Buffer.concat(parts) }
+      parts = []
+    }
+  }
+  return { kind: 'accepted', value: { size, chunks: chunks() } }
 }

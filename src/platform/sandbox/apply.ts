@@ -1,5 +1,4 @@
 /** How each log entry changes the world: the same live and on replay. */
-import type { Attachment } from '../port.ts'
 import { addDue, stream, streamDue, takeDue } from './dues.ts'
 import type {
   AccountEntry,
@@ -7,11 +6,13 @@ import type {
   EditedEntry,
   Entry,
   GroupEntry,
+  KeptFile,
   ReadByThemEntry,
   ReadStateEntry,
   SeededEntry,
   SendEntry,
   StartEntry,
+  WorldFile,
   WrittenEntry,
 } from './entries.ts'
 import { useFault } from './faults.ts'
@@ -130,7 +131,7 @@ function applySend(state: State, entry: SendEntry): void {
     person_id: account.person_id,
     at: entry.at,
     edited_at: null,
-    attachments: entry.file ? [attachmentOf(entry.file)] : [],
+    attachments: entry.file ? [sentFileOf(entry.file)] : [],
     random_id: entry.random_id,
   }
   const box = addPost(account, entry.chat_id, post)
@@ -146,8 +147,9 @@ function applySend(state: State, entry: SendEntry): void {
   planReaction(state, entry)
 }
 
-function attachmentOf({ file_name, media_type, size }: Attachment): Attachment {
-  return { file_name, media_type, size }
+/** Its bytes were not kept, so it has neither a seed nor data. */
+function sentFileOf({ file_name, media_type, size }: KeptFile): WorldFile {
+  return { index: 0, kind: 'file', file_name, media_type, size }
 }
 
 /** A person who reads does so after their delay, and answers right after reading. */
@@ -200,7 +202,8 @@ function applySeeded(state: State, entry: SeededEntry): void {
 
 function postOf(entry: WrittenEntry | SeededEntry, person_id: number, is_sender: boolean): Post {
   const { message_id, text, at } = entry
-  return { message_id, text, is_sender, person_id, at, edited_at: null, attachments: [], random_id: null }
+  const attachments = 'file' in entry && entry.file ? [entry.file] : []
+  return { message_id, text, is_sender, person_id, at, edited_at: null, attachments, random_id: null }
 }
 
 function addPost(account: Account, chat_id: number, post: Post): Box {
@@ -228,8 +231,9 @@ function applyEdited(state: State, entry: EditedEntry): void {
   const index = indexOfPost(box, entry.message_id)
   const before = box.posts[index]
   if (before?.message_id !== entry.message_id) return
-  const hidden = entry.text === before.text
-  const post: Post = hidden ? before : { ...before, text: entry.text, edited_at: entry.at }
+  const hidden = entry.text === before.text && !entry.file
+  const attachments = entry.file ? [entry.file] : before.attachments
+  const post: Post = hidden ? before : { ...before, text: entry.text, edited_at: entry.at, attachments }
   box.posts[index] = post
   stream(state, account, entry.delivery, [{ kind: 'edited', chat_id: entry.chat_id, post, hidden }])
 }

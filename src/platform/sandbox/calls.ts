@@ -1,7 +1,7 @@
 /** The calls of a session to the sandbox, whichever link carries them. */
 import { z } from 'zod'
 import type { ChatNumber } from '../../lib/shapes.ts'
-import type { Attachment, Chat, ChatPage, Message, Outcome, Person, Sent, UpdateBatch } from '../port.ts'
+import type { Chat, ChatPage, FileInfo, Message, Outcome, Person, Sent, UpdateBatch } from '../port.ts'
 
 const number64 = z.string().regex(/^-?\d{1,19}$/)
 const chat_id = number64.transform((digits) => digits as ChatNumber)
@@ -15,6 +15,9 @@ const attachment = z.strictObject({
 
 /** Bytes of one chunk of an upload. A socket carries them as text, and V8 frees long strings late. */
 export const chunkBytesMax = 48 * 1024
+
+/** Bytes of one part of a download: a whole number of them is a chunk of the port. */
+export const partBytes = 64 * 1024
 
 export const callParams = {
   ping: z.strictObject({}),
@@ -43,6 +46,12 @@ export const callParams = {
   chats: z.strictObject({ after: z.string().max(100).nullable(), limit: z.int().min(1).max(1000) }),
   contacts: z.strictObject({}),
   read_state: z.strictObject({ chat_id, unread: z.boolean() }),
+  file_part: z.strictObject({
+    chat_id,
+    message_id: number64,
+    index: z.int().nonnegative(),
+    offset: z.int().nonnegative(),
+  }),
 } as const
 
 function decode(text: string): Uint8Array {
@@ -63,12 +72,14 @@ interface Results {
   readonly open_chat: Chat
   readonly upload_begin: { readonly handle: string }
   readonly upload_chunk: null
-  readonly upload_end: Attachment
+  readonly upload_end: FileInfo
   readonly send: Sent
   readonly history: readonly Message[]
   readonly chats: ChatPage
   readonly contacts: readonly Person[]
   readonly read_state: { readonly unread_count: number }
+  /** The size of the whole file, and up to `partBytes` of it in base64. */
+  readonly file_part: { readonly size: number; readonly data: string }
 }
 export type Result<M extends Method> = Results[M]
 

@@ -9,6 +9,7 @@ import { time } from '../../lib/shapes.ts'
 import { lengthOf } from '../../lib/text.ts'
 import { type ControlOperation, operation } from '../control-operation.ts'
 import { platformRefusals } from '../port.ts'
+import { givenFile, makeFile } from './control-files.ts'
 import { faultKinds, faultTargets } from './faults.ts'
 import { behaviours, delaySecondsDefault } from './people.ts'
 import { deleteMessage, editMessage, readMessages, writeMessage } from './person-acts.ts'
@@ -123,12 +124,14 @@ export const controlOperations: readonly ControlOperation<World>[] = [
     path: '/messages',
     summary: 'Write to an account as a person',
     description:
-      'Sends a private message, or one to the group that `chat_id` names. `at` is the time of the message.',
+      'Sends a private message, or one to the group that `chat_id` names, with a text, a file or both. `at` is the time of ' +
+      'the message.',
     body: z.strictObject({
       account_id,
       person_id,
       chat_id: z.int().negative().optional(),
-      text,
+      text: text.optional(),
+      file: givenFile.optional(),
       at: time.optional(),
     }),
     query: null,
@@ -137,9 +140,13 @@ export const controlOperations: readonly ControlOperation<World>[] = [
       request: { account_id: account, person_id: person, text: 'Is this still available?' },
       response: { message_id: 17 },
     },
-    handle: (world, { body: { at: when, ...writing } }) => ({
-      message_id: writeMessage(world, { ...writing, at: when?.toISOString() }),
-    }),
+    handle: (world, { body: { at: when, text: said, file, ...writing } }) => {
+      if (said === undefined && !file) {
+        throw new ApiError('invalid_request', { detail: 'A message needs a text or a file.' })
+      }
+      const written = { ...writing, text: said ?? '', file: file && makeFile(file), at: when?.toISOString() }
+      return { message_id: writeMessage(world, written) }
+    },
   }),
   operation({
     name: 'addGroup',
@@ -185,8 +192,9 @@ export const controlOperations: readonly ControlOperation<World>[] = [
     method: 'POST',
     path: '/edit',
     summary: "Edit a person's message",
-    description: 'The account gets an update about the edit, unless the text stays the same.',
-    body: z.strictObject({ account_id, person_id, message_id, text }),
+    description:
+      'The account gets an update about the edit, unless nothing changes. A file replaces the one before.',
+    body: z.strictObject({ account_id, person_id, message_id, text, file: givenFile.optional() }),
     query: null,
     response: z.strictObject({ message_id: z.int().positive() }),
     example: {
@@ -195,7 +203,7 @@ export const controlOperations: readonly ControlOperation<World>[] = [
     },
     handle: (world, { body }) => {
       const edited = Number(body.message_id)
-      editMessage(world, { ...body, message_id: edited })
+      editMessage(world, { ...body, message_id: edited, file: body.file && makeFile(body.file) })
       return { message_id: edited }
     },
   }),

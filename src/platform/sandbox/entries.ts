@@ -1,5 +1,5 @@
 /** Everything that can happen in the world, in the form of the log. `apply.ts` says what each entry changes. */
-import type { Attachment } from '../port.ts'
+import type { Attachment, FileInfo } from '../port.ts'
 import type { Fault } from './faults.ts'
 import type { WorldPerson } from './people.ts'
 
@@ -10,8 +10,19 @@ export interface Delivery {
 }
 
 /** A file of which only the hash is kept, not the bytes. */
-export interface KeptFile extends Attachment {
+export interface KeptFile extends FileInfo {
   readonly sha256: string
+}
+
+/** A file that a person sent. Its bytes follow from a seed, or are few. */
+export interface WorldFile extends Attachment {
+  readonly seed?: number
+  /** In base64. */
+  readonly data?: string
+  /** It shows once, for this long, and is never downloaded. */
+  readonly timer_seconds?: number
+  /** The data centre that has it; the first by default. */
+  readonly dc?: number
 }
 
 interface InChat {
@@ -55,6 +66,7 @@ export interface WrittenEntry extends StreamedEntry, FromDue {
   readonly message_id: number
   readonly person_id: number
   readonly text: string
+  readonly file?: WorldFile
 }
 
 export interface SeededEntry extends InChat {
@@ -75,6 +87,8 @@ export interface EditedEntry extends StreamedEntry {
   readonly entry: 'edited'
   readonly message_id: number
   readonly text: string
+  /** Replaces the file. */
+  readonly file?: WorldFile
 }
 
 export interface DeletedEntry extends StreamedEntry {

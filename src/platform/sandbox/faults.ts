@@ -9,6 +9,8 @@ export const faultTargets = [
   'read_state',
   'history',
   'chats',
+  'download',
+  'export',
   'connect',
   'login',
   'updates',

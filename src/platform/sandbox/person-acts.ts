@@ -1,5 +1,6 @@
 /** What people do to an account when a call of the control address makes them. */
 import { ApiError } from '../../lib/errors.ts'
+import type { WorldFile } from './entries.ts'
 import { type Account, type Box, indexOfPost, type Post } from './state.ts'
 import type { World } from './world.ts'
 
@@ -12,13 +13,14 @@ interface Writing extends ByPerson {
   /** The group; without it the message is private. */
   readonly chat_id?: number | undefined
   readonly text: string
+  readonly file?: WorldFile | undefined
   /** The time of the message; now by default. */
   readonly at?: string | undefined
 }
 
 /** A person writes to the account. */
 export function writeMessage(world: World, writing: Writing): number {
-  const { account_id, person_id, text } = writing
+  const { account_id, person_id, text, file } = writing
   const account = world.requireAccount(account_id)
   world.requirePerson(person_id)
   const chat_id = writing.chat_id ?? person_id
@@ -26,7 +28,17 @@ export function writeMessage(world: World, writing: Writing): number {
   const message_id = account.last_message_id + 1
   const at = writing.at === undefined ? world.nowText() : new Date(writing.at).toISOString()
   const delivery = world.takeDelivery(account_id)
-  world.commit({ entry: 'written', account_id, chat_id, person_id, message_id, text, at, ...delivery })
+  world.commit({
+    entry: 'written',
+    account_id,
+    chat_id,
+    person_id,
+    message_id,
+    text,
+    at,
+    ...(file && { file }),
+    ...delivery,
+  })
   return message_id
 }
 
@@ -67,7 +79,17 @@ export function readMessages(
 /** The person edits a message of their own. */
 export function editMessage(
   world: World,
-  { account_id, person_id, message_id, text }: ByPerson & { message_id: number; text: string },
+  {
+    account_id,
+    person_id,
+    message_id,
+    text,
+    file,
+  }: ByPerson & {
+    message_id: number
+    text: string
+    file?: WorldFile | undefined
+  },
 ): void {
   const { box, post } = requirePost(world, { account_id, person_id, message_id })
   if (post.person_id !== person_id) {
@@ -75,7 +97,16 @@ export function editMessage(
   }
   const delivery = world.takeDelivery(account_id)
   const at = world.nowText()
-  world.commit({ entry: 'edited', account_id, chat_id: box.chat_id, message_id, text, at, ...delivery })
+  world.commit({
+    entry: 'edited',
+    account_id,
+    chat_id: box.chat_id,
+    message_id,
+    text,
+    at,
+    ...(file && { file }),
+    ...delivery,
+  })
 }
 
 /** The person deletes a message for both sides: their own, or any of the private chat. */

@@ -8,6 +8,7 @@ import {
   listChats,
   listContacts,
   openChat,
+  readFilePart,
   readHistory,
   refused,
   resolve,
@@ -44,6 +45,8 @@ const refusalOn: Record<Exclude<FaultTarget, 'updates'>, PlatformRefusal> = {
   read_state: 'chat_unavailable',
   history: 'chat_unavailable',
   chats: 'restricted',
+  download: 'file_unavailable',
+  export: 'restricted',
 }
 
 /** What a flood wait on each call stops. */
@@ -56,6 +59,8 @@ const floodOn: Record<Exclude<FaultTarget, 'updates'>, FloodScope> = {
   read_state: 'reading',
   history: 'reading',
   chats: 'reading',
+  download: 'reading',
+  export: 'reading',
 }
 
 const targetOf: Partial<Record<Method, Exclude<FaultTarget, 'updates'>>> = {
@@ -65,6 +70,7 @@ const targetOf: Partial<Record<Method, Exclude<FaultTarget, 'updates'>>> = {
   history: 'history',
   resolve: 'resolve',
   chats: 'chats',
+  file_part: 'download',
 }
 
 const unavailable = { kind: 'unknown', reason: 'The platform is unavailable.' } as const
@@ -254,5 +260,6 @@ function handlersOf(world: World, account: Account, uploads: Uploads): Handlers 
     chats: (page) => listChats(world, account, page),
     contacts: () => listContacts(world, account),
     read_state: (state) => setReadState(world, account, state),
+    file_part: (part) => readFilePart(account, part),
   }
 }

@@ -1,6 +1,5 @@
 /** The state of the world. Only `apply.ts` changes it. */
-import type { Attachment } from '../port.ts'
-import type { AuthKeyEntry, FloodRule, GroupEntry, JournalEntry } from './entries.ts'
+import type { AuthKeyEntry, FloodRule, GroupEntry, JournalEntry, WorldFile } from './entries.ts'
 import type { Fault } from './faults.ts'
 import type { WorldPerson } from './people.ts'
 
@@ -12,7 +11,7 @@ export interface Post {
   readonly person_id: number
   readonly at: string
   readonly edited_at: string | null
-  readonly attachments: readonly Attachment[]
+  readonly attachments: readonly WorldFile[]
   readonly random_id: string | null
 }
 

@@ -1,13 +1,13 @@
 /** Files on their way to a message. Their bytes are counted and hashed, not kept. */
 import { createHash, type Hash } from 'node:crypto'
-import type { Attachment } from '../port.ts'
+import type { FileInfo } from '../port.ts'
 import type { KeptFile } from './entries.ts'
 
 /** How many uploads may be unsent; beyond it the oldest is dropped. */
 const openMax = 64
 
 interface OpenUpload {
-  readonly file: Attachment
+  readonly file: FileInfo
   readonly hash: Hash
   received: number
 }
@@ -17,7 +17,7 @@ export class Uploads {
   readonly #ready = new Map<string, KeptFile>()
   #last = 0
 
-  begin({ file_name, media_type, size }: Attachment): string {
+  begin({ file_name, media_type, size }: FileInfo): string {
     const handle = `upload_${++this.#last}`
     this.#open.set(handle, {
       file: { file_name, media_type, size },
@@ -38,7 +38,7 @@ export class Uploads {
   }
 
   /** The file, if as many bytes arrived as were announced. */
-  finish(handle: string): Attachment | undefined {
+  finish(handle: string): FileInfo | undefined {
     const upload = this.#open.get(handle)
     this.#open.delete(handle)
     if (!upload || upload.received !== upload.file.size) return undefined

@@ -1,6 +1,7 @@
 /** How an account sees the world: the port's people, chats, messages and updates, built from the state. */
 import type { ChatNumber } from '../../lib/shapes.ts'
-import type { Chat, Message, Person, Update } from '../port.ts'
+import type { Attachment, Chat, Message, Person, Update } from '../port.ts'
+import type { WorldFile } from './entries.ts'
 import type { Account, Box, Happening, Post, State } from './state.ts'
 
 export function viewPerson(state: State, account: Account, person_id: number): Person {
@@ -41,9 +42,13 @@ export function viewMessage(post: Post): Message {
     sender_id: String(post.person_id),
     timestamp: post.at,
     edited_at: post.edited_at,
-    attachments: post.attachments,
+    attachments: post.attachments.filter((file) => file.timer_seconds === undefined).map(viewFile),
     random_id: post.random_id,
   }
+}
+
+function viewFile({ seed: _, data: __, dc: ___, ...attachment }: WorldFile): Attachment {
+  return attachment
 }
 
 /** A message that arrived while no session was open is as live as any other: it lies after the stored position. */

@@ -20,12 +20,14 @@ export interface Endpoint {
   readonly test_dc: BasicDcOption | null
 }
 
-interface ClientOptions {
+export interface ClientOptions {
   readonly storage: ITelegramStorageProvider
   /** Whether a byte may be written now. */
   held(): boolean
   /** Whether it may follow the account to another data centre. */
   readonly migrates: boolean
+  /** For downloads: they get no updates. Null: the account's own data centre. */
+  readonly media?: { readonly dc: BasicDcOption | null }
   pushed(container: tl.TypeUpdates): void
   /** The client has ended by itself. Not called after `close`. */
   ended(reason: string): void
@@ -46,10 +48,13 @@ export class Client {
   readonly #transport: GuardedTransport
   readonly #options: ClientOptions
   readonly #over = new AbortController()
+  /** Rejects the calls that wait for an answer: mtcute forgets those that it has not written yet. */
+  readonly #waiting = new Set<(reason: Error) => void>()
 
   constructor(endpoint: Endpoint, options: ClientOptions) {
     this.#options = options
     const { test_dc } = endpoint
+    const dc = options.media?.dc ?? test_dc
     const rules = { dialsMax: options.migrates ? loginDialsMax : 1, loopbackOnly: test_dc !== null }
     this.#transport = guardedTransport(
       { held: () => options.held(), ended: (reason) => this.end(reason) },
@@ -63,9 +68,10 @@ export class Client {
       transport: this.#transport,
       storage: options.storage,
       storageOptions: { cleanup: false },
-      ...(test_dc && { defaultDcs: { main: test_dc, media: test_dc } }),
+      ...(dc && { defaultDcs: { main: dc, media: dc } }),
       logLevel: 0,
       updates: false,
+      disableUpdates: options.media !== undefined,
       reconnectionStrategy: () => false,
       initConnectionOptions: { deviceModel: 'Parley', appVersion: version },
       // The default middlewares wait for floods and repeat what failed.
@@ -104,10 +110,14 @@ export class Client {
     }
     const deadline = new AbortController()
     const timer = setTimeout(() => deadline.abort(new NoAnswer()), msMax)
+    const { promise, resolve, reject } = Promise.withResolvers<Answer<T>>()
+    this.#waiting.add(reject)
+    this.#client.call<T>(request as never, { abortSignal: deadline.signal }).then(resolve, reject)
     try {
-      return await this.#client.call<T>(request as never, { abortSignal: deadline.signal })
+      return await promise
     } finally {
       clearTimeout(timer)
+      this.#waiting.delete(reject)
     }
   }
 
@@ -132,15 +142,22 @@ export class Client {
     if (this.isOver) return
     this.#over.abort(new Error(reason))
     this.#client.destroy().catch(() => {})
+    this.#rejectCalls(reason)
     this.#transport.close()
     this.#options.ended(reason)
+  }
+
+  #rejectCalls(reason: string): void {
+    for (const reject of this.#waiting) reject(new Error(reason)) // guard: no call outlives its client
   }
 
   async close(): Promise<void> {
     if (this.isOver) return
     this.#over.abort(new Error('The session is over.'))
     const late = sleep(closeMsMax, undefined, { ref: false })
-    await Promise.race([this.#client.destroy().catch(() => {}), late])
+    const destroyed = this.#client.destroy().catch(() => {})
+    this.#rejectCalls('The session is over.')
+    await Promise.race([destroyed, late])
     this.#transport.close()
   }
 }

@@ -272,6 +272,7 @@ class LoginAttempt implements Login {
 async function personOf(user: tl.RawUser) {
   const peers = await Peers.load({
     readSession: () => Promise.resolve(null),
+    writeSession: () => Promise.resolve(),
     listPeers: () => Promise.resolve([]),
     writePeers: () => Promise.resolve(),
   })

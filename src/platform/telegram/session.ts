@@ -9,6 +9,8 @@ import type {
   Chat,
   ChatPage,
   Closed,
+  Download,
+  FilePlace,
   FloodScope,
   HistoryPage,
   Identifier,
@@ -22,8 +24,11 @@ import type {
   Upload,
   UploadedFile,
 } from '../port.ts'
-import { Client, type Endpoint } from './client.ts'
+import { Client, type ClientOptions, type Endpoint } from './client.ts'
 import { findErrorText, outcomeOf, Refused } from './errors.ts'
+import { Media } from './media.ts'
+import { MediaKeys } from './media-keys.ts'
+import type { MediaOwner } from './media-line.ts'
 import { Peers } from './peers.ts'
 import { listChats, listContacts, type Reader, readHistory, resolve, setReadState } from './read.ts'
 import { send } from './send.ts'
@@ -46,11 +51,13 @@ export async function openSession(
   const storage = blob && openSessionStorage(blob)
   if (!storage) return refusedBy('needs_login', 'no_session', account)
   const peers = await Peers.load(account.store)
-  const session = new TelegramSession(account, { listener, peers })
-  const client = new Client(endpoint, {
+  // Every connection of the account is made here, so that the same lease guards it and it takes the same way.
+  const openClient: OpenClient = (options) =>
+    new Client(endpoint, { held: () => account.held(), migrates: false, ...options })
+  const keys = new MediaKeys(account.store, blob)
+  const session = new TelegramSession(account, { listener, peers, keys, openClient })
+  const client = openClient({
     storage,
-    held: () => account.held(),
-    migrates: false,
     pushed: (container) => session.pushed(container),
     ended: (reason) => session.finish({ status: 'lost', reason }),
   })
@@ -72,6 +79,8 @@ export async function openSession(
   return { kind: 'accepted', value: session }
 }
 
+type OpenClient = (options: Omit<ClientOptions, 'held' | 'migrates'>) => Client
+
 /** The detail is what `status_reason` says. */
 function refusedBy(reason: Trouble, name: string, { account_id }: AccountRef): Outcome<never> {
   return { kind: 'refused', reason, detail: explainTrouble(reason, name, account_id) }
@@ -85,6 +94,7 @@ class TelegramSession implements Session, Reader {
   readonly #account_id: string
   readonly #listener: Listener
   readonly #stream: UpdateStream
+  readonly #media: Media
   readonly #files = new Map<string, tl.TypeInputMedia>()
   /** The listener is called only after `connect` has returned the session. */
   readonly #handedOver = Promise.withResolvers<void>()
@@ -94,11 +104,17 @@ class TelegramSession implements Session, Reader {
 
   constructor(
     { account_id, position }: AccountRef,
-    { listener, peers }: { listener: Listener; peers: Peers },
+    {
+      listener,
+      peers,
+      keys,
+      openClient,
+    }: { listener: Listener; peers: Peers; keys: MediaKeys; openClient: OpenClient },
   ) {
     this.peers = peers
     this.#account_id = account_id
     this.#listener = listener
+    this.#media = new Media(this.#mediaOwner(keys, openClient))
     this.#stream = new UpdateStream({
       state: position === null ? undefined : readPosition(position),
       call: (request) => this.call(request),
@@ -106,6 +122,22 @@ class TelegramSession implements Session, Reader {
       knows: (peer) => this.#knows(peer),
       failed: (error) => this.#finishBy(error),
     })
+  }
+
+  #mediaOwner(keys: MediaKeys, openClient: OpenClient): MediaOwner {
+    return {
+      keys,
+      self_id: () => this.self.id,
+      call: async (request) => {
+        try {
+          return await this.call(request)
+        } catch (error) {
+          this.#outcome(error, 'reading')
+          throw error
+        }
+      },
+      openClient: ({ storage, dc, ended }) => openClient({ storage, media: { dc }, pushed: () => {}, ended }),
+    }
   }
 
   async open(client: Client): Promise<void> {
@@ -153,6 +185,7 @@ class TelegramSession implements Session, Reader {
     this.#isOver = true
     this.endReason = closed.reason
     this.#stream.end()
+    this.#media.close()
     this.#client?.end(closed.reason)
     void this.#handedOver.promise.then(() => this.#listener.closed(closed))
   }
@@ -160,6 +193,7 @@ class TelegramSession implements Session, Reader {
   async close(): Promise<void> {
     this.#isOver = true
     this.#stream.end()
+    this.#media.close()
     await this.#client?.close()
   }
 
@@ -229,6 +263,11 @@ class TelegramSession implements Session, Reader {
 
   setReadState(chat_id: ChatNumber, unread: boolean): Promise<Outcome<{ readonly unread_count: number }>> {
     return this.#ask('reading', () => setReadState(this, chat_id, unread))
+  }
+
+  async download(file: FilePlace): Promise<Outcome<Download>> {
+    if (this.#isOver) return { kind: 'not_written', reason: isOverReason }
+    return this.#media.download(file)
   }
 
   async #ask<T>(stops: FloodScope, work: () => Promise<T>): Promise<Outcome<T>> {

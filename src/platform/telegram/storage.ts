@@ -1,7 +1,7 @@
 /**
  * What mtcute stores, as one blob: the account's data centre and its auth key, which gives full control of the
- * account. A session reads it and never writes it. Only a login makes a blob (`login.ts`). `peers.ts` keeps the
- * peers.
+ * account. Only a login makes a blob (`login.ts`); a session adds the keys of other data centres (`media-keys.ts`) and
+ * changes nothing else. `peers.ts` keeps the peers.
  */
 import { type ITelegramStorageProvider, MemoryStorage } from '@mtcute/core'
 import { z } from 'zod'
@@ -13,6 +13,8 @@ const blobShape = z.strictObject({
   key: z.base64(),
   /** mtcute's own record of that data centre's address; without it, the default address. */
   places: z.record(z.string(), z.base64()),
+  /** By number: the keys of other data centres that have files. */
+  others: z.record(z.string(), z.base64()).optional(),
 })
 
 /** The keys under which mtcute stores its data centre. Salts and the like are not worth keeping. */
@@ -38,6 +40,29 @@ function parseBlob(blob: Uint8Array): z.infer<typeof blobShape> | undefined {
   } catch {
     return undefined
   }
+}
+
+export function findOwnDc(blob: Uint8Array): number | undefined {
+  return parseBlob(blob)?.dc_id
+}
+
+export function findForeignKey(blob: Uint8Array, dc_id: number): Uint8Array | undefined {
+  const key = parseBlob(blob)?.others?.[dc_id]
+  return key === undefined ? undefined : decode(key)
+}
+
+export function addForeignKey(blob: Uint8Array, dc_id: number, key: Uint8Array): Uint8Array {
+  const session = parseBlob(blob)
+  if (!session) throw new Error('The blob is not ours.')
+  const others = { ...session.others, [dc_id]: encode(key) }
+  return Buffer.from(JSON.stringify({ ...session, others }))
+}
+
+/** The storage of downloads from another data centre. */
+export function openForeignStorage(dc_id: number, key: Uint8Array | undefined): ITelegramStorageProvider {
+  const storage = emptyStorage()
+  if (key) storage.authKeys.set(dc_id, key)
+  return storage
 }
 
 /** The storage of a login: in memory, until the login has succeeded. */

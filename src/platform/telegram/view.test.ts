@@ -83,13 +83,32 @@ const video: tl.TypeDocumentAttribute = { _: 'documentAttributeVideo', duration:
 const named: tl.TypeDocumentAttribute = { _: 'documentAttributeFilename', fileName: 'offer.pdf' }
 
 test.each([
-  ['voice', documentWith(voice)],
-  ['video', documentWith(video, named)],
-  ['offer.pdf', documentWith(named)],
-])('%s is an attachment', (file_name, media) => {
+  ['voice', documentWith(voice), { kind: 'voice', seconds: 3 }],
+  ['video', documentWith(video, named), { kind: 'video', seconds: 3, width: 1, height: 1 }],
+  ['offer.pdf', documentWith(named), { kind: 'file' }],
+])('%s is an attachment', (file_name, media, more) => {
   const { attachments, text } = viewMessage(self, { ...message, media })
-  expect(attachments).toEqual([{ file_name, media_type: 'video/mp4', size: 9 }])
+  expect(attachments).toEqual([{ index: 0, file_name, media_type: 'video/mp4', size: 9, ...more }])
   expect(text).toBe('Hello')
+})
+
+test('a photo has its largest size; media with a timer is no attachment', () => {
+  const numbers = { id: Long.ONE, accessHash: Long.ONE, fileReference: new Uint8Array(0), date: 0, dcId: 2 }
+  const photo: tl.TypePhoto = {
+    _: 'photo',
+    ...numbers,
+    sizes: [
+      { _: 'photoSize', type: 'm', w: 320, h: 240, size: 5 },
+      { _: 'photoSizeProgressive', type: 'y', w: 1280, h: 960, sizes: [7, 9] },
+    ],
+  }
+  const shown = viewMessage(self, { ...message, media: { _: 'messageMediaPhoto', photo } })
+  expect(shown.attachments).toMatchObject([{ kind: 'photo', size: 9, width: 1280, height: 960 }])
+  const once: tl.TypeMessageMedia = { _: 'messageMediaPhoto', photo, ttlSeconds: 10 }
+  expect(viewMessage(self, { ...message, message: '', media: once })).toMatchObject({
+    attachments: [],
+    text: '[photo]',
+  })
 })
 
 test('shows other media as a word in brackets', () => {

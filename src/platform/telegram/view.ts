@@ -1,7 +1,7 @@
 /** The port's messages, chats and updates, made from Telegram's. Pure; omits everything about channels. */
 import type { tl } from '@mtcute/core'
 import type { ChatNumber } from '../../lib/shapes.ts'
-import type { Attachment, Chat, Message, Person, Update } from '../port.ts'
+import type { Attachment, AttachmentKind, Chat, Message, Person, Update } from '../port.ts'
 import type { Peers } from './peers.ts'
 
 /** The account whose view it is. */
@@ -78,36 +78,72 @@ interface Media {
 function viewMedia(media: tl.TypeMessageMedia | undefined): Media {
   if (media?._ === 'messageMediaPhoto') {
     const photo = media.photo?._ === 'photo' ? media.photo : undefined
-    // A self-destructing one is already gone.
-    if (!photo) return { attachments: [], word: '[photo]' }
-    const size = Math.max(0, ...photo.sizes.map(sizeOf))
-    return { attachments: [{ file_name: 'photo', media_type: 'image/jpeg', size }], word: '' }
+    // A self-destructing one is already gone, or shows once.
+    if (!photo || media.ttlSeconds !== undefined) return { attachments: [], word: '[photo]' }
+    return { attachments: [viewPhoto(photo)], word: '' }
   }
   if (media?._ === 'messageMediaDocument') {
     const document = media.document?._ === 'document' ? media.document : undefined
-    return document
+    return document && media.ttlSeconds === undefined
       ? { attachments: [viewDocument(document)], word: '' }
       : { attachments: [], word: '[file]' }
   }
   return { attachments: [], word: (media && words[media._]) ?? '' }
 }
 
-function sizeOf(size: tl.TypePhotoSize): number {
-  if (size._ === 'photoSize') return size.size
-  return size._ === 'photoSizeProgressive' ? Math.max(0, ...size.sizes) : 0
+function viewPhoto({ sizes }: tl.RawPhoto): Attachment {
+  const whole = findWholeSize(sizes)
+  return {
+    index: 0,
+    kind: 'photo',
+    file_name: 'photo',
+    media_type: 'image/jpeg',
+    size: whole?.size ?? 0,
+    ...(whole && { width: whole.width, height: whole.height }),
+  }
+}
+
+interface WholeSize {
+  readonly type: string
+  readonly width: number
+  readonly height: number
+  readonly size: number
+}
+
+/** The largest of the sizes in which Telegram keeps a photo. */
+export function findWholeSize(sizes: readonly tl.TypePhotoSize[]): WholeSize | undefined {
+  const whole = sizes.flatMap((each): WholeSize[] => {
+    if (each._ !== 'photoSize' && each._ !== 'photoSizeProgressive') return []
+    const size = each._ === 'photoSize' ? each.size : Math.max(0, ...each.sizes)
+    return [{ type: each.type, width: each.w, height: each.h, size }]
+  })
+  return whole.sort((one, other) => other.width * other.height - one.width * one.height)[0]
 }
 
 function viewDocument({ attributes, mimeType, size }: tl.RawDocument): Attachment {
   const named = attributes.find((each) => each._ === 'documentAttributeFilename')
   const kind = attributes.map(kindOf).find((each) => each !== undefined)
   const file_name = kind ?? (named?._ === 'documentAttributeFilename' ? named.fileName : 'file')
-  return { file_name, media_type: mimeType, size }
+  return { index: 0, kind: kind ?? 'file', file_name, media_type: mimeType, size, ...measuresOf(attributes) }
 }
 
-function kindOf(attribute: tl.TypeDocumentAttribute): string | undefined {
+function kindOf(attribute: tl.TypeDocumentAttribute): AttachmentKind | undefined {
   if (attribute._ === 'documentAttributeSticker') return 'sticker'
   if (attribute._ === 'documentAttributeVideo') return 'video'
   return attribute._ === 'documentAttributeAudio' && attribute.voice ? 'voice' : undefined
+}
+
+function measuresOf(
+  attributes: readonly tl.TypeDocumentAttribute[],
+): Pick<Attachment, 'width' | 'height' | 'seconds'> {
+  for (const each of attributes) {
+    if (each._ === 'documentAttributeVideo') {
+      return { width: each.w, height: each.h, seconds: Math.round(each.duration) }
+    }
+    if (each._ === 'documentAttributeImageSize') return { width: each.w, height: each.h }
+    if (each._ === 'documentAttributeAudio') return { seconds: each.duration }
+  }
+  return {}
 }
 
 /** A batch of Telegram's updates as the port's, in their order. `at` is the time of updates without one. */

@@ -5,6 +5,7 @@ import Long from 'long'
 import { Crypto } from '../../mtcute-crypto.ts'
 import type { World } from '../world.ts'
 import { type Centre, Connection } from './connection.ts'
+import { fileHandlers } from './files.ts'
 import { firstDc, loginHandlers, secondDc } from './login.ts'
 import { accountHandlers, helpHandlers } from './methods.ts'
 import { openServerKey, processKey } from './server-key.ts'
@@ -32,6 +33,8 @@ export interface DataCentre {
   saltOf(key_id: string): Long
   /** The devices of the open connections. */
   listDevices(): string[]
+  /** The data centres of the open connections. */
+  connections(): number[]
   /** From now on every client has to learn a new salt. */
   changeSalts(): void
   close(): Promise<void>
@@ -53,6 +56,7 @@ export async function openDataCentre(world: World, options: Options): Promise<Da
       ...helpHandlers(() => ports),
       ...loginHandlers(world, crypto),
       ...accountHandlers(world, { keep_updates }),
+      ...fileHandlers(world, () => ports),
     },
     findKey: (key_id) => world.state.auth_keys.get(key_id),
     keepKey: (entry) => world.commit(entry),
@@ -79,6 +83,7 @@ export async function openDataCentre(world: World, options: Options): Promise<Da
     },
     saltOf: centre.saltOf,
     listDevices: () => [...open].flatMap(({ device }) => device ?? []),
+    connections: () => [...open].map(({ dc }) => dc).sort(),
     changeSalts: () => salts.clear(),
     async close() {
       world.acceptLogin = null

@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto'
 import type { tl } from '@mtcute/core'
 import Long from 'long'
 import type { Account, Box, Happening, Post, State } from '../state.ts'
+import { viewFile } from './file-views.ts'
 
 export function unixSeconds(time: string | number): number {
   return Math.floor(new Date(time).getTime() / 1000)
@@ -77,22 +78,7 @@ export function viewPost(chat_id: number, post: Post): tl.RawMessage {
     date: unixSeconds(post.at),
     message: post.text,
     ...(post.edited_at && { editDate: unixSeconds(post.edited_at) }),
-    ...(file && {
-      media: {
-        _: 'messageMediaDocument',
-        document: {
-          _: 'document',
-          id: Long.fromNumber(post.message_id),
-          accessHash: Long.ONE,
-          fileReference: new Uint8Array(0),
-          date: unixSeconds(post.at),
-          mimeType: file.media_type,
-          size: file.size,
-          dcId: 2,
-          attributes: [{ _: 'documentAttributeFilename', fileName: file.file_name }],
-        },
-      },
-    }),
+    ...(file && { media: viewFile(post, file, unixSeconds(post.at)) }),
   }
 }
 

@@ -1,0 +1,94 @@
+/** A received file as a response. It comes from a stranger, so nothing in it may run in a browser. */
+import type { App } from '../../app.ts'
+import type { Account } from '../../contract.ts'
+import { type Database, type Db, sql } from '../../db/sql.ts'
+import { chunkBytes, readChunk } from '../../ledger/files.ts'
+import { ApiError } from '../../lib/errors.ts'
+import { type ChatId, chatNumber } from '../../lib/shapes.ts'
+import type { FilePlace } from '../../platform/port.ts'
+import { Bytes, type Reply } from '../../route.ts'
+import { requireChat } from '../chats/chats.ts'
+import { type ByteRange, findRange } from './byte-range.ts'
+import { dispositionOf, findContentType } from './content-type.ts'
+import { type CachedFile, fetchFile, fileBytesMax, fileGone, fileTooLarge } from './media.ts'
+
+interface FileRequest extends Omit<FilePlace, 'chat_id'> {
+  readonly chat_id: ChatId
+  readonly range: string | undefined
+  readonly left: AbortSignal | undefined
+}
+
+export async function serveFile(
+  app: App,
+  accounts: readonly Account[],
+  { chat_id, message_id, index, range, left }: FileRequest,
+): Promise<Reply> {
+  const account = await requireChat(app, accounts, { chat_id, missing: 'chat_not_found' })
+  const place = { account_id: account.id, chat_id: chatNumber(chat_id), message_id, index }
+  const named = await requireAttachment(app.db, place)
+  if (named.size > fileBytesMax) throw fileTooLarge()
+  const file = await fetchFile(app, place, left)
+  const part = findRange(range, file.size)
+  if (part === 'none') throw new ApiError('range_not_satisfiable', { content_range: `bytes */${file.size}` })
+  return answer(app.db, file, { part, file_name: named.file_name })
+}
+
+interface NamedFile {
+  readonly file_name: string
+  readonly size: number
+}
+
+async function requireAttachment(
+  db: Db,
+  { account_id, chat_id, message_id, index }: FilePlace & { readonly account_id: string },
+): Promise<NamedFile> {
+  const found = await db.maybe<NamedFile>(sql`
+    select file ->> 'file_name' as file_name, (file ->> 'size')::float8 as size
+    from messages m cross join lateral (select m.attachments -> ${index}::int as file) each
+    where m.account_id = ${account_id} and m.chat_id = ${chat_id} and m.id = ${message_id} and m.deleted_at is null
+      and file is not null`)
+  if (!found) throw fileGone()
+  return found
+}
+
+async function answer(
+  db: Database,
+  file: CachedFile,
+  { part, file_name }: { readonly part: ByteRange | null; readonly file_name: string },
+): Promise<Reply> {
+  const { start, end } = part ?? { start: 0, end: file.size - 1 }
+  const content = findContentType(file.head)
+  return {
+    status: part ? 206 : 200,
+    body: await Bytes.begin(end - start + 1, readRange(db, file.id, { start, end })),
+    headers: {
+      'content-type': content.type,
+      'content-disposition': dispositionOf(content, file_name),
+      'accept-ranges': 'bytes',
+      ...(part && { 'content-range': `bytes ${start}-${end}/${file.size}` }),
+      // Even where it is opened as a page of its own, it runs nothing, and belongs to no origin of ours.
+      'content-security-policy': "default-src 'none'; sandbox; frame-ancestors 'none'", // guard: a file runs nothing
+      'cross-origin-resource-policy': 'same-origin',
+    },
+  }
+}
+
+/** A chunk at a time, each in a buffer of its own: the response still sends one while it asks for the next. */
+async function* readRange(db: Database, file_id: string, { start, end }: ByteRange): AsyncGenerator<Buffer> {
+  const copy = sql`
+    copy (
+      select bytes from media_chunks
+      where file_id = current_setting('parley.file_id')::uuid and n = current_setting('parley.chunk')::integer
+    ) to stdout (format binary)`
+  for (let at = start; at <= end; ) {
+    const n = Math.floor(at / chunkBytes)
+    const chunk = await readChunk(db, copy, { file_id, n })
+    // It was deleted while it was sent. The caller notices: the response ends before its length.
+    if (!chunk) throw new Error('The file is no longer stored.')
+    const first = at - n * chunkBytes
+    const bytes = chunk.subarray(first, Math.min(chunk.length, end + 1 - n * chunkBytes))
+    if (bytes.length === 0) throw new Error('The file is shorter than it should be.')
+    yield bytes
+    at += bytes.length
+  }
+}
