@@ -30,7 +30,7 @@ afterAll(async () => {
 })
 
 async function database(): Promise<Database> {
-  const copy = await copyDatabase()
+  const copy = await copyDatabase({ plans: 'shipped' })
   const db = openDatabase({ connectionString: copy.url }, { pool_size: 2 })
   copies.push(copy)
   databases.push(db)

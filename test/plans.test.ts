@@ -16,7 +16,7 @@ let service: Service
 let accounts: Account[]
 
 beforeAll(async () => {
-  service = await openService()
+  service = await openService({ plans: 'shipped' })
   accounts = []
   for (const name of ['Own', 'Other', 'Third']) {
     const tenant = await service.tenant(name)

@@ -61,12 +61,15 @@ async function makeTemplate(connection: Connection): Promise<void> {
   }
 }
 
-/** Runs a statement outside any test's database. */
-export async function administer(cluster: Cluster, statement: string): Promise<void> {
+/** The tables of most tests have few rows: planning a statement again costs more than running it. */
+export const planOnce = (name: string) => `alter database ${name} set plan_cache_mode = force_generic_plan`
+
+/** Runs statements outside any test's database. */
+export async function administer(cluster: Cluster, ...statements: readonly string[]): Promise<void> {
   const client = new pg.Client({ ...cluster, database: 'postgres' })
   await client.connect()
   try {
-    await client.query(statement)
+    for (const statement of statements) await client.query(statement)
   } finally {
     await client.end()
   }

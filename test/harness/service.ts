@@ -19,10 +19,10 @@ import { operations } from '../../src/lists/operations.ts'
 import { routes } from '../../src/lists/routes.ts'
 import type { Chat, Message, Person } from '../../src/platform/port.ts'
 import type { Route } from '../../src/route.ts'
-import { copyDatabase, type TestDatabase } from './database.ts'
+import { type CopyOptions, copyDatabase, type TestDatabase } from './database.ts'
 import { findUndocumented } from './documented.ts'
 
-export interface ServiceOptions extends Partial<ServerOptions> {
+export interface ServiceOptions extends Partial<ServerOptions>, CopyOptions {
   /** Operations of this test only, besides the contract's. */
   readonly routes?: readonly Route[]
   readonly env?: Readonly<Record<string, string>>
@@ -191,8 +191,8 @@ export class Service {
 }
 
 /** Opens every gate except `extended`, and a rate limit that no test reaches unless it sets one. */
-export async function openService(options: ServiceOptions = {}): Promise<Service> {
-  const database = await copyDatabase()
+export async function openService({ plans, ...options }: ServiceOptions = {}): Promise<Service> {
+  const database = await copyDatabase({ plans })
   const log: string[] = []
   const config = readConfig({
     DATABASE_URL: database.url,

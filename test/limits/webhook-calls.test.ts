@@ -4,10 +4,11 @@
  */
 import { execFileSync } from 'node:child_process'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { createServer, type ServerResponse } from 'node:http'
 import { createServer as createSecure } from 'node:https'
-import { type AddressInfo, createServer as createRaw, type Server, type Socket } from 'node:net'
+import { type AddressInfo, connect, createServer as createRaw, type Server, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { queryObjects } from 'node:v8'
@@ -16,6 +17,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type CallOutcome, HttpCaller } from '../../src/capabilities/webhooks/call.ts'
 import { resolveWith } from '../../src/lib/public-hosts.ts'
 import { openNameServer } from '../harness/name-server.ts'
+import { timed } from '../harness/timed.ts'
 
 const servers: { close(): void }[] = []
 const callers: HttpCaller[] = []
@@ -207,127 +209,137 @@ function endless(response: ServerResponse): void {
   more()
 }
 
-test('a receiver that hangs, drips, floods, lies or redirects costs its own time and no more', async () => {
-  const open = caller(['127.0.0.1'])
-  const closed = await listen(createRaw())
-  servers.pop()?.close()
-  let followed = 0
-  const target = await http((response) => {
-    followed += 1
-    response.end()
-  })
-  const bomb = gzipSync(Buffer.alloc(32 * 1024 * 1024))
-  const cases: readonly (readonly [string, string, string, Promise<string>])[] = [
-    ['says nothing', 'timeout', '', raw(() => {})],
-    ['TLS that says nothing', 'timeout', 'https', raw(() => {})],
-    [
-      'hangs after headers',
-      'timeout',
-      '',
-      http((r) => void r.writeHead(200, { 'content-length': 9 }).write('x')),
-    ],
-    ['drips a header byte every 0.3 s', 'timeout', '', raw((s) => drip(s, 'HTTP/1.1 200 OK\r\nx: '))],
-    [
-      'drips a body byte every 0.3 s',
-      'timeout',
-      '',
-      raw((s) => drip(s, 'HTTP/1.1 200 OK\r\ncontent-length: 99999\r\n\r\n')),
-    ],
-    ['interim answers for ever', 'timeout', '', raw((s) => drip(s, '', 'HTTP/1.1 102 Processing\r\n\r\n'))],
-    ['endless body after 200', '200', '', http(endless)],
-    ['endless body after 500', '500', '', http((r) => endless(r.writeHead(500)))],
-    [
-      '10 GB announced',
-      '200',
-      '',
-      http((r) => endless(r.writeHead(200, { 'content-length': 10 * 2 ** 30 }))),
-    ],
-    ['gzip bomb', '400', '', http((r) => void r.writeHead(400, { 'content-encoding': 'gzip' }).end(bomb))],
-    [
-      '100 KB of headers',
-      'too_large',
-      '',
-      http((r) => void r.writeHead(200, { big: 'x'.repeat(100_000) }).end()),
-    ],
-    [
-      'many headers',
-      'too_large',
-      '',
-      http(
-        (r) =>
-          void r
-            .writeHead(200, Object.fromEntries(Array.from({ length: 3_000 }, (_, n) => [`h${n}`, 'x'])))
-            .end(),
+/** A port on which no server listens, and none can: it is our own end of a connection. */
+async function closedPort(): Promise<number> {
+  const socket = connect(await listen(createRaw()), '127.0.0.1').on('error', () => {})
+  await once(socket, 'connect')
+  return socket.localPort ?? 0
+}
+
+test(
+  'a receiver that hangs, drips, floods, lies or redirects costs its own time and no more',
+  timed,
+  async () => {
+    const open = caller(['127.0.0.1'])
+    const closed = await closedPort()
+    let followed = 0
+    const target = await http((response) => {
+      followed += 1
+      response.end()
+    })
+    const bomb = gzipSync(Buffer.alloc(32 * 1024 * 1024))
+    const cases: readonly (readonly [string, string, string, Promise<string>])[] = [
+      ['says nothing', 'timeout', '', raw(() => {})],
+      ['TLS that says nothing', 'timeout', 'https', raw(() => {})],
+      [
+        'hangs after headers',
+        'timeout',
+        '',
+        http((r) => void r.writeHead(200, { 'content-length': 9 }).write('x')),
+      ],
+      ['drips a header byte every 0.3 s', 'timeout', '', raw((s) => drip(s, 'HTTP/1.1 200 OK\r\nx: '))],
+      [
+        'drips a body byte every 0.3 s',
+        'timeout',
+        '',
+        raw((s) => drip(s, 'HTTP/1.1 200 OK\r\ncontent-length: 99999\r\n\r\n')),
+      ],
+      ['interim answers for ever', 'timeout', '', raw((s) => drip(s, '', 'HTTP/1.1 102 Processing\r\n\r\n'))],
+      ['endless body after 200', '200', '', http(endless)],
+      ['endless body after 500', '500', '', http((r) => endless(r.writeHead(500)))],
+      [
+        '10 GB announced',
+        '200',
+        '',
+        http((r) => endless(r.writeHead(200, { 'content-length': 10 * 2 ** 30 }))),
+      ],
+      ['gzip bomb', '400', '', http((r) => void r.writeHead(400, { 'content-encoding': 'gzip' }).end(bomb))],
+      [
+        '100 KB of headers',
+        'too_large',
+        '',
+        http((r) => void r.writeHead(200, { big: 'x'.repeat(100_000) }).end()),
+      ],
+      [
+        'many headers',
+        'too_large',
+        '',
+        http(
+          (r) =>
+            void r
+              .writeHead(200, Object.fromEntries(Array.from({ length: 3_000 }, (_, n) => [`h${n}`, 'x'])))
+              .end(),
+        ),
+      ],
+      ['resets', 'reset', '', raw((s) => void s.resetAndDestroy())],
+      ['closes without an answer', 'reset', '', raw((s) => void s.once('data', () => s.end()))],
+      [
+        'closes within the body',
+        'reset',
+        '',
+        raw((s) => void s.once('data', () => s.end('HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nx'))),
+      ],
+      [
+        'speaks another language',
+        'invalid_response',
+        '',
+        raw((s) => void s.once('data', () => s.end('220 smtp.example ESMTP\r\n'))),
+      ],
+      [
+        'bad chunks',
+        'invalid_response',
+        '',
+        raw(
+          (s) =>
+            void s.once('data', () => s.end('HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n')),
+        ),
+      ],
+      ['no server listens', 'refused', '', Promise.resolve(`http://127.0.0.1:${closed}/`)],
+      ['plain HTTP behind https', 'tls', 'https', http((r) => void r.end())],
+      ...[301, 302, 303, 307, 308].map(
+        (status) =>
+          [
+            `${status} to metadata`,
+            String(status),
+            '',
+            http((r) => void r.writeHead(status, { location: 'http://169.254.169.254/' }).end()),
+          ] as const,
       ),
-    ],
-    ['resets', 'reset', '', raw((s) => void s.resetAndDestroy())],
-    ['closes without an answer', 'reset', '', raw((s) => void s.once('data', () => s.end()))],
-    [
-      'closes within the body',
-      'reset',
-      '',
-      raw((s) => void s.once('data', () => s.end('HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nx'))),
-    ],
-    [
-      'speaks another language',
-      'invalid_response',
-      '',
-      raw((s) => void s.once('data', () => s.end('220 smtp.example ESMTP\r\n'))),
-    ],
-    [
-      'bad chunks',
-      'invalid_response',
-      '',
-      raw(
-        (s) =>
-          void s.once('data', () => s.end('HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n')),
-      ),
-    ],
-    ['no server listens', 'refused', '', Promise.resolve(`http://127.0.0.1:${closed}/`)],
-    ['plain HTTP behind https', 'tls', 'https', http((r) => void r.end())],
-    ...[301, 302, 303, 307, 308].map(
-      (status) =>
-        [
-          `${status} to metadata`,
-          String(status),
-          '',
-          http((r) => void r.writeHead(status, { location: 'http://169.254.169.254/' }).end()),
-        ] as const,
-    ),
-    ['307 to a receiver', '307', '', http((r) => void r.writeHead(307, { location: target }).end())],
-    ['410', '410', '', http((r) => void r.writeHead(410).end())],
-    ['429 with one day', '429', '', http((r) => void r.writeHead(429, { 'retry-after': '86400' }).end())],
-    [
-      '503 with a date',
-      '503',
-      '',
-      http(
-        (r) => void r.writeHead(503, { 'retry-after': new Date(Date.now() + 60_000).toUTCString() }).end(),
-      ),
-    ],
-    ['500', '500', '', http((r) => void r.writeHead(500).end('no\u0000\u001b[31m\n'))],
-    ['204', '204', '', http((r) => void r.writeHead(204).end())],
-  ]
-  const outcomes = await Promise.all(
-    cases.map(async ([what, expected, scheme, made]) => {
-      const url = (await made).replace('http:', scheme ? `${scheme}:` : 'http:')
-      return { what, expected, outcome: await post(open, url) }
-    }),
-  )
-  for (const { what, expected, outcome } of outcomes) {
-    expect(note(what, outcome), what).toBe(expected)
-    if (expected === 'timeout') expect(outcome?.ms).toBeGreaterThanOrEqual(3_900)
-    expect(outcome?.ms).toBeLessThan(4_500)
-    expect(outcome?.response?.length ?? 0).toBeLessThanOrEqual(2_048)
-    expect(outcome?.response ?? '').not.toMatch(/\p{Cc}/u)
-  }
-  const of = (what: string) => outcomes.find((each) => each.what === what)?.outcome
-  expect(of('429 with one day')?.retry_after).toBe(86_400)
-  expect(of('503 with a date')?.retry_after).toBeGreaterThan(50)
-  expect(of('endless body after 500')?.response).toHaveLength(2_048)
-  expect(of('500')?.response).toBe('no��[31m�')
-  expect(followed).toBe(0)
-})
+      ['307 to a receiver', '307', '', http((r) => void r.writeHead(307, { location: target }).end())],
+      ['410', '410', '', http((r) => void r.writeHead(410).end())],
+      ['429 with one day', '429', '', http((r) => void r.writeHead(429, { 'retry-after': '86400' }).end())],
+      [
+        '503 with a date',
+        '503',
+        '',
+        http(
+          (r) => void r.writeHead(503, { 'retry-after': new Date(Date.now() + 60_000).toUTCString() }).end(),
+        ),
+      ],
+      ['500', '500', '', http((r) => void r.writeHead(500).end('no\u0000\u001b[31m\n'))],
+      ['204', '204', '', http((r) => void r.writeHead(204).end())],
+    ]
+    const outcomes = await Promise.all(
+      cases.map(async ([what, expected, scheme, made]) => {
+        const url = (await made).replace('http:', scheme ? `${scheme}:` : 'http:')
+        return { what, expected, outcome: await post(open, url) }
+      }),
+    )
+    for (const { what, expected, outcome } of outcomes) {
+      expect(note(what, outcome), what).toBe(expected)
+      if (expected === 'timeout') expect(outcome?.ms).toBeGreaterThanOrEqual(3_900)
+      expect(outcome?.ms).toBeLessThan(4_500)
+      expect(outcome?.response?.length ?? 0).toBeLessThanOrEqual(2_048)
+      expect(outcome?.response ?? '').not.toMatch(/\p{Cc}/u)
+    }
+    const of = (what: string) => outcomes.find((each) => each.what === what)?.outcome
+    expect(of('429 with one day')?.retry_after).toBe(86_400)
+    expect(of('503 with a date')?.retry_after).toBeGreaterThan(50)
+    expect(of('endless body after 500')?.response).toHaveLength(2_048)
+    expect(of('500')?.response).toBe('no��[31m�')
+    expect(followed).toBe(0)
+  },
+)
 
 /** The largest piece that a socket of these calls has read. */
 async function largestPiece(calls: () => Promise<void>): Promise<number> {

@@ -13,7 +13,7 @@ import { sql } from '../../src/db/sql.ts'
 import { operations } from '../../src/lists/operations.ts'
 import { type LocalSandbox, openLocalSandbox } from '../../src/platform/sandbox/sandbox.ts'
 import type { Random } from '../faults/random.ts'
-import { administer, type Cluster, dropFrom, template } from '../harness/cluster.ts'
+import { administer, type Cluster, dropFrom, planOnce, template } from '../harness/cluster.ts'
 import { Schedule } from './schedule.ts'
 import type { Disk } from './sim-worker.ts'
 
@@ -102,9 +102,7 @@ async function makeDirectory(): Promise<string> {
 export async function openPlace(cluster: Cluster, seed: number, random: Random): Promise<Place> {
   const name = `simulation_${process.pid}_${seed}`
   await dropFrom(cluster, name)
-  await administer(cluster, `create database ${name} template ${template}`)
-  // The tables have few rows: planning a statement again costs more than running it.
-  await administer(cluster, `alter database ${name} set plan_cache_mode = force_generic_plan`)
+  await administer(cluster, `create database ${name} template ${template}`, planOnce(name))
   const { host, user, password } = cluster
   const log: string[] = []
   const app = await openApp({

@@ -24,7 +24,7 @@ let accounts: string[]
 let rows: Row[]
 
 beforeAll(async () => {
-  service = await openService({ env: { PARLEY_RATE_LIMIT: '100000' } })
+  service = await openService({ plans: 'shipped', env: { PARLEY_RATE_LIMIT: '100000' } })
   own = await service.tenant('Own')
   accounts = [await service.account(own.workspace_id), await service.account(own.workspace_id)]
   rows = accounts.flatMap((account_id) => makeRows(account_id))

@@ -102,13 +102,18 @@ async function requireFields(db: Db, { name, timezone }: WorkspaceFields): Promi
   }
 }
 
+/** Names that PostgreSQL knows. Its view opens a file for each zone, so every name is looked up once. */
+const knownTimezones = new Set<string>()
+
 /** Node and PostgreSQL must both know the name, which excludes abbreviations: IST is India to one, Israel to the other. */
 export async function isTimezone(db: Db, name: string): Promise<boolean> {
+  if (knownTimezones.has(name)) return true
   try {
     new Intl.DateTimeFormat('en', { timeZone: name })
   } catch {
     return false
   }
   const known = await db.maybe(sql`select 1 from pg_timezone_names where lower(name) = ${name.toLowerCase()}`)
+  if (known) knownTimezones.add(name)
   return known !== undefined
 }

@@ -150,10 +150,17 @@ describe('contacts', () => {
     const contacts = Array.from({ length: 14 }, () => ({ contact: stranger().contact }))
     const id = await place.campaign({ kind: 'contacts', pool, contacts })
     await place.advance(hour)
-    expect(place.sent()).toHaveLength(12)
-    await place.advance(day)
+    const { lookups } = await place.app.db.one<{ lookups: number }>(
+      sql`select lookups from account_days where account_id = ${pool[0] ?? ''}`,
+    )
+    expect(lookups).toBe(12)
+    // A contact whose crossing was busy is looked up again, and that counts too.
+    expect(place.sent().length).toBeLessThanOrEqual(12)
+    await place.until('all have their message', async () => {
+      await place.advance(day)
+      return (await place.status(id)) === 'completed'
+    })
     expect(place.sent()).toHaveLength(14)
-    expect(await place.status(id)).toBe('completed')
   })
 
   test('of an account that is lost before it wrote go to another account', async () => {
