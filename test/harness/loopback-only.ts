@@ -7,7 +7,7 @@ import { BlockList, isIP, isIPv6, Socket } from 'node:net'
 import { networkInterfaces } from 'node:os'
 
 /** The exit code of a process that tried. */
-export const dialledExitCode = 97
+export const dialledExitCode = 61
 
 const state = globalThis as { [dialledKey]?: string[] }
 const dialledKey = Symbol.for('addresses that a test dialled')
