@@ -1,6 +1,6 @@
 /**
  * An account with very many chats: the listing survives waits and a killed worker without starting again, costs little
- * memory, and does not slow sends down. `TEST_TELEGRAM_CHATS=50000` runs it in full and measures the sends as well.
+ * memory, and does not slow sends down. `TEST_TELEGRAM_CHATS=50000` runs it in full and bounds memory and sends as well.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -40,6 +40,8 @@ let stage: TelegramStage
 let asked: () => string[]
 /** What killed workers have printed. */
 let printed = ''
+/** From the kill until the next worker drives both accounts. */
+let isRestarting = false
 
 beforeAll(async () => {
   stage = await openTelegramStage({
@@ -67,15 +69,18 @@ async function syncOf(account_id: string): Promise<SyncRow | undefined> {
 }
 
 /** Kills the worker in the middle of the list, not next to a wait: that page is asked for again anyhow. */
-async function killInTheMiddle(account_id: string): Promise<void> {
+async function killInTheMiddle(account_id: string, small: string): Promise<void> {
   await until('the middle is reached', syncMsMax, async () => {
     const { chats_total = 0 } = (await syncOf(account_id)) ?? {}
     const sinceWait = asked().length % waitEvery
     return chats_total > chats / 3 && sinceWait > 3 && sinceWait < 13
   })
+  isRestarting = true
   await stage.killWorker()
   printed += stage.worker.stderr()
   await stage.startWorker()
+  for (const id of [small, account_id]) await stage.untilLive(id)
+  isRestarting = false
 }
 
 /** Whether the account's reading is in a wait at this moment. */
@@ -95,12 +100,12 @@ async function measureSends(
   for (let n = 0; !isOver(); n++) {
     const [from, to] = targets[n % targets.length] ?? ['', 0]
     const before = await isWaiting(account_id)
-    const { pid } = stage.worker
+    const wasRestarting = isRestarting
     const begunAt = performance.now()
     const { status } = await stage.send(from, to, `message ${n}`)
     const ms = performance.now() - begunAt
     // Not those that waited for the next worker.
-    if (status === 200 && stage.worker.pid === pid && (await isWaiting(account_id)) === before) {
+    if (status === 200 && !wasRestarting && !isRestarting && (await isWaiting(account_id)) === before) {
       times[before ? 'waiting' : 'listing'].push(ms)
     }
     await sleep(20)
@@ -135,7 +140,7 @@ test(`an account with ${chats} chats is listed page by page, each asked for at m
     ] as const
     const sending = measureSends(targets, large, () => isListed)
     try {
-      await killInTheMiddle(large)
+      await killInTheMiddle(large, small)
       await until('every chat is listed', syncMsMax, async () => (await syncOf(large))?.phase !== 'chats')
     } finally {
       isListed = true
@@ -159,7 +164,10 @@ test(`an account with ${chats} chats is listed page by page, each asked for at m
   process.stdout.write(`${JSON.stringify(measured)}\n`)
   expect(counts.length).toBeGreaterThanOrEqual(chats / pageChats)
   expect(Math.max(...counts)).toBe(2)
-  expect(most - rssBefore).toBeLessThan(64 * mib)
-  if (isFull) expect(p99.listing / p99.waiting).toBeLessThanOrEqual(1.5)
+  // Few chats cost less than what the start of the second worker varies by.
+  if (isFull) {
+    expect(most - rssBefore).toBeLessThan(64 * mib)
+    expect(p99.listing / p99.waiting).toBeLessThanOrEqual(1.5)
+  }
   await stage.expectNothingTwice()
 })
