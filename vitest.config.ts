@@ -31,13 +31,17 @@ const stored = ['test/stored-files.test.ts']
 /** Large data, or minutes of real processes: `npm run test:slow`. */
 const slow = [
   'src/capabilities/search/search-large.test.ts',
+  'test/back-in-time.test.ts',
   'test/backup-large.test.ts',
+  'test/first-start.test.ts',
+  'test/pools.test.ts',
   'test/races.test.ts',
   'test/simulation/**/*.test.ts',
   'test/full-disk.test.ts',
   'test/log-disk.test.ts',
   'test/streams.test.ts',
   'test/takeover.test.ts',
+  'test/telegram-{campaigns,files,large}.test.ts',
 ]
 /** Real processes under faults: `npm run test:faults`. */
 const faults = ['test/faults/**/*.test.ts']
