@@ -30,7 +30,7 @@ export {
 } from './login-runs.ts'
 export { logOut } from './logout.ts'
 export { openAccountStore } from './platform-store.ts'
-export { findProxy } from './proxy.ts'
+export { findProxy, unreadableProxy } from './proxy.ts'
 
 /** The name of the account's platform. */
 export async function requirePlatform(db: Db, id: string): Promise<string> {
@@ -201,8 +201,19 @@ export async function noteConnected(
       cold_ramp_from = coalesce(cold_ramp_from, case when ${coldRamp} then ${today} end)
     where id = ${account_id}
       and status in ('CONNECTING', 'READY') -- guard: connecting does not undo trouble
-      and (status, platform_user_id, username, phone)
-        is distinct from ('READY', ${self.id}::bigint, ${self.username}::text, ${self.phone}::text)`)
+      and ((status, platform_user_id, username, phone)
+        is distinct from ('READY', ${self.id}::bigint, ${self.username}::text, ${self.phone}::text)
+        or status_reason is not null)`)
+}
+
+/** Why the account is not connected now, for people: its worker tries again by itself. */
+export async function noteNotConnected(db: Db, held: Omit<Held, 'writes'>, reason: string): Promise<void> {
+  await db.run(sql`
+    update accounts a set status_reason = ${reason}
+    where a.id = ${held.account_id} and a.status in ('CONNECTING', 'READY') and a.status_reason is distinct from ${reason}
+      and exists (
+        select from account_hosts h
+        where h.account_id = a.id and h.lease_owner = ${held.worker_id} and h.lease_epoch = ${held.epoch})`)
 }
 
 interface Trouble {

@@ -8,6 +8,8 @@ import { BaseTelegramClient } from '@mtcute/core/client.js'
 import type { BasicDcOption } from '@mtcute/core/utils.js'
 import { version } from '../../lib/version.ts'
 import { Crypto } from '../mtcute-crypto.ts'
+import type { AccountProxy } from '../port.ts'
+import { ProxyFailed } from './dial.ts'
 import { NoAnswer, NotWritten } from './errors.ts'
 import { surroundings } from './surroundings.ts'
 import { type GuardedTransport, guardedTransport } from './transport.ts'
@@ -26,6 +28,7 @@ interface ClientOptions {
   held(): boolean
   /** Whether it may follow the account to another data centre. */
   readonly migrates: boolean
+  readonly proxy: AccountProxy | null
   pushed(container: tl.TypeUpdates): void
   /** The client has ended by itself. Not called after `close`. */
   ended(reason: string): void
@@ -50,9 +53,10 @@ export class Client {
   constructor(endpoint: Endpoint, options: ClientOptions) {
     this.#options = options
     const { test_dc } = endpoint
-    const rules = { dialsMax: options.migrates ? loginDialsMax : 1, loopbackOnly: test_dc !== null }
+    const { proxy } = options
+    const rules = { dialsMax: options.migrates ? loginDialsMax : 1, loopbackOnly: test_dc !== null, proxy }
     this.#transport = guardedTransport(
-      { held: () => options.held(), ended: (reason) => this.end(reason) },
+      { held: () => options.held(), ended: (reason, cause) => this.end(reason, cause) },
       rules,
     )
     this.#client = new BaseTelegramClient({
@@ -97,7 +101,7 @@ export class Client {
    */
   async call<T extends tl.RpcMethod>(request: T, msMax: number = answerMsMax): Promise<Answer<T>> {
     const mayCall = !this.isOver // guard: the gate of all calls
-    if (!mayCall) throw new NotWritten('The session is over.')
+    if (!mayCall) throw this.#causeOf(new NotWritten('The session is over.'))
     if (!this.#options.held()) {
       this.end('The lease has run out.')
       throw new NotWritten('The lease has run out.')
@@ -106,9 +110,17 @@ export class Client {
     const timer = setTimeout(() => deadline.abort(new NoAnswer()), msMax)
     try {
       return await this.#client.call<T>(request as never, { abortSignal: deadline.signal })
+    } catch (error) {
+      throw this.#causeOf(error)
     } finally {
       clearTimeout(timer)
     }
+  }
+
+  /** mtcute dials with the first call. If the proxy failed, that is the cause of whatever fails after it. */
+  #causeOf(error: unknown): unknown {
+    const { reason } = this.#over.signal
+    return reason instanceof ProxyFailed ? reason : error
   }
 
   /** The account's data centre, which a login may have changed. */
@@ -128,9 +140,9 @@ export class Client {
   }
 
   /** Ends it immediately: every call that waits for an answer rejects. */
-  end(reason: string): void {
+  end(reason: string, cause = new Error(reason)): void {
     if (this.isOver) return
-    this.#over.abort(new Error(reason))
+    this.#over.abort(cause)
     this.#client.destroy().catch(() => {})
     this.#transport.close()
     this.#options.ended(reason)

@@ -23,6 +23,7 @@ import type {
   UploadedFile,
 } from '../port.ts'
 import { Client, type Endpoint } from './client.ts'
+import { ProxyFailed } from './dial.ts'
 import { findErrorText, outcomeOf, Refused } from './errors.ts'
 import { Peers } from './peers.ts'
 import { listChats, listContacts, type Reader, readHistory, resolve, setReadState } from './read.ts'
@@ -50,6 +51,7 @@ export async function openSession(
     storage,
     held: () => account.held(),
     migrates: false,
+    proxy: account.proxy,
     pushed: (container) => session.pushed(container),
     ended: (reason) => session.finish({ status: 'lost', reason }),
   })
@@ -63,6 +65,7 @@ export async function openSession(
     if (outcome.kind === 'refused' && isTrouble(outcome.reason)) {
       return refusedBy(outcome.reason, outcome.detail ?? outcome.reason, account)
     }
+    if (error instanceof ProxyFailed) return { kind: 'not_written', reason: error.message, shown: true }
     return { kind: 'not_written', reason: 'Telegram could not be reached.' }
   }
   return { kind: 'accepted', value: session }

@@ -11,6 +11,7 @@ import { openServerKey, processKey } from './server-key.ts'
 
 export const host = '127.0.0.1'
 const connectionsMax = 2000
+const portsMax = 1_000
 
 interface Options {
   /** The port of the first address; the second uses the port after it. 0 picks free ones. */
@@ -30,6 +31,8 @@ export interface DataCentre {
   makeKey(account_id: string): Uint8Array
   /** The transport header that a client puts in front of its messages. */
   saltOf(key_id: string): Long
+  /** From which port each client has connected so far. */
+  clientPorts(): readonly number[]
   /** From now on every client has to learn a new salt. */
   changeSalts(): void
   close(): Promise<void>
@@ -44,6 +47,7 @@ export async function openDataCentre(world: World, options: Options): Promise<Da
   const salts = new Map<string, Long>()
   const ports = new Map<number, number>()
   const open = new Set<Connection>()
+  const clientPorts: number[] = []
   const centre: Centre = {
     crypto,
     serverKey,
@@ -61,7 +65,7 @@ export async function openDataCentre(world: World, options: Options): Promise<Da
     },
     setSalt: (key_id, salt) => void salts.set(key_id, salt),
   }
-  const servers = [firstDc, secondDc].map((dc) => ({ dc, server: serve(centre, dc, open) }))
+  const servers = [firstDc, secondDc].map((dc) => ({ dc, server: serve(centre, dc, { open, clientPorts }) }))
   for (const [n, { dc, server }] of servers.entries()) {
     ports.set(dc, await listen(server, port === 0 ? 0 : port + n))
   }
@@ -76,6 +80,7 @@ export async function openDataCentre(world: World, options: Options): Promise<Da
       return key
     },
     saltOf: centre.saltOf,
+    clientPorts: () => clientPorts,
     changeSalts: () => salts.clear(),
     async close() {
       world.acceptLogin = null
@@ -85,8 +90,15 @@ export async function openDataCentre(world: World, options: Options): Promise<Da
   }
 }
 
-function serve(centre: Centre, dc: number, open: Set<Connection>): Server {
+function serve(
+  centre: Centre,
+  dc: number,
+  { open, clientPorts }: { open: Set<Connection>; clientPorts: number[] },
+): Server {
   const server = createServer((socket) => {
+    clientPorts.push(socket.remotePort ?? 0)
+    // The newest are enough for a test.
+    if (clientPorts.length > portsMax) clientPorts.shift()
     const connection = new Connection(centre, socket, dc)
     open.add(connection)
     connection.onEnd(() => open.delete(connection))
