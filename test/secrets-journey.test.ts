@@ -17,9 +17,11 @@ import { assembleWorker, runWorker } from '../src/worker/worker.ts'
 import { Browser, type BrowserAnswer } from './harness/browser.ts'
 import { clientSecret, IdentityProvider } from './harness/identity-provider.ts'
 import { askMcp, callTool, sendMessage } from './harness/mcp.ts'
+import { until } from './harness/process.ts'
 import { makeScratch } from './harness/scratch.ts'
 import { openWorkplace, type Workplace } from './harness/worker.ts'
 import { openStage, telegramAt } from './platform/data-centre-fixture.ts'
+import { openProxy } from './platform/proxies.ts'
 
 /** As an operator might set it to find slow statements. */
 const statements = ["log_statement = 'all'", 'log_min_duration_statement = 0']
@@ -61,6 +63,7 @@ async function openAt(database: string): Promise<Workplace> {
     env: {
       DATABASE_URL: `postgres://${user}:${password}@localhost/${database}?host=${encodeURIComponent(host)}`,
       PARLEY_LOG_LEVEL: 'debug',
+      PARLEY_PROXY_ALLOW: '127.0.0.1',
       PARLEY_BASE_URL: `http://127.0.0.1:${port}`,
       PARLEY_OIDC_ISSUER: provider.issuer,
       PARLEY_OIDC_CLIENT_ID: 'parley',
@@ -253,8 +256,60 @@ class Journey {
     for (const enabled of [false, true]) await setAccountEnabled(app, 'system', { id, enabled })
     await workplace.untilStatus(id, 'NEEDS_LOGIN')
     await logOut(app, 'system', { id, platform })
+    await this.throughProxy({ phone, password, wrong: wrong[0] ?? '' })
     await worker.stop()
     await stage.close()
+  }
+
+  /** A login at the dashboard, right and wrong, through a proxy that asks for credentials. */
+  async throughProxy({ phone, password, wrong }: Readonly<Record<'phone' | 'password' | 'wrong', string>>) {
+    const { service, db } = this.workplace
+    const credentials = {
+      username: this.secret(`canaryname${newId()}`),
+      password: this.secret(`canary proxy ${newId()}`),
+    }
+    this.secret(Buffer.from(`${credentials.username}:${credentials.password}`).toString('base64'))
+    const proxy = await openProxy('http', { credentials })
+    const owner = await db.one<{ user_id: string }>(sql`
+      select user_id from memberships where workspace_id = ${this.workspace_id} and role = 'owner' limit 1`)
+    const browser = await Browser.signedIn(service, owner.user_id)
+    const ask = (method: string, path: string, body?: unknown) =>
+      this.ask(method, `/w/${this.workspace_id}/accounts${path}`, body, browser)
+    const named = `${credentials.username}:${encodeURIComponent(credentials.password)}@`
+    for (const url of [
+      `ftp://${named}127.0.0.1:1`,
+      `http://${named}10.0.0.1:1`,
+      `http://${named}127.0.0.1:99999`,
+    ]) {
+      expect((await ask('POST', '', { name: 'Behind', proxy: url })).status).toBe(400)
+    }
+    const right = `http://${named}127.0.0.1:${proxy.port}`
+    const made = await ask('POST', '', { name: 'Behind', proxy: right.replace('canaryname', 'wrong') })
+    const { id } = made.body.account as { id: string }
+    const at = (state: string) =>
+      until(`the login is at ${state}`, 60_000, async () => {
+        const { login } = (await ask('GET', `/${id}/login`)).body as { login: Record<string, unknown> | null }
+        return login?.state === state && !login.pending
+      })
+    const answer = (kind: string, text: string) => ask('POST', `/${id}/login/answer`, { kind, text })
+    await ask('POST', `/${id}/login`, { phone })
+    await at('failed')
+    await ask('PATCH', `/${id}`, { proxy: right })
+    await ask('POST', `/${id}/login`, { phone })
+    await at('code')
+    await this.without('account_logins', () => answer('code', wrong))
+    await answer('password', password)
+    await answer('code', wrong)
+    await until('it asks again', 60_000, async () => (await answer('code', '12345')).status === 200)
+    await until(
+      'it asks for the password',
+      60_000,
+      async () => (await answer('password', password)).status === 200,
+    )
+    await at('done')
+    await this.workplace.untilStatus(id, 'READY')
+    expect((await ask('POST', `/${id}/logout`)).status).toBe(200)
+    expect(proxy.asked.length).toBeGreaterThan(1)
   }
 
   /** Every row of every table, as text. */

@@ -229,7 +229,7 @@ describe('a login', () => {
   test.each([
     ['three wrong codes', '+9996620003', ['1', '2', '3'], 'Three wrong inputs have ended the login.'],
     ['a number without an account', '+9996620099', ['12345'], 'This number has no account yet.'],
-    ['no input', '+9996620003', [], 'The input ended before the login was finished.'],
+    ['no input', '+9996620003', [], 'The input ended before everything was typed.'],
   ])('with %s is refused with a sentence', async (what, phone, lines, sentence) => {
     if (what === 'three wrong codes') await newUser('user_three', phone)
     const { code, stderr } = await logIn(await newAccount(), phone, ...lines)

@@ -1,12 +1,7 @@
 /** The operator's verbs. Each calls the same function as the dashboard. */
 import { type Command, Option } from 'commander'
 import type { App } from '../app.ts'
-import {
-  changeAccount,
-  createAccount,
-  listAccounts,
-  setAccountEnabled,
-} from '../capabilities/accounts/accounts.ts'
+import { createAccount, listAccounts, setAccountEnabled } from '../capabilities/accounts/accounts.ts'
 import { listAudit, verifyAudit } from '../capabilities/audit/audit.ts'
 import {
   dispatchWithout,
@@ -29,11 +24,12 @@ import {
 import { scopes } from '../contract.ts'
 import { Refusal } from '../lib/errors.ts'
 import { addLoginVerbs } from './account-login.ts'
+import { addSetVerb } from './account-set.ts'
 import { workspaceHelp } from './help.ts'
 import { keyNote, Noted } from './output.ts'
 import { platformDefault, platformNames } from './platforms.ts'
 import { addUsers } from './users.ts'
-import { commandOf, date, list, verb, wholeOrNone, within } from './verbs.ts'
+import { commandOf, date, list, verb, within } from './verbs.ts'
 
 export function addAdminVerbs(program: Command): void {
   addWorkspaces(commandOf(program, 'workspace'))
@@ -143,17 +139,7 @@ function addAccounts(account: Command): void {
   verb<{ workspace?: string }>(account, 'list', 'list accounts', (app, _, { workspace }) =>
     inWorkspaces(app, workspace, (id) => listAccounts(app.db, id)),
   ).option('--workspace <id>', `${workspaceHelp}; all by default`)
-  verb<{ coldPerDay: number | 'none' }>(
-    account,
-    'set <id>',
-    'set the daily campaign limits of an account',
-    (app, actor, { coldPerDay }, id = '') =>
-      changeAccount(app, actor, { id, cold_per_day: coldPerDay === 'none' ? null : coldPerDay }),
-  ).requiredOption(
-    '--cold-per-day <n>',
-    'first messages per day to people who never wrote to it, or none',
-    wholeOrNone,
-  )
+  addSetVerb(account)
   verb(account, 'disable <id>', 'disable an account immediately', (app, actor, _, id = '') =>
     setAccountEnabled(app, actor, { id, enabled: false }),
   )

@@ -85,5 +85,5 @@ export class Prompt {
 }
 
 function inputEnded(): Refusal {
-  return new Refusal('The input ended before the login was finished.')
+  return new Refusal('The input ended before everything was typed.')
 }

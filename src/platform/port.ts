@@ -4,6 +4,8 @@
  *
  * Chat, message and person numbers are int64 and travel as decimal strings, never as JavaScript numbers.
  */
+import type { ProxyUrl } from '../lib/proxy-url.ts'
+import type { AllowedHosts } from '../lib/public-hosts.ts'
 import type { ChatNumber } from '../lib/shapes.ts'
 
 export interface Platform {
@@ -36,7 +38,7 @@ export interface Platform {
   /** Starts a login. Only a platform whose accounts need one has it. */
   login?(request: LoginRequest, report: (step: LoginStep) => void): Login
   /** Revokes the session that a login stored. Also returns `accepted` if the platform has already revoked it. */
-  logout?(session: Uint8Array): Promise<Outcome<null>>
+  logout?(request: LogoutRequest): Promise<Outcome<null>>
   /** Releases what the adapter itself holds. The caller closes its sessions first. */
   close(): Promise<void>
 }
@@ -62,6 +64,14 @@ export interface AccountRef {
   /** Whether the lease, as last renewed, still holds. A real platform's session writes no byte once it does not. */
   held(): boolean
   readonly store: AccountStore
+  /** Every connection of the account goes through it. Null: none. */
+  readonly proxy: AccountProxy | null
+}
+
+/** A proxy that the users of a workspace have named. */
+export interface AccountProxy extends ProxyUrl {
+  /** Private hosts that the operator allows. Any other is refused at every dial. */
+  readonly allow: AllowedHosts
 }
 
 /** What an adapter stores for an account. A write rejects if another worker holds the lease. */
@@ -207,7 +217,12 @@ export type Outcome<T> =
   /** The platform refused for now; the same call may succeed after this many seconds. */
   | { readonly kind: 'flood_wait'; readonly retry_after_seconds: number; readonly stops: FloodScope }
   /** Proven: no byte of the call was written. */
-  | { readonly kind: 'not_written'; readonly reason: string }
+  | {
+      readonly kind: 'not_written'
+      readonly reason: string
+      /** Of `connect`: the reason is the account's `status_reason` until it connects. */
+      readonly shown?: true
+    }
   /** No answer, a lost connection, a 5xx, an unreadable answer. The call may have taken effect. */
   | { readonly kind: 'unknown'; readonly reason: string }
 
@@ -321,6 +336,13 @@ export interface ListedChat {
 export interface LoginRequest {
   /** International, with `+`. Null: by a QR code. */
   readonly phone: string | null
+  readonly proxy: AccountProxy | null
+}
+
+export interface LogoutRequest {
+  /** What the login stored. */
+  readonly session: Uint8Array
+  readonly proxy: AccountProxy | null
 }
 
 /** What a login reports on every change. `done` or `failed` is the last report. */
@@ -352,6 +374,8 @@ const loginFailures = [
   'timed_out',
   'flood_wait',
   'connection_lost',
+  /** `detail` is the sentence. */
+  'proxy_failed',
   'refused',
 ] as const
 export type LoginFailure = (typeof loginFailures)[number]

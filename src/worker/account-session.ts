@@ -4,7 +4,14 @@
  */
 
 import type { App } from '../app.ts'
-import { noteConnected, noteTrouble, openAccountStore } from '../capabilities/accounts/accounts.ts'
+import {
+  findProxy,
+  noteConnected,
+  noteNotConnected,
+  noteTrouble,
+  openAccountStore,
+  unreadableProxy,
+} from '../capabilities/accounts/accounts.ts'
 import { giveUpWanted, type WantedHistory } from '../capabilities/history/history.ts'
 import type { Driven } from '../ledger/attempt.ts'
 import type { Echoes } from '../ledger/echoes.ts'
@@ -172,6 +179,8 @@ class DrivenSession implements AccountSession {
     }
     const { account_id } = this.lease
     this.#app.log.warn({ account_id, outcome: outcome.kind, failures }, 'connecting failed')
+    if (outcome.kind === 'not_written' && outcome.shown)
+      await noteNotConnected(this.#app.db, this.#held, outcome.reason)
     return outcome
   }
 
@@ -192,8 +201,11 @@ class DrivenSession implements AccountSession {
   async #connectNow(close: (reason: Closed) => void): Promise<Outcome<Session>> {
     const { account_id, name } = this.lease
     const store = openAccountStore(this.#app, this.#held)
+    const proxy = await findProxy(this.#app, account_id)
+    // guard: no connection without its proxy
+    if (proxy === 'unreadable') return { kind: 'not_written', reason: unreadableProxy, shown: true }
     const connecting = this.#options.platform.connect(
-      { account_id, name, position: this.#position, held: () => this.#holdsStill(), store },
+      { account_id, name, position: this.#position, held: () => this.#holdsStill(), store, proxy },
       { updates: (batch) => this.#take(batch), closed: close },
     )
     const outcome = await within(this.#app.sources, connectMsMax, connecting, this.#stopping.signal)

@@ -67,6 +67,11 @@ const loginRoutes = {
   still: 'POST /accounts/{account_id}/logout 200 once the key is revoked and deleted; 409 if there is none',
 }
 
+const proxies = {
+  file: 'test/proxies.test.ts',
+  still: 'parley account set sets a proxy, reads one with credentials from a line, and removes it',
+}
+
 const dataCentre = (name: string) => ({ file: `src/platform/sandbox/mtproto/${name}.test.ts` })
 
 type MutantTests = Pick<Mutant, 'file' | 'still'>
@@ -2212,5 +2217,27 @@ export const mutants: readonly Mutant[] = [
     loginRoutes,
     'guard: a login is stored under its lease',
     'DELETE /accounts/{account_id}/login a login whose lease was taken is not stored, and its key is revoked',
+  ),
+  mutant(
+    proxies,
+    'guard: never around the proxy',
+    'a proxy by socks5 with undefined carries login, updates and messages; every connection of the data centre comes from it',
+    'return connectTcp(place)',
+  ),
+  mutant(
+    proxies,
+    'guard: a private proxy is not dialled',
+    'a proxy at a private address that is no longer allowed is not dialled',
+  ),
+  mutant(
+    proxies,
+    'guard: no connection without its proxy',
+    'a proxy stored under another secret is not gone around',
+    "if (proxy === 'unreadable') return this.#options.platform.connect({ account_id, name, position: this.#position, held: () => this.#holdsStill(), store, proxy: null }, { updates: (batch) => this.#take(batch), closed: close })",
+  ),
+  mutant(
+    proxies,
+    'guard: no credentials in arguments',
+    'parley account set ends with 2 for ["--proxy","socks5://canary%20name:canary%3As3cret%2F%40@127.0.0.1:1080"] ""',
   ),
 ]

@@ -37,5 +37,5 @@ export class MemoryAccountStore implements AccountStore {
 export function heldAccount(
   account: Pick<AccountRef, 'account_id' | 'name'> & Partial<AccountRef>,
 ): AccountRef {
-  return { position: null, held: () => true, store: new MemoryAccountStore(), ...account }
+  return { position: null, held: () => true, store: new MemoryAccountStore(), proxy: null, ...account }
 }

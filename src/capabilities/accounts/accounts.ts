@@ -1,7 +1,7 @@
 /** Messaging accounts: the identities that a workspace writes from. */
 
 import type { App } from '../../app.ts'
-import { type Db, sql } from '../../db/sql.ts'
+import { type Db, type Sql, sql } from '../../db/sql.ts'
 import { type AccountUsage, allowCold, listAccountUsage } from '../../ledger/account-usage.ts'
 import { accountsChanged, type Held, LeaseLost, requireLease, revokeLease } from '../../ledger/leases.ts'
 import { isLive } from '../../ledger/liveness.ts'
@@ -30,7 +30,7 @@ export {
 } from './login-runs.ts'
 export { logOut } from './logout.ts'
 export { openAccountStore } from './platform-store.ts'
-export { findProxy } from './proxy.ts'
+export { findProxy, unreadableProxy } from './proxy.ts'
 
 /** The name of the account's platform. */
 export async function requirePlatform(db: Db, id: string): Promise<string> {
@@ -193,21 +193,32 @@ export async function noteConnected(
   { held, coldRamp }: { readonly held: Omit<Held, 'writes'>; readonly coldRamp: boolean },
   self: Person,
 ): Promise<void> {
-  const { account_id, worker_id, epoch } = held
   const today = sql`(
     select (domain_now() at time zone w.timezone)::date from workspaces w where w.id = accounts.workspace_id)`
-  const isHeld = sql`exists (
-    select 1 from account_hosts h
-    where h.account_id = ${account_id} and h.lease_owner = ${worker_id} and h.lease_epoch = ${epoch})`
   await app.db.run(sql`
     update accounts set status = 'READY', status_reason = null, platform_user_id = ${self.id},
       username = ${self.username}, phone = ${self.phone},
       cold_ramp_from = coalesce(cold_ramp_from, case when ${coldRamp} then ${today} end)
-    where id = ${account_id}
+    where id = ${held.account_id}
       and status in ('CONNECTING', 'READY') -- guard: connecting does not undo trouble
-      and ${isHeld} -- guard: connected under the present lease
-      and (status, platform_user_id, username, phone)
-        is distinct from ('READY', ${self.id}::bigint, ${self.username}::text, ${self.phone}::text)`)
+      and ${isHeld(held)} -- guard: connected under the present lease
+      and ((status, platform_user_id, username, phone)
+        is distinct from ('READY', ${self.id}::bigint, ${self.username}::text, ${self.phone}::text)
+        or status_reason is not null)`)
+}
+
+/** Why the account is not connected now, for people: its worker tries again by itself. */
+export async function noteNotConnected(db: Db, held: Omit<Held, 'writes'>, reason: string): Promise<void> {
+  await db.run(sql`
+    update accounts set status_reason = ${reason}
+    where id = ${held.account_id} and status in ('CONNECTING', 'READY') and status_reason is distinct from ${reason}
+      and ${isHeld(held)}`)
+}
+
+function isHeld({ account_id, worker_id, epoch }: Omit<Held, 'writes'>): Sql {
+  return sql`exists (
+    select 1 from account_hosts h
+    where h.account_id = ${account_id} and h.lease_owner = ${worker_id} and h.lease_epoch = ${epoch})`
 }
 
 interface Trouble {

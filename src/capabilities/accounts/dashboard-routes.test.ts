@@ -234,7 +234,10 @@ describe('PATCH /accounts/{account_id}', () => {
 test('a proxy of one account does not open for another', async () => {
   const proxy = 'socks5://proxy.example.com:1080'
   const [first, second] = [await create({ proxy }), await create({ proxy })]
-  expect(await findProxy(service.app, second.id)).toEqual({ url: proxy })
+  expect(await findProxy(service.app, second.id)).toMatchObject({
+    scheme: 'socks5',
+    host: 'proxy.example.com',
+  })
   await service.app.db.run(sql`
     update accounts set proxy_sealed = (select proxy_sealed from accounts where id = ${first.id}) where id = ${second.id}`)
   expect(await findProxy(service.app, second.id)).toBe('unreadable')

@@ -5,11 +5,12 @@ import { type Db, sql, type Tx } from '../../db/sql.ts'
 import { accountsChanged, revokeLease } from '../../ledger/leases.ts'
 import { hasWorker } from '../../ledger/workers.ts'
 import { ApiError, type ErrorCode } from '../../lib/errors.ts'
-import type { LoginFailure, LoginStep, Person, Platform } from '../../platform/port.ts'
+import type { AccountProxy, LoginFailure, LoginStep, Person, Platform } from '../../platform/port.ts'
 import { type Actor, record } from '../audit/audit.ts'
 import { type AccountRow, fields, noWorker, requireAccount } from './account-row.ts'
 import { refused, withLoginLock } from './login-lock.ts'
 import { sealSession } from './platform-store.ts'
+import { requireProxy } from './proxy.ts'
 
 type Shown = Extract<LoginStep, { kind: 'qr' }>
 type Asked = Extract<LoginStep, { kind: 'code' | 'password' }>
@@ -39,7 +40,8 @@ export function logIn(app: App, actor: Actor, wanted: LoginWanted): Promise<Acco
   const { id, platform, left, confirm } = wanted
   return withLoginLock(app, id, async () => {
     await requireMayLogIn(app.db, id)
-    const end = await converse(wanted).catch(async (error) => {
+    const proxy = await requireProxy(app, id)
+    const end = await converse(wanted, proxy).catch(async (error) => {
       // Who gave it up is recorded already.
       if (!left?.aborted) await noteFailure(app, actor, id, 'abandoned')
       throw error
@@ -48,18 +50,21 @@ export function logIn(app: App, actor: Actor, wanted: LoginWanted): Promise<Acco
       await noteFailure(app, actor, id, end.reason)
       throw refusalOf(end)
     }
-    return keepLogin(app, actor, { id, platform, ...end, ...(confirm && { confirm }) })
+    return keepLogin(app, actor, { id, platform, proxy, ...end, ...(confirm && { confirm }) })
   })
 }
 
 /** From the first step to the last. */
-function converse({ platform, phone, dialogue: { show, ask }, left }: LoginWanted): Promise<Ended> {
+function converse(
+  { platform, phone, dialogue: { show, ask }, left }: LoginWanted,
+  proxy: AccountProxy | null,
+): Promise<Ended> {
   return new Promise((resolve, reject) => {
     const leave = () => {
       void login?.close()
       reject(left?.reason)
     }
-    const login = platform.login?.({ phone }, (step) => {
+    const login = platform.login?.({ phone, proxy }, (step) => {
       if (step.kind === 'qr') show(step)
       else if (step.kind === 'done' || step.kind === 'failed') resolve(step)
       else
@@ -80,6 +85,7 @@ function converse({ platform, phone, dialogue: { show, ask }, left }: LoginWante
 interface NewLogin {
   readonly id: string
   readonly platform: Platform
+  readonly proxy: AccountProxy | null
   readonly self: Person
   readonly session: Uint8Array
   readonly confirm?: LoginWanted['confirm']
@@ -87,7 +93,7 @@ interface NewLogin {
 
 /** A login that is refused here is revoked at the platform: no key may stay valid that no account uses. */
 async function keepLogin(app: App, actor: Actor, login: NewLogin): Promise<AccountRow> {
-  const { id, platform, session } = login
+  const { id, platform, proxy, session } = login
   try {
     const account = await app.db.transaction((tx) => storeLogin(app, tx, actor, login))
     app.wake.signal(accountsChanged)
@@ -96,7 +102,7 @@ async function keepLogin(app: App, actor: Actor, login: NewLogin): Promise<Accou
   } catch (error) {
     if (isAway(error)) throw new ApiError('store_unavailable', { detail: unconfirmed, cause: error })
     if (!(error instanceof ApiError)) throw error
-    const outcome = await platform.logout?.(session) // guard: a refused login leaves no key behind
+    const outcome = await platform.logout?.({ session, proxy }) // guard: a refused login leaves no key behind
     await noteFailure(app, actor, id, error instanceof OtherUser ? error.reason : 'account_changed')
     if (outcome?.kind === 'accepted') throw error
     throw new ApiError(error.code, { detail: `${error.message} ${leftBehind}` })
@@ -202,6 +208,7 @@ const failures: Readonly<Record<LoginFailure, readonly [ErrorCode, string]>> = {
     'provider_unavailable',
     'The platform was not reached, or the connection was lost. Start again.',
   ],
+  proxy_failed: ['provider_unavailable', 'The login goes through a proxy.'],
   refused: ['conflict', 'The platform refused the login.'],
 }
 
@@ -217,6 +224,7 @@ function refusalOf({
       retry_after: retry_after_seconds,
     })
   }
+  if (reason === 'proxy_failed') return new ApiError(code, { detail: detail ?? sentence })
   // The platform's own name for it helps where our sentence is a general one.
   if (reason === 'too_many_attempts' && detail !== null) {
     return new ApiError(code, {

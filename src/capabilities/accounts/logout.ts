@@ -3,11 +3,12 @@ import type { App } from '../../app.ts'
 import { sql } from '../../db/sql.ts'
 import { accountsChanged, revokeLease } from '../../ledger/leases.ts'
 import { ApiError } from '../../lib/errors.ts'
-import type { Platform } from '../../platform/port.ts'
+import type { LogoutRequest, Platform } from '../../platform/port.ts'
 import { type Actor, record } from '../audit/audit.ts'
 import { type AccountRow, fields, requireAccount } from './account-row.ts'
 import { refused, withLoginLock } from './login-lock.ts'
 import { findSession } from './platform-store.ts'
+import { requireProxy } from './proxy.ts'
 
 interface LogoutWanted {
   readonly id: string
@@ -33,7 +34,8 @@ export function logOut(app: App, actor: Actor, { id, platform }: LogoutWanted): 
     await takeFromWorker(app, before)
     try {
       await untilReleased(app, id)
-      if (platform && session !== 'unreadable') await revoke(platform, session)
+      if (platform && session !== 'unreadable')
+        await revoke(platform, { session, proxy: await requireProxy(app, id) })
     } catch (error) {
       await putBack(app, before)
       throw error
@@ -79,8 +81,8 @@ async function untilReleased({ db, sources }: App, id: string): Promise<void> {
   }
 }
 
-async function revoke(platform: Platform, session: Uint8Array): Promise<void> {
-  const outcome = await platform.logout?.(session)
+async function revoke(platform: Platform, request: LogoutRequest): Promise<void> {
+  const outcome = await platform.logout?.(request)
   if (!outcome) throw refused(`Accounts of the platform ${platform.name} need no login.`)
   if (outcome.kind === 'accepted') return
   if (outcome.kind === 'flood_wait') {

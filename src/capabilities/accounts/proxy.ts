@@ -3,6 +3,7 @@ import type { App } from '../../app.ts'
 import { sql } from '../../db/sql.ts'
 import { ApiError } from '../../lib/errors.ts'
 import { parseProxyUrl, proxyHostProblemOf, shownProxy } from '../../lib/proxy-url.ts'
+import type { AccountProxy } from '../../platform/port.ts'
 
 interface StoredProxy {
   readonly proxy: string | null
@@ -21,20 +22,30 @@ export function sealProxy({ config, secrets }: App, account_id: string, url: str
   return { proxy: shownProxy(proxy), proxy_sealed }
 }
 
-/** The URL with its credentials; null: no proxy. `unreadable`: it was stored under another secret. */
+/** The proxy that every connection of the account goes through; null: none. `unreadable`: stored under another secret. */
 export async function findProxy(
-  { db, secrets }: Pick<App, 'db' | 'secrets'>,
+  { db, secrets, config }: Pick<App, 'db' | 'secrets' | 'config'>,
   account_id: string,
-): Promise<{ readonly url: string | null } | 'unreadable'> {
+): Promise<AccountProxy | null | 'unreadable'> {
   const { proxy_sealed } = await db.one<StoredProxy>(
     sql`select proxy, proxy_sealed from accounts where id = ${account_id}`,
   )
-  if (!proxy_sealed) return { url: null }
+  if (!proxy_sealed) return null
   try {
-    return { url: secrets.open('proxy', placeOf(account_id), proxy_sealed).toString() }
+    const url = secrets.open('proxy', placeOf(account_id), proxy_sealed).toString()
+    const proxy = parseProxyUrl(url)
+    return typeof proxy === 'string' ? 'unreadable' : { ...proxy, allow: config.proxy_allow }
   } catch {
     return 'unreadable'
   }
+}
+
+export const unreadableProxy = 'The proxy was stored under another PARLEY_SECRET. Set it again.'
+
+export async function requireProxy(app: App, account_id: string): Promise<AccountProxy | null> {
+  const proxy = await findProxy(app, account_id)
+  if (proxy === 'unreadable') throw new ApiError('conflict', { detail: unreadableProxy })
+  return proxy
 }
 
 function placeOf(account_id: string): string {

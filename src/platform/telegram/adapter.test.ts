@@ -100,7 +100,7 @@ describe('on one data centre', () => {
       ...(password && { password }),
     })
     const steps: LoginStep[] = []
-    const login = platform.login?.({ phone: qr ? null : phone }, (step) => steps.push(step))
+    const login = platform.login?.({ phone: qr ? null : phone, proxy: null }, (step) => steps.push(step))
     if (!login) throw new Error('There is no login.')
     const next = async (kind: LoginStep['kind'], count = 1) => {
       const isThere = () =>
@@ -123,7 +123,10 @@ describe('on one data centre', () => {
     if (outcome.kind !== 'accepted') throw new Error(JSON.stringify(outcome))
     expect(outcome.value.self.id).toBe(done.self.id)
     await outcome.value.close()
-    expect(await platform.logout?.(done.session)).toEqual({ kind: 'accepted', value: null })
+    expect(await platform.logout?.({ session: done.session, proxy: null })).toEqual({
+      kind: 'accepted',
+      value: null,
+    })
     expect(await platform.connect(account, new Recorder())).toMatchObject({
       kind: 'refused',
       reason: 'needs_login',
@@ -159,7 +162,7 @@ describe('on one data centre', () => {
 
   test('a login refuses a number without an account', async () => {
     const steps: LoginStep[] = []
-    const login = platform.login?.({ phone: '+9996620099' }, (step) => steps.push(step))
+    const login = platform.login?.({ phone: '+9996620099', proxy: null }, (step) => steps.push(step))
     await expect.poll(() => steps.length, { timeout: 20_000 }).toBe(1)
     login?.answer('12345')
     await expect.poll(() => steps.length, { timeout: 20_000 }).toBe(2)

@@ -22,7 +22,7 @@ export function telegramPlatform(
     takeoverSeconds: 75, // limit: takeover
     connect: (account, listener) => openSession(endpoint, account, listener),
     login: (request, report) => beginLogin(endpoint, request, report),
-    logout: (session) => logout(endpoint, session),
+    logout: (request) => logout(endpoint, request),
     close: () => Promise.resolve(),
   }
 }

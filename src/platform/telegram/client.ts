@@ -8,6 +8,8 @@ import { BaseTelegramClient } from '@mtcute/core/client.js'
 import type { BasicDcOption } from '@mtcute/core/utils.js'
 import { version } from '../../lib/version.ts'
 import { Crypto } from '../mtcute-crypto.ts'
+import type { AccountProxy } from '../port.ts'
+import { ProxyFailed } from './dial.ts'
 import { NoAnswer, NotWritten } from './errors.ts'
 import { surroundings } from './surroundings.ts'
 import { type GuardedTransport, guardedTransport } from './transport.ts'
@@ -28,6 +30,7 @@ export interface ClientOptions {
   readonly migrates: boolean
   /** For downloads: they get no updates. Null: the account's own data centre. */
   readonly media?: { readonly dc: BasicDcOption | null }
+  readonly proxy: AccountProxy | null
   pushed(container: tl.TypeUpdates): void
   /** The client has ended by itself. Not called after `close`. */
   ended(reason: string): void
@@ -54,10 +57,11 @@ export class Client {
   constructor(endpoint: Endpoint, options: ClientOptions) {
     this.#options = options
     const { test_dc } = endpoint
+    const { proxy } = options
     const dc = options.media?.dc ?? test_dc
-    const rules = { dialsMax: options.migrates ? loginDialsMax : 1, loopbackOnly: test_dc !== null }
+    const rules = { dialsMax: options.migrates ? loginDialsMax : 1, loopbackOnly: test_dc !== null, proxy }
     this.#transport = guardedTransport(
-      { held: () => options.held(), ended: (reason) => this.end(reason) },
+      { held: () => options.held(), ended: (reason, cause) => this.end(reason, cause) },
       rules,
     )
     this.#client = new BaseTelegramClient({
@@ -103,7 +107,7 @@ export class Client {
    */
   async call<T extends tl.RpcMethod>(request: T, msMax: number = answerMsMax): Promise<Answer<T>> {
     const mayCall = !this.isOver // guard: the gate of all calls
-    if (!mayCall) throw new NotWritten('The session is over.')
+    if (!mayCall) throw this.#causeOf(new NotWritten('The session is over.'))
     if (!this.#options.held()) {
       this.end('The lease has run out.')
       throw new NotWritten('The lease has run out.')
@@ -115,10 +119,18 @@ export class Client {
     this.#client.call<T>(request as never, { abortSignal: deadline.signal }).then(resolve, reject)
     try {
       return await promise
+    } catch (error) {
+      throw this.#causeOf(error)
     } finally {
       clearTimeout(timer)
       this.#waiting.delete(reject)
     }
+  }
+
+  /** mtcute dials with the first call. If the proxy failed, that is the cause of whatever fails after it. */
+  #causeOf(error: unknown): unknown {
+    const { reason } = this.#over.signal
+    return reason instanceof ProxyFailed ? reason : error
   }
 
   /** The account's data centre, which a login may have changed. */
@@ -138,9 +150,9 @@ export class Client {
   }
 
   /** Ends it immediately: every call that waits for an answer rejects. */
-  end(reason: string): void {
+  end(reason: string, cause = new Error(reason)): void {
     if (this.isOver) return
-    this.#over.abort(new Error(reason))
+    this.#over.abort(cause)
     this.#client.destroy().catch(() => {})
     this.#rejectCalls(reason)
     this.#transport.close()

@@ -3,8 +3,17 @@
  * account to its data centre. Only this file makes or revokes an auth key; the caller of the login stores it.
  */
 import type { tl } from '@mtcute/core'
-import type { Login, LoginCodeWay, LoginFailure, LoginRequest, LoginStep, Outcome } from '../port.ts'
+import type {
+  Login,
+  LoginCodeWay,
+  LoginFailure,
+  LoginRequest,
+  LoginStep,
+  LogoutRequest,
+  Outcome,
+} from '../port.ts'
 import { Client, type Endpoint } from './client.ts'
+import { ProxyFailed } from './dial.ts'
 import { findErrorText, findSeconds, nameOf, outcomeOf } from './errors.ts'
 import { Peers } from './peers.ts'
 import { makeBlob, openLoginStorage, openSessionStorage } from './storage.ts'
@@ -96,7 +105,8 @@ class LoginAttempt implements Login {
       try {
         await this.#takeFirstStep()
       } catch (error) {
-        const isTold = error instanceof LoginFailed || findErrorText(error) !== undefined
+        const isTold =
+          error instanceof LoginFailed || error instanceof ProxyFailed || findErrorText(error) !== undefined
         if (this.#isOver || isTold) throw error
         await this.#client.close()
         this.#storage = openLoginStorage()
@@ -129,6 +139,7 @@ class LoginAttempt implements Login {
       storage: this.#storage,
       held: () => true,
       migrates: true,
+      proxy: this.#request.proxy,
       pushed: (container) => this.#pushed(container),
       ended: () => {
         if (this.#hasBegun) this.#fail(new LoginFailed('connection_lost'))
@@ -285,6 +296,9 @@ async function personOf(user: tl.RawUser) {
 /** Reports Telegram's name of the error, and nothing that was typed. */
 export function failureOf(error: unknown): Failure {
   if (error instanceof LoginFailed) return { reason: error.reason, detail: null, retry_after_seconds: null }
+  if (error instanceof ProxyFailed) {
+    return { reason: 'proxy_failed', detail: error.message, retry_after_seconds: null }
+  }
   const text = findErrorText(error)
   if (text === undefined) return { reason: 'connection_lost', detail: null, retry_after_seconds: null }
   const seconds = findSeconds(error)
@@ -294,13 +308,14 @@ export function failureOf(error: unknown): Failure {
 }
 
 /** Revokes the key of a session at Telegram. A key that is already revoked counts as revoked. */
-export async function logout(endpoint: Endpoint, session: Uint8Array): Promise<Outcome<null>> {
+export async function logout(endpoint: Endpoint, { session, proxy }: LogoutRequest): Promise<Outcome<null>> {
   const storage = openSessionStorage(session)
   if (!storage) return { kind: 'accepted', value: null }
   const client = new Client(endpoint, {
     storage,
     held: () => true,
     migrates: false,
+    proxy,
     pushed: () => {},
     ended: () => {},
   })

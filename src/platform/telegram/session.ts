@@ -25,6 +25,7 @@ import type {
   UploadedFile,
 } from '../port.ts'
 import { Client, type ClientOptions, type Endpoint } from './client.ts'
+import { ProxyFailed } from './dial.ts'
 import { findErrorText, outcomeOf, Refused } from './errors.ts'
 import { Media } from './media.ts'
 import { MediaKeys } from './media-keys.ts'
@@ -53,7 +54,7 @@ export async function openSession(
   const peers = await Peers.load(account.store)
   // Every connection of the account is made here, so that the same lease guards it and it takes the same way.
   const openClient: OpenClient = (options) =>
-    new Client(endpoint, { held: () => account.held(), migrates: false, ...options })
+    new Client(endpoint, { held: () => account.held(), migrates: false, proxy: account.proxy, ...options })
   const keys = new MediaKeys(account.store, blob)
   const session = new TelegramSession(account, { listener, peers, keys, openClient })
   const client = openClient({
@@ -74,12 +75,13 @@ export async function openSession(
     if (outcome.kind === 'refused' && isTrouble(outcome.reason)) {
       return refusedBy(outcome.reason, outcome.detail ?? outcome.reason, account)
     }
+    if (error instanceof ProxyFailed) return { kind: 'not_written', reason: error.message, shown: true }
     return { kind: 'not_written', reason: 'Telegram could not be reached.' }
   }
   return { kind: 'accepted', value: session }
 }
 
-type OpenClient = (options: Omit<ClientOptions, 'held' | 'migrates'>) => Client
+type OpenClient = (options: Omit<ClientOptions, 'held' | 'migrates' | 'proxy'>) => Client
 
 /** The detail is what `status_reason` says. */
 function refusedBy(reason: Trouble, name: string, { account_id }: AccountRef): Outcome<never> {

@@ -40,7 +40,7 @@ async function connectTo({ dc }: Listening, held: () => boolean = () => true) {
   const ended = Promise.withResolvers<string>()
   const client = new Client(
     { api_id: 1, api_hash: 'x', test_dc: dc },
-    { storage, held, migrates: false, pushed: () => {}, ended: ended.resolve },
+    { storage, held, migrates: false, proxy: null, pushed: () => {}, ended: ended.resolve },
   )
   client.connect().catch(() => {})
   return { client, ended: ended.promise }
@@ -113,7 +113,7 @@ describe('the transport of a session', () => {
 
   test('dials once', async () => {
     const { dc } = await listen()
-    const transport = guardedTransport(guard, { dialsMax: 1, loopbackOnly: true })
+    const transport = guardedTransport(guard, { dialsMax: 1, loopbackOnly: true, proxy: null })
     await transport.connect(dc)
     await expect(transport.connect(dc)).rejects.toThrow()
     transport.close()
@@ -121,7 +121,7 @@ describe('the transport of a session', () => {
 
   test('of a test dials only loopback', async () => {
     const { dc } = await listen()
-    const transport = guardedTransport(guard, { dialsMax: 5, loopbackOnly: true })
+    const transport = guardedTransport(guard, { dialsMax: 5, loopbackOnly: true, proxy: null })
     await expect(transport.connect({ ...dc, ipAddress: 'localhost' })).rejects.toThrow()
     transport.close()
   })

@@ -4,7 +4,7 @@
  * would wait for ever after the first -404, and delete the auth key after the second.
  */
 import { ConnectionClosedError, type ITcpConnection } from '@fuman/net'
-import { connectTcp } from '@fuman/node'
+import { connectTcp, TcpConnection } from '@fuman/node'
 import {
   IntermediatePacketCodec,
   type IPacketCodec,
@@ -12,6 +12,8 @@ import {
   type TelegramTransport,
 } from '@mtcute/core'
 import { isLoopbackAddress } from '../../lib/addresses.ts'
+import type { AccountProxy } from '../port.ts'
+import { dialThrough, type Place } from './dial.ts'
 
 /** The longest frame that is read: Telegram's answers have at most 1 MiB. */
 const frameBytesMax = 4 * 1024 * 1024
@@ -23,7 +25,7 @@ interface Guard {
   /** Whether a byte may be written now. */
   held(): boolean
   /** The newest connection has ended, and with it the client. */
-  ended(reason: string): void
+  ended(reason: string, cause?: Error): void
 }
 
 interface TransportRules {
@@ -31,6 +33,8 @@ interface TransportRules {
   readonly dialsMax: number
   /** For a test's data centre: no other address is ever dialled. */
   readonly loopbackOnly: boolean
+  /** Null: it dials the data centre itself. */
+  readonly proxy: AccountProxy | null
 }
 
 export interface GuardedTransport extends TelegramTransport {
@@ -42,9 +46,20 @@ export function guardedTransport(guard: Guard, rules: TransportRules): GuardedTr
   let newest: ITcpConnection | undefined
   let dials = 0
   let isOver = false
+  const over = new AbortController()
   const end = (connection: ITcpConnection | undefined, reason: string) => {
     if (connection && open.delete(connection)) connection.close()
     if (connection === newest && !isOver) guard.ended(reason)
+  }
+  /** Never around the proxy: if it fails, so does the client. */
+  const dial = async (place: Place): Promise<ITcpConnection> => {
+    if (!rules.proxy) return connectTcp(place) // guard: never around the proxy
+    try {
+      return new TcpConnection(await dialThrough(rules.proxy, place, over.signal))
+    } catch (error) {
+      if (!isOver) guard.ended('The proxy failed.', error as Error)
+      throw new ConnectionClosedError()
+    }
   }
   return {
     packetCodec: () => new WatchedCodec((reason) => end(newest, reason)),
@@ -53,7 +68,7 @@ export function guardedTransport(guard: Guard, rules: TransportRules): GuardedTr
       if (++dials > rules.dialsMax) throw new ConnectionClosedError()
       // guard: loopback only
       if (rules.loopbackOnly && !isLoopbackAddress(address)) throw new ConnectionClosedError()
-      const connection = await connectTcp({ address, port })
+      const connection = await dial({ address, port })
       if (isOver) {
         // The client was closed while it dialled.
         connection.close()
@@ -66,6 +81,7 @@ export function guardedTransport(guard: Guard, rules: TransportRules): GuardedTr
     },
     close() {
       isOver = true
+      over.abort()
       for (const connection of open) connection.close()
       open.clear()
     },

@@ -12,6 +12,7 @@ import { openServerKey, processKey } from './server-key.ts'
 
 export const host = '127.0.0.1'
 const connectionsMax = 2000
+const portsMax = 1_000
 
 interface Options {
   /** The port of the first address; the second uses the port after it. 0 picks free ones. */
@@ -35,6 +36,8 @@ export interface DataCentre {
   listDevices(): string[]
   /** The data centres of the open connections. */
   connections(): number[]
+  /** From which port each client has connected so far. */
+  clientPorts(): readonly number[]
   /** From now on every client has to learn a new salt. */
   changeSalts(): void
   close(): Promise<void>
@@ -49,6 +52,7 @@ export async function openDataCentre(world: World, options: Options): Promise<Da
   const salts = new Map<string, Long>()
   const ports = new Map<number, number>()
   const open = new Set<Connection>()
+  const clientPorts: number[] = []
   const centre: Centre = {
     crypto,
     serverKey,
@@ -67,7 +71,7 @@ export async function openDataCentre(world: World, options: Options): Promise<Da
     },
     setSalt: (key_id, salt) => void salts.set(key_id, salt),
   }
-  const servers = [firstDc, secondDc].map((dc) => ({ dc, server: serve(centre, dc, open) }))
+  const servers = [firstDc, secondDc].map((dc) => ({ dc, server: serve(centre, dc, { open, clientPorts }) }))
   for (const [n, { dc, server }] of servers.entries()) {
     ports.set(dc, await listen(server, port === 0 ? 0 : port + n))
   }
@@ -84,6 +88,7 @@ export async function openDataCentre(world: World, options: Options): Promise<Da
     saltOf: centre.saltOf,
     listDevices: () => [...open].flatMap(({ device }) => device ?? []),
     connections: () => [...open].map(({ dc }) => dc).sort(),
+    clientPorts: () => clientPorts,
     changeSalts: () => salts.clear(),
     async close() {
       world.acceptLogin = null
@@ -93,8 +98,15 @@ export async function openDataCentre(world: World, options: Options): Promise<Da
   }
 }
 
-function serve(centre: Centre, dc: number, open: Set<Connection>): Server {
+function serve(
+  centre: Centre,
+  dc: number,
+  { open, clientPorts }: { open: Set<Connection>; clientPorts: number[] },
+): Server {
   const server = createServer((socket) => {
+    clientPorts.push(socket.remotePort ?? 0)
+    // The newest are enough for a test.
+    if (clientPorts.length > portsMax) clientPorts.shift()
     const connection = new Connection(centre, socket, dc)
     open.add(connection)
     connection.onEnd(() => open.delete(connection))
