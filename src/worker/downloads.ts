@@ -107,6 +107,8 @@ async function fetchWanted(app: App, account: Driven, { file, signal }: Fetching
     session.download({ chat_id, message_id, index }),
     signal,
   )
+  // The next worker fetches it.
+  if (signal.aborted) return
   if (opened?.kind !== 'accepted') return fail(app, account, file.id, opened)
   const { size } = opened.value
   if (size > fileBytesMax) return failFile(app, held, file.id, 'too_large') // guard: no file over 25 MiB is fetched
@@ -114,6 +116,7 @@ async function fetchWanted(app: App, account: Driven, { file, signal }: Fetching
   if (id === undefined) return pause(app, signal)
   try {
     const stored = await storeChunks(app, opened.value, { id, signal })
+    if (signal.aborted) return await releaseFile(app.db, id)
     if (stored.kind !== 'accepted') return await fail(app, account, id, stored)
     if (!(await completeFile(app, held, id))) await failFile(app, held, id, 'unavailable')
   } catch (error) {
