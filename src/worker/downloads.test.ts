@@ -187,9 +187,12 @@ describe('a download', () => {
     const downloads = worker(drivenBy(held, fetch))
     await run(downloads)
     await over.promise
+    const state = await until('the download has ended', 20_000, async () => {
+      const row = await rows.db.one<{ ended_at: Date | null; size: string | null }>(sql`
+        select ended_at, size, (select count(*)::int from media_chunks) as chunks from media_files where message_id = ${id}`)
+      return row.size === null || row.ended_at !== null ? row : undefined
+    })
     await downloads.stop()
-    const state = await rows.db.one(sql`
-      select ended_at, size, (select count(*)::int from media_chunks) as chunks from media_files where message_id = ${id}`)
     expect(state).toEqual({ ended_at: null, size: null, chunks: 0 })
   })
 
@@ -237,11 +240,20 @@ describe('a download', () => {
   })
 
   test('makes room one after the other: together they stay within the bound', async () => {
-    const held = await rows.account()
-    for (let n = 0; n < 8; n++) await want(held)
-    const wanted = await listWantedFiles(rows.db, [held.account_id], 8)
+    const accounts = await Promise.all(Array.from({ length: 6 }, () => rows.account()))
+    for (const held of accounts) await want(held)
+    const wanted = await listWantedFiles(
+      rows.db,
+      accounts.map(({ account_id }) => account_id),
+      1,
+    )
     const app = { ...rows.app, config: { ...rows.app.config, media_cache_bytes: 50_000_000 } }
-    const begun = await Promise.all(wanted.map((file) => beginFile(app, held, file, 20_000_000)))
+    const begun = await Promise.all(
+      wanted.map((file) => {
+        const held = accounts.find(({ account_id }) => account_id === file.account_id) as Held
+        return beginFile(app, held, file, 20_000_000)
+      }),
+    )
     expect(begun.filter((id) => id !== undefined)).toHaveLength(2)
   })
 })

@@ -17,6 +17,7 @@ import type { Driven } from '../ledger/attempt.ts'
 import { findFloodWait, noteFlood } from '../ledger/floods.ts'
 import { LeaseLost } from '../ledger/leases.ts'
 import { within } from '../ledger/within.ts'
+import { freeBuffer } from '../lib/free-buffer.ts'
 import type { Loop } from '../loop.ts'
 import { type Download, downloadChunkBytes, type Outcome } from '../platform/port.ts'
 
@@ -149,6 +150,7 @@ async function storeChunks(
       left -= bytes.length
       if (left < 0 || bytes.length > downloadChunkBytes) return { kind: 'unknown', reason: 'wrong_size' } // guard: never more bytes than announced
       await storeFileChunk(app.db, { id, n, bytes })
+      freeBuffer(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length))
     }
   } finally {
     // Not awaited: an iterator that waits for the platform returns only when the platform answers.

@@ -88,7 +88,7 @@ describe('a download', () => {
     await chunks.next()
     const file = makeFile({ size: 5_000_000, seed: 9 })
     editMessage(world, { account_id, person_id, message_id: Number(place.message_id), text: 'x', file })
-    world.addFault({ on: 'download', fault: 'refuse', error: 'FILE_REFERENCE_EXPIRED', times: 1 })
+    world.addFault({ on: 'download', fault: 'refuse', error: 'FILE_REFERENCE_EXPIRED', times: 3 })
     let last: unknown
     for (let next = await chunks.next(); !next.done; next = await chunks.next()) last = next.value
     expect(last).toMatchObject(gone)
