@@ -288,7 +288,7 @@ export const downloadChunkBytes = 256 * 1024
 
 export interface Download {
   readonly size: number
-  /** Ends after `size` bytes, or after the first outcome that is not `accepted`. A reader that stops ends the download. */
+  /** Each chunk is the reader's. Ends after `size` bytes, or after the first outcome that is not `accepted`. A reader that stops ends the download. */
   readonly chunks: AsyncIterable<Outcome<Uint8Array>>
 }
 

@@ -17,6 +17,7 @@ import type { Driven } from '../ledger/attempt.ts'
 import { findFloodWait, noteFlood } from '../ledger/floods.ts'
 import { LeaseLost } from '../ledger/leases.ts'
 import { within } from '../ledger/within.ts'
+import { freeBuffer } from '../lib/free-buffer.ts'
 import type { Loop } from '../loop.ts'
 import { type Download, downloadChunkBytes, type Outcome } from '../platform/port.ts'
 
@@ -107,6 +108,8 @@ async function fetchWanted(app: App, account: Driven, { file, signal }: Fetching
     session.download({ chat_id, message_id, index }),
     signal,
   )
+  // The next worker fetches it.
+  if (signal.aborted) return
   if (opened?.kind !== 'accepted') return fail(app, account, file.id, opened)
   const { size } = opened.value
   if (size > fileBytesMax) return failFile(app, held, file.id, 'too_large') // guard: no file over 25 MiB is fetched
@@ -114,6 +117,7 @@ async function fetchWanted(app: App, account: Driven, { file, signal }: Fetching
   if (id === undefined) return pause(app, signal)
   try {
     const stored = await storeChunks(app, opened.value, { id, signal })
+    if (signal.aborted) return await releaseFile(app.db, id)
     if (stored.kind !== 'accepted') return await fail(app, account, id, stored)
     if (!(await completeFile(app, held, id))) await failFile(app, held, id, 'unavailable')
   } catch (error) {
@@ -146,6 +150,7 @@ async function storeChunks(
       left -= bytes.length
       if (left < 0 || bytes.length > downloadChunkBytes) return { kind: 'unknown', reason: 'wrong_size' } // guard: never more bytes than announced
       await storeFileChunk(app.db, { id, n, bytes })
+      freeBuffer(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length))
     }
   } finally {
     // Not awaited: an iterator that waits for the platform returns only when the platform answers.

@@ -52,6 +52,9 @@ const platformStore = {
   still: 'the session of an account is null before a login, and then what the login stored',
 }
 
+const servedFiles = { file: 'src/capabilities/media/media.test.ts' }
+const downloading = { file: 'src/worker/downloads.test.ts', still: 'a download stores a whole file' }
+
 const loggingIn = {
   file: 'src/capabilities/accounts/login.test.ts',
   still: 'a login stores the key, its user and CONNECTING, and names no secret in the audit log',
@@ -2239,5 +2242,109 @@ export const mutants: readonly Mutant[] = [
     proxies,
     'guard: no credentials in arguments',
     'parley account set ends with 2 for ["--proxy","socks5://canary%20name:canary%3As3cret%2F%40@127.0.0.1:1080"] ""',
+  ),
+  mutant(
+    platformStore,
+    'guard: a session is written under the lease',
+    'the session of an account is replaced by its holder alone',
+  ),
+  mutant(
+    servedFiles,
+    'guard: only listed types are shown',
+    'GET /chats/{chat_id}/messages/{message_id}/attachments/{index} HTML is saved, never shown',
+    "return { type: known?.[0] ?? 'text/html', inline: true }",
+  ),
+  mutant(
+    servedFiles,
+    'guard: a file runs nothing',
+    'GET /chats/{chat_id}/messages/{message_id}/attachments/{index} a PNG is shown, whatever its name says',
+  ),
+  mutant(
+    downloading,
+    'guard: few downloads of a process',
+    'downloads at a time a process has four, of the workspaces in turn',
+  ),
+  mutant(
+    downloading,
+    'guard: no workspace takes all downloads',
+    'downloads at a time a workspace has three, so that another one never waits for all of them',
+  ),
+  mutant(
+    downloading,
+    'guard: few downloads of an account',
+    'downloads at a time an account has two',
+    'return true',
+  ),
+  mutant(
+    downloading,
+    'guard: no download without a caller',
+    'downloads at a time a file that was wanted long ago is not fetched',
+  ),
+  mutant(
+    downloading,
+    'guard: no file over 25 MiB is fetched',
+    'a download of more than 25 MiB reads no chunk',
+  ),
+  mutant(
+    downloading,
+    'guard: never more bytes than announced',
+    'a download never stores more bytes than announced, however many come',
+  ),
+  mutant(
+    downloading,
+    'guard: a file of another size is not kept',
+    'a download of a file that is shorter than announced leaves nothing',
+  ),
+  mutant(
+    downloading,
+    'guard: a file is completed under the lease',
+    'a download whose lease is lost before its last byte leaves nothing, and the file stays wanted',
+  ),
+  mutant(
+    downloading,
+    'guard: one download at a time makes room',
+    'a download makes room one after the other: together they stay within the bound',
+  ),
+  mutant(
+    downloading,
+    'guard: the bound of the cache',
+    'a download makes room one after the other: together they stay within the bound',
+    'return true',
+  ),
+  mutant(
+    telegram('media'),
+    'guard: no call outlives its client',
+    'a download writes no byte without the lease',
+  ),
+  mutant(
+    telegram('media'),
+    'guard: a file belongs to its chat',
+    'a download a file of another chat is not returned',
+  ),
+  mutant(
+    telegram('media'),
+    'guard: a lost connection is replaced once',
+    'a download goes on over a new connection after a cut; after the second it fails, and the session goes on',
+  ),
+  mutant(
+    telegram('media'),
+    'guard: a reference is renewed once',
+    'a download renews an expired reference once',
+  ),
+  mutant(
+    telegram('media'),
+    'guard: another file is not fetched',
+    'a download does not mix two files: one that an edit replaces meanwhile is gone',
+  ),
+  mutant(
+    telegram('media'),
+    'guard: media with a timer is never fetched',
+    'a download a file with a timer is not even asked for',
+  ),
+  mutant(
+    telegram('media'),
+    'guard: a long wait is not served',
+    'a download serves short waits and repeats after server errors; a long wait counts as reading',
+    'if (seconds !== undefined) return seconds * 1000',
   ),
 ]

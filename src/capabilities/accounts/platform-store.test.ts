@@ -96,6 +96,16 @@ describe('the session of an account', () => {
     await rm(directory, { recursive: true })
   })
 
+  test('is replaced by its holder alone', async () => {
+    const { account_id, store } = await hold()
+    await keepSession(account_id, 'a canary key')
+    await store.writeSession(Buffer.from('with one more'))
+    expect(await textOf(store.readSession())).toBe('with one more')
+    await service.app.db.transaction((tx) => revokeLease(tx, account_id))
+    await expect(store.writeSession(Buffer.from('too late'))).rejects.toThrow('lease')
+    expect(await textOf(store.readSession())).toBe('with one more')
+  })
+
   test('is bound to its row: copied to another account it does not open', async () => {
     const one = await hold()
     const two = await hold()

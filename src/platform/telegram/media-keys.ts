@@ -42,7 +42,8 @@ export class MediaKeys {
 
   async keep(dc: number, storage: ITelegramStorageProvider): Promise<void> {
     const key = await storage.authKeys.get(dc)
-    if (!key || this.isOwn(dc)) return // guard: only the login writes the own key
+    // Only a login writes the own one.
+    if (!key || this.isOwn(dc)) return
     this.#blob = addForeignKey(this.#blob, dc, key)
     // If it cannot be stored, the next session brings the login along again.
     await this.#store.writeSession(this.#blob).catch(() => {})

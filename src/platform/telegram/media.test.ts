@@ -1,6 +1,7 @@
 /** Downloads from the data centre on loopback, with everything that goes wrong on the way. */
 import { describe, expect, test } from 'vitest'
 import { hashOf } from '../../../test/platform/conformance-downloads.ts'
+import { within } from '../../../test/platform/conformance-recorder.ts'
 import { openMediaScene } from '../../../test/platform/media-scene.ts'
 import { makeFile } from '../sandbox/control-files.ts'
 import { editMessage } from '../sandbox/person-acts.ts'
@@ -72,7 +73,7 @@ describe('a download', () => {
     const place = sendFile({ size: 2_000_000, seed: 7 })
     fault({ on: 'download', fault: 'refuse', error: 'FILE_REFERENCE_EXPIRED', times: 3 })
     expect(await fetch(session, place)).toBe(hashOf(2_000_000, 7))
-    fault({ on: 'download', fault: 'refuse', error: 'FILE_REFERENCE_EXPIRED', times: 0 })
+    fault({ on: 'download', fault: 'refuse', error: 'FILE_REFERENCE_EXPIRED', times: 6 })
     expect(await fetch(session, place)).toMatchObject(gone)
     world.clearFaults()
   })
@@ -87,7 +88,7 @@ describe('a download', () => {
     await chunks.next()
     const file = makeFile({ size: 5_000_000, seed: 9 })
     editMessage(world, { account_id, person_id, message_id: Number(place.message_id), text: 'x', file })
-    world.addFault({ on: 'download', fault: 'refuse', error: 'FILE_REFERENCE_EXPIRED', times: 1 })
+    world.addFault({ on: 'download', fault: 'refuse', error: 'FILE_REFERENCE_EXPIRED', times: 3 })
     let last: unknown
     for (let next = await chunks.next(); !next.done; next = await chunks.next()) last = next.value
     expect(last).toMatchObject(gone)
@@ -150,12 +151,24 @@ describe('a download', () => {
     const outcome = await session.download(sendFile({ size: 20_000_000, seed: 13 }))
     if (outcome.kind !== 'accepted') throw new Error(outcome.kind)
     const kinds: string[] = []
-    for await (const chunk of outcome.value.chunks) {
-      kinds.push(chunk.kind)
-      lease.held = false
+    const reading = async () => {
+      for await (const chunk of outcome.value.chunks) {
+        kinds.push(chunk.kind)
+        lease.held = false
+      }
     }
+    await within(15_000, reading())
     expect(kinds.length).toBeLessThan(8)
     expect(['not_written', 'unknown']).toContain(kinds.at(-1))
+  })
+
+  test('a file with a timer is not even asked for', async () => {
+    const { connect, sendFile, fetch, fault } = await openMediaScene()
+    const { session } = await connect()
+    fault({ on: 'download', fault: 'refuse', error: '401 SESSION_REVOKED' })
+    expect(
+      await fetch(session, sendFile({ kind: 'photo', size: 9, seed: 1, timer_seconds: 5 })),
+    ).toMatchObject(gone)
   })
 
   test('a file of another chat is not returned', async () => {

@@ -60,9 +60,8 @@ export class Media {
     const answer = await this.#owner.call({ _: 'messages.getMessages', id })
     const message = 'messages' in answer ? answer.messages[0] : undefined
     if (message?._ !== 'message' || index !== 0) throw new Refused('file_unavailable')
-    // guard: a file belongs to its chat
-    if (findChatNumber(message.peerId, this.#owner.self_id()) !== chat_id)
-      throw new Refused('file_unavailable')
+    const number = findChatNumber(message.peerId, this.#owner.self_id())
+    if (number !== chat_id) throw new Refused('file_unavailable') // guard: a file belongs to its chat
     const file = locate(message.media)
     if (!file) throw new Refused('file_unavailable')
     return { ...file, renewals: 0, renewing: undefined }
@@ -115,13 +114,12 @@ export class Media {
   /** Once for a file, however many parts notice. */
   async #renew(place: FilePlace, found: FoundFile, seen: number): Promise<void> {
     if (found.renewals === seen) {
-      // guard: a reference is renewed once
-      if (found.renewals > 0) throw new Refused('file_unavailable')
+      if (found.renewals > 0) throw new Refused('file_unavailable') // guard: a reference is renewed once
       found.renewals++
       found.renewing = this.#patiently(async () => {
         const now = await this.#find(place)
-        // guard: another file is not fetched
-        if (now.location.id.neq(found.location.id)) throw new Refused('file_unavailable')
+        const isSame = now.location.id.eq(found.location.id)
+        if (!isSame) throw new Refused('file_unavailable') // guard: another file is not fetched
         found.location = now.location
       })
     }
