@@ -237,7 +237,8 @@ describe('V6: an unknown query parameter', () => {
   test.each(routes.map((route) => [`${route.method} ${route.path}`, route] as const))(
     '400 on %s, also if it has none',
     async (_, { method, path }) => {
-      const filled = path.replaceAll(/\{\w+\}/g, (name) => (name === '{chat_id}' ? chat_id : newId()))
+      const known: Readonly<Record<string, string>> = { chat_id, message_id: '1', index: '0' }
+      const filled = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => known[name] ?? newId())
       const answer = await service.call(method, `${filled}?surprise=1`, {
         key: own.key,
         headers: { 'idempotency-key': 'k' },

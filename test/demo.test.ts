@@ -146,8 +146,10 @@ describe('parley start on an empty data directory', () => {
       const found = await fetch(`${base}/api/v1/search`, { method: 'POST', headers, body })
       return ((await found.json()) as { match_count: number }).match_count === 1
     })
-    // No one can know the id of an operation, campaign, broadcast or webhook before it exists.
-    const known = routes.filter(({ path }) => !/\{(operation|campaign|broadcast|webhook)_id\}/.test(path))
+    // No one can know the id of an operation, campaign, broadcast or webhook before it exists, and no message here has a file.
+    const known = routes.filter(
+      ({ path }) => !/\{((operation|campaign|broadcast|webhook)_id|index)\}/.test(path),
+    )
     for (const route of known) {
       const { params = {}, query = {}, body } = route.example
       const path = route.path.replaceAll(/\{(\w+)\}/g, (_, name) => encodeURIComponent(params[name] ?? ''))

@@ -1,9 +1,7 @@
 /** Sends a route's answer: an object, JSON from the database, a long text, or a file. */
 import { transcode } from 'node:buffer'
-import type { ServerResponse } from 'node:http'
 import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { freeBuffer } from '../lib/free-buffer.ts'
 import { Bytes, Json, type Reply, Stream } from '../route.ts'
 import { setDeviceCookie, setFlowCookie, setSessionCookie } from './cookies.ts'
 
@@ -25,33 +23,13 @@ export function send(
   else if (body instanceof Stream) reply.type(json)
   else return reply.send(body)
   // HEAD needs no body, so read nothing.
-  const chunks = request.method === 'HEAD' ? [] : body instanceof Bytes ? freeing(body, reply.raw) : body
+  const chunks = request.method === 'HEAD' ? [] : body
   // Text as text, which the socket encodes itself: buffers of ours would be garbage that Node collects late.
   const readable = Readable.from(chunks, { objectMode: body instanceof Stream, highWaterMark: 1 })
   readable.once('error', (error) => {
     request.broken = error
   })
   return reply.send(readable)
-}
-
-/** Frees each chunk once the operating system has it. The generator goes on only when the response has taken the chunk. */
-async function* freeing(chunks: Bytes, raw: ServerResponse): AsyncGenerator<Uint8Array> {
-  for await (const chunk of chunks) {
-    yield chunk
-    if (raw.writableNeedDrain) await drained(raw)
-    if (raw.writableLength === 0) freeBuffer(Buffer.from(chunk.buffer))
-  }
-}
-
-function drained(raw: ServerResponse): Promise<void> {
-  return new Promise((resolve) => {
-    const done = () => {
-      raw.off('drain', done).off('close', done)
-      resolve()
-    }
-    raw.once('drain', done).once('close', done)
-    if (raw.destroyed) done()
-  })
 }
 
 /**

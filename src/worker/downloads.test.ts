@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type LedgerRows, openLedgerRows } from '../../test/harness/ledger-rows.ts'
 import { until } from '../../test/harness/process.ts'
-import { beginFile, listWantedFiles } from '../capabilities/media/media.ts'
+import { beginFile, failFile, listWantedFiles, type WantedFile } from '../capabilities/media/media.ts'
 import { sql } from '../db/sql.ts'
 import type { Driven } from '../ledger/attempt.ts'
 import { type Held, revokeLease } from '../ledger/leases.ts'
@@ -237,6 +237,20 @@ describe('a download', () => {
     const state = await rows.db.one(sql`
       select (select count(*)::int from media_files) as files, (select count(*)::int from media_chunks) as chunks`)
     expect(state).toEqual({ files: 0, chunks: 0 })
+  })
+
+  test('that was listed before another one ended leaves the file as it is', async () => {
+    const held = await rows.account()
+    const id = await want(held)
+    const fetch = async () => ({ kind: 'accepted', value: { size: 1, chunks: chunksOf(1) } }) as const
+    await run(worker(drivenBy(held, fetch)))
+    expect(await ended(id)).toEqual({ failure: null, chunks: 1 })
+    const [file] = await rows.db.rows<WantedFile>(sql`select * from media_files where message_id = ${id}`)
+    if (!file) throw new Error('The file is gone.')
+    expect(await beginFile(rows.app, held, file, 1)).toBeUndefined()
+    expect(await ended(id)).toEqual({ failure: null, chunks: 1 })
+    await failFile(rows.app, held, file.id, 'unavailable')
+    expect(await ended(id)).toEqual({ failure: null, chunks: 1 })
   })
 
   test('makes room one after the other: together they stay within the bound', async () => {

@@ -112,7 +112,7 @@ async function fetchWanted(app: App, account: Driven, { file, signal }: Fetching
   if (signal.aborted) return
   if (opened?.kind !== 'accepted') return fail(app, account, file.id, opened)
   const { size } = opened.value
-  if (size > fileBytesMax) return failFile(app, held, file.id, 'too_large') // guard: no file over 25 MiB is fetched
+  if (size > fileBytesMax) return failFile(app, held, file.id, 'too_large') // guard: no large file is fetched
   const id = await beginFile(app, held, file, size)
   if (id === undefined) return pause(app, signal)
   try {

@@ -2280,11 +2280,7 @@ export const mutants: readonly Mutant[] = [
     'guard: no download without a caller',
     'downloads at a time a file that was wanted long ago is not fetched',
   ),
-  mutant(
-    downloading,
-    'guard: no file over 25 MiB is fetched',
-    'a download of more than 25 MiB reads no chunk',
-  ),
+  mutant(downloading, 'guard: no large file is fetched', 'a download of more than 25 MiB reads no chunk'),
   mutant(
     downloading,
     'guard: never more bytes than announced',
@@ -2304,6 +2300,14 @@ export const mutants: readonly Mutant[] = [
     downloading,
     'guard: one download at a time makes room',
     'a download makes room one after the other: together they stay within the bound',
+  ),
+  ...['guard: a file that is there is not fetched again', 'guard: a file that is there does not fail'].map(
+    (marker) =>
+      mutant(
+        downloading,
+        marker,
+        'a download that was listed before another one ended leaves the file as it is',
+      ),
   ),
   mutant(
     downloading,
@@ -2325,6 +2329,7 @@ export const mutants: readonly Mutant[] = [
     telegram('media'),
     'guard: a lost connection is replaced once',
     'a download goes on over a new connection after a cut; after the second it fails, and the session goes on',
+    'throw error',
   ),
   mutant(
     telegram('media'),

@@ -140,6 +140,7 @@ export async function beginFile(
 ): Promise<string | undefined> {
   return app.db.transaction(async (tx) => {
     await requireLease(tx, held)
+    if (!(await lockWanted(tx, file.id))) return undefined // guard: a file that is there is not fetched again
     if (!(await makeRoom(tx, held.workspace_id, { size, most: app.config.media_cache_bytes })))
       return undefined
     // Those of an attempt that another worker did not finish.
@@ -149,6 +150,12 @@ export async function beginFile(
       returning id`)
     return begun?.id
   })
+}
+
+/** False: the file has been fetched since it was listed, or is forgotten. */
+async function lockWanted(tx: Tx, id: string): Promise<boolean> {
+  const row = await tx.maybe(sql`select 1 from media_files where id = ${id} and ended_at is null for update`)
+  return row !== undefined
 }
 
 /** Deletes the oldest files that are not being fetched. False: that is not enough. */
@@ -209,10 +216,10 @@ export async function failFile(app: App, held: Held, id: string, failure: FileFa
   await app.db
     .transaction(async (tx) => {
       await requireLease(tx, held)
+      if (!(await lockWanted(tx, id))) return // guard: a file that is there does not fail
       await tx.run(sql`delete from media_chunks where file_id = ${id}`)
       await tx.run(sql`
-        update media_files set ended_at = clock_timestamp(), failure = ${failure}, size = null
-        where id = ${id} and ended_at is null`)
+        update media_files set ended_at = clock_timestamp(), failure = ${failure}, size = null where id = ${id}`)
     })
     .catch(async (error) => {
       if (!(error instanceof LeaseLost)) throw error
