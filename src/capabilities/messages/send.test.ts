@@ -171,7 +171,15 @@ describe('POST /messages', () => {
       expect.objectContaining({
         id: first.body.message_id,
         text: '',
-        attachments: [{ file_name: 'offer ü.pdf', media_type: 'application/pdf', size: bytes.length }],
+        attachments: [
+          {
+            index: 0,
+            kind: 'file',
+            file_name: 'offer ü.pdf',
+            media_type: 'application/pdf',
+            size: bytes.length,
+          },
+        ],
       }),
     )
   })
