@@ -949,8 +949,6 @@ CREATE INDEX workers_owing ON public.workers USING btree (id) WHERE owes;
 alter table account_days add FOREIGN KEY (workspace_id, account_id) REFERENCES accounts(workspace_id, id);
 alter table account_hosts add FOREIGN KEY (account_id) REFERENCES accounts(id);
 alter table account_hosts add FOREIGN KEY (workspace_id, account_id) REFERENCES accounts(workspace_id, id);
-alter table account_logins add FOREIGN KEY (account_id) REFERENCES accounts(id);
-alter table account_logins add FOREIGN KEY (workspace_id) REFERENCES workspaces(id);
 alter table account_strikes add FOREIGN KEY (workspace_id, account_id) REFERENCES accounts(workspace_id, id);
 alter table account_sync add FOREIGN KEY (workspace_id, account_id) REFERENCES accounts(workspace_id, id);
 alter table accounts add FOREIGN KEY (workspace_id) REFERENCES workspaces(id);

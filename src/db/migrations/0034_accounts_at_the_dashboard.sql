@@ -10,10 +10,11 @@ alter table accounts
 alter table account_hosts add column heard_at timestamptz;
 
 -- What a worker does about an account's login for a user at the dashboard. Unlogged, because nothing in it is worth keeping:
--- the table is part of no backup, and a crash of the server ends the logins.
+-- the table is part of no backup, and a crash of the server ends the logins. Without foreign keys, because a restore truncates
+-- the tables that they would refer to.
 create unlogged table account_logins (
-  account_id text primary key references accounts (id),
-  workspace_id uuid not null references workspaces (id),
+  account_id text primary key,
+  workspace_id uuid not null,
   actor text not null,
   way text not null check (way in ('qr', 'phone', 'logout')),
   state text not null check (state in ('qr', 'code', 'password', 'ending', 'done', 'failed')),
