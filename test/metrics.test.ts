@@ -4,14 +4,14 @@ import { setDispatch } from '../src/capabilities/gates/gates.ts'
 import { closeOperation } from '../src/capabilities/operations/operations.ts'
 import { type Sql, sql } from '../src/db/sql.ts'
 import { fileFigures, ledgerFigures } from '../src/ledger/figures.ts'
-import type { Held } from '../src/ledger/leases.ts'
+import type { HeldLease } from '../src/ledger/leases.ts'
 import { noteDrives, noteHeartbeat, noteOwing } from '../src/ledger/workers.ts'
 import { newId } from '../src/lib/ids.ts'
 import { version } from '../src/lib/version.ts'
 import { type LedgerRows, openLedgerRows } from './harness/ledger-rows.ts'
 
 let rows: LedgerRows
-let held: Held
+let held: HeldLease
 beforeAll(async () => {
   rows = await openLedgerRows()
   held = await rows.account()

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { noteReplies } from '../src/capabilities/campaigns/running/running.ts'
 import { addSuppression } from '../src/capabilities/suppressions/suppressions.ts'
 import { sql } from '../src/db/sql.ts'
-import type { Held } from '../src/ledger/leases.ts'
+import type { HeldLease } from '../src/ledger/leases.ts'
 import { settle } from '../src/ledger/settle.ts'
 import type { Message } from '../src/platform/port.ts'
 import { judgeCampaigns } from './faults/campaign-oracle.ts'
@@ -16,7 +16,7 @@ import { openPickedRows, type PickedRecipient, type PickedRows } from './harness
 const times = 250
 
 let place: PickedRows
-let held: Held
+let held: HeldLease
 beforeAll(async () => {
   place = await openPickedRows()
   held = await place.rows.account()

@@ -14,13 +14,13 @@ import { type Database, sql } from '../db/sql.ts'
 import { ApiError } from '../lib/errors.ts'
 import { newId } from '../lib/ids.ts'
 import type { Message, Session } from '../platform/port.ts'
-import { attempt, type Driven, type Ways } from './attempt.ts'
+import { attempt, type DrivenAccount, type Ways } from './attempt.ts'
 import { operationBoundary } from './boundary.ts'
 import { Echoes } from './echoes.ts'
 import { findFloodWait } from './floods.ts'
 import { type Journal, openJournal } from './journal.ts'
 import { Lanes } from './lanes.ts'
-import type { Held } from './leases.ts'
+import type { HeldLease } from './leases.ts'
 import { Ledger } from './ledger.ts'
 import { noteProofs, proofsIn } from './proofs.ts'
 import { Recorder } from './recording.ts'
@@ -41,10 +41,10 @@ afterAll(async () => {
 })
 
 interface Stage {
-  readonly held: Held
+  readonly held: HeldLease
   readonly id: string
   readonly ways: Ways
-  readonly account: Driven
+  readonly account: DrivenAccount
   readonly session: Session
   /** The worker's own journal. */
   readonly journal_id: string
@@ -368,7 +368,7 @@ test('records messages of two kinds of one account one kind after the other, wit
 })
 
 describe('before its preparation calls the platform', () => {
-  test.each<[string, (held: Held) => Promise<unknown>, string]>([
+  test.each<[string, (held: HeldLease) => Promise<unknown>, string]>([
     ['sending is off', () => setDispatch(rows.app, 'system', false), 'dispatch_off'],
     [
       'a flood wait lasts',
@@ -444,7 +444,7 @@ test("another person's message proves nothing, whatever random id it shows", () 
 })
 
 describe('a flood wait', () => {
-  async function floodOf({ account_id }: Held): Promise<boolean> {
+  async function floodOf({ account_id }: HeldLease): Promise<boolean> {
     const { flooded } = await rows.db.one<{ flooded: boolean }>(sql`
       select coalesce(flood_until > domain_now(), false) as flooded from account_hosts
       where account_id = ${account_id}`)

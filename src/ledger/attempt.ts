@@ -11,7 +11,7 @@ import type { OperationBoundary } from './boundary.ts'
 import { attemptSeconds, releaseNeverSent } from './crossing.ts'
 import type { Echoes, Expectation, RecordedMessage } from './echoes.ts'
 import type { Journal } from './journal.ts'
-import { type Held, holdsLease } from './leases.ts'
+import { type HeldLease, holdsLease } from './leases.ts'
 import { type QueuedOperation, settleQueued, settleUncrossed } from './queue.ts'
 import { isTrouble, noteFloodWait, type Recorder } from './recording.ts'
 import type { Ending } from './settle.ts'
@@ -26,8 +26,8 @@ const prepareMsMax = { text: 15_000, file: 100_000 } as const
 const uncrossedMs = 500
 
 /** An account with a session, driven by this process. */
-export interface Driven {
-  readonly held: Held
+export interface DrivenAccount {
+  readonly held: HeldLease
   readonly session: Session
   /** Keeps the session open for this work, at least for a while, when the account moves to another process. */
   readonly awaits: (work: Promise<unknown>) => void
@@ -50,7 +50,7 @@ export async function attempt(
   app: App,
   ways: Ways,
   operation: QueuedOperation,
-  account: Driven,
+  account: DrivenAccount,
 ): Promise<void> {
   const { held } = account
   const size = operation.file_id === null ? 'text' : 'file'
@@ -84,7 +84,7 @@ interface CrossedAttempt {
   readonly token: string
   /** Read before the boundary, so that a pause anywhere after it counts. */
   readonly startedAt: number
-  readonly held: Held
+  readonly held: HeldLease
   readonly submit: Submit
 }
 
@@ -117,7 +117,7 @@ export async function submitCrossed(
 }
 
 /** Before preparation calls the platform, checks what the boundary checks: our lease, sending on, no flood wait. */
-async function mayAsk(app: App, operation: QueuedOperation, held: Held): Promise<boolean> {
+async function mayAsk(app: App, operation: QueuedOperation, held: HeldLease): Promise<boolean> {
   if (await settleUncrossed(app, held, operation)) return false
   if (await holdsLease(app.db, held.worker_id, held)) return true
   await app.sources.sleep(uncrossedMs)
@@ -131,7 +131,7 @@ async function prepare(
   { db, log }: App,
   kind: OperationKind,
   operation: QueuedOperation,
-  { held, session }: Driven,
+  { held, session }: DrivenAccount,
 ): Promise<PreparedSubmit> {
   try {
     return await kind.prepare({ db, account: held, session }, operation)
@@ -146,7 +146,7 @@ async function settleUnprepared(
   app: App,
   { recorder }: Ways,
   operation: QueuedOperation,
-  { held, outcome }: { held: Held; outcome: Exclude<PreparedSubmit, { kind: 'accepted' }> | undefined },
+  { held, outcome }: { held: HeldLease; outcome: Exclude<PreparedSubmit, { kind: 'accepted' }> | undefined },
 ): Promise<void> {
   const released = (detail: string): Ending => ({ to: 'released', reason: 'not_prepared', detail })
   if (outcome?.kind === 'refused') {
@@ -175,7 +175,7 @@ function detailOf(outcome: Exclude<PreparedSubmit, { kind: 'accepted' | 'refused
     : outcome.kind
 }
 
-async function leave(app: App, operation: QueuedOperation, held: Held): Promise<void> {
+async function leave(app: App, operation: QueuedOperation, held: HeldLease): Promise<void> {
   if (!(await settleUncrossed(app, held, operation))) await app.sources.sleep(uncrossedMs)
 }
 
@@ -216,7 +216,7 @@ async function intend(app: App, { journal }: Ways, operation: Operation, token: 
 
 interface Conclusion {
   readonly token: string
-  readonly held: Held
+  readonly held: HeldLease
   readonly outcome: Outcome<unknown>
   readonly echo?: Expectation
 }
@@ -257,7 +257,7 @@ async function concludeLate(
   app: App,
   ways: Ways,
   operation: Operation,
-  { token, held, answer }: { token: string; held: Held; answer: Promise<Outcome<unknown>> },
+  { token, held, answer }: { token: string; held: HeldLease; answer: Promise<Outcome<unknown>> },
 ): Promise<void> {
   await answer
     .then((late) => conclude(app, ways, operation, { token, held, outcome: late }))

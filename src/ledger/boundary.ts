@@ -8,7 +8,7 @@ import { isConnectionLost, LostCommit } from '../db/errors.ts'
 import { Gatherer } from '../lib/gatherer.ts'
 import type { Sent } from '../platform/port.ts'
 import { type CrossingStatus, cross, type Instance } from './crossing.ts'
-import { type Held, noteWrites } from './leases.ts'
+import { type HeldLease, noteWrites } from './leases.ts'
 
 const batchMax = 100
 /** Another transaction holds a row for a moment: the next batches retry for up to this long. */
@@ -19,7 +19,7 @@ export interface Crossing<Wanted> {
   readonly id: string
   /** Of the new attempt. */
   readonly token: string
-  readonly held: Held
+  readonly held: HeldLease
   readonly wanted: Wanted
 }
 

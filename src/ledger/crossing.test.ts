@@ -5,7 +5,7 @@ import { type Sql, sql } from '../db/sql.ts'
 import { newId } from '../lib/ids.ts'
 import { type Crossing, type CrossingStatus, cross, type Instance, releaseNeverSent } from './crossing.ts'
 import { withdraw } from './enqueue.ts'
-import type { Held } from './leases.ts'
+import type { HeldLease } from './leases.ts'
 
 let rows: LedgerRows
 beforeAll(async () => {
@@ -40,7 +40,7 @@ interface Wrong {
   readonly instance?: Partial<Instance>
   /** The result of the crossing instead. */
   readonly crossing?: Partial<Crossing>
-  readonly held?: Partial<Held>
+  readonly held?: Partial<HeldLease>
   readonly status?: CrossingStatus
 }
 
@@ -154,7 +154,7 @@ test("another account's message with the same random id proves nothing", async (
 describe('many rows at once', () => {
   test('exactly the right ones of 50 rows of 20 accounts cross', async () => {
     const accounts = await Promise.all(Array.from({ length: 20 }, () => rows.account()))
-    const at = (n: number) => accounts[n % 20] as Held
+    const at = (n: number) => accounts[n % 20] as HeldLease
     const expected: CrossingStatus[] = []
     const crossings: Crossing[] = []
     for (let n = 0; n < 50; n++) {
@@ -189,7 +189,7 @@ describe('many rows at once', () => {
     const accounts = await Promise.all(Array.from({ length: 5 }, () => rows.account()))
     for (let round = 0; round < 5; round++) {
       const one = await Promise.all(
-        Array.from({ length: 40 }, (_, n) => rows.crossing(accounts[n % 5] as Held)),
+        Array.from({ length: 40 }, (_, n) => rows.crossing(accounts[n % 5] as HeldLease)),
       )
       const other = one.map((crossing) => ({ ...crossing, token: newId() })).toReversed()
       const instance = await rows.instance()

@@ -8,7 +8,7 @@ import { type Db, type Sql, sql } from '../db/sql.ts'
 import type { OperationKinds } from '../operation.ts'
 import { settled } from './enqueue.ts'
 import { floodEndOf } from './floods.ts'
-import type { Held } from './leases.ts'
+import type { HeldLease } from './leases.ts'
 import { isLive } from './liveness.ts'
 import { settle } from './settle.ts'
 
@@ -21,7 +21,7 @@ export interface Crossing {
   readonly token: string
   /** The row's token when it was read: another value means that another transaction has changed the row since. */
   readonly seen_token: string | null
-  readonly held: Held
+  readonly held: HeldLease
   readonly seconds: number
 }
 

@@ -9,7 +9,7 @@ import { newId } from '../lib/ids.ts'
 import type { CampaignPlace } from '../operation.ts'
 import type { Person } from '../platform/port.ts'
 import { insertAttempts, type NewAttempt } from './direct-crossing.ts'
-import type { Held } from './leases.ts'
+import type { HeldLease } from './leases.ts'
 import { settle } from './settle.ts'
 
 let place: PickedRows
@@ -18,7 +18,7 @@ beforeAll(async () => {
 })
 afterAll(() => place.close())
 
-const readDay = ({ account_id }: Held) =>
+const readDay = ({ account_id }: HeldLease) =>
   place.rows.db.one(sql`select used, used_cold from account_days where account_id = ${account_id}`)
 
 /** Ends the message in flight, so that the account may send its next one immediately. */

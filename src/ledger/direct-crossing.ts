@@ -9,7 +9,7 @@ import type { ChatNumber } from '../lib/shapes.ts'
 import type { CampaignPlace, State } from '../operation.ts'
 import type { Sent } from '../platform/port.ts'
 import { accountsHeld, attemptSeconds, type Instance } from './crossing.ts'
-import type { Held } from './leases.ts'
+import type { HeldLease } from './leases.ts'
 
 interface LockedAccount {
   readonly account_id: string
@@ -21,7 +21,7 @@ interface LockedAccount {
 export function lockAccounts(
   tx: Tx,
   instance: Instance,
-  accounts: readonly Held[],
+  accounts: readonly HeldLease[],
 ): Promise<LockedAccount[]> {
   return tx.rows<LockedAccount>(sql`
     with given as materialized ${given(accounts, {

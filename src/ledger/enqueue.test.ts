@@ -7,11 +7,11 @@ import { openDatabase } from '../db/pool.ts'
 import { sql, type Tx } from '../db/sql.ts'
 import { newId } from '../lib/ids.ts'
 import { enqueue, findOperation } from './enqueue.ts'
-import type { Held } from './leases.ts'
+import type { HeldLease } from './leases.ts'
 import { submit } from './submit.ts'
 
 let rows: LedgerRows
-let held: Held
+let held: HeldLease
 beforeAll(async () => {
   rows = await openLedgerRows()
   held = await rows.account()

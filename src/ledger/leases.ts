@@ -14,7 +14,7 @@ export const leaseSeconds = 15
 const silentSeconds = 7
 
 /** A lease, as its holder acts under it. */
-export interface Held {
+export interface HeldLease {
   readonly worker_id: string
   readonly account_id: string
   readonly workspace_id: string
@@ -28,7 +28,7 @@ export interface Writes {
 }
 
 /** Answers may arrive in another order than their commits, so the count never falls. */
-export function noteWrites({ writes }: Pick<Held, 'writes'>, committed: string): void {
+export function noteWrites({ writes }: Pick<HeldLease, 'writes'>, committed: string): void {
   if (BigInt(committed) > BigInt(writes.seen)) writes.seen = committed // guard: what was seen stays seen
 }
 

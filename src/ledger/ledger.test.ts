@@ -9,7 +9,7 @@ import { LostCommit } from '../db/errors.ts'
 import type { Database } from '../db/sql.ts'
 import { newId } from '../lib/ids.ts'
 import type { Session } from '../platform/port.ts'
-import type { Driven } from './attempt.ts'
+import type { DrivenAccount } from './attempt.ts'
 import { operationBoundary } from './boundary.ts'
 import { Echoes } from './echoes.ts'
 import { type Journal, openJournal } from './journal.ts'
@@ -41,7 +41,7 @@ async function run(change: (db: Database) => Partial<Database>, kind: string) {
   const changed: App = { ...app, db, log }
   const held = await rows.account()
   const id = await rows.operation(held, { kind })
-  const driven: Driven = { held, session: {} as Session, awaits: () => {}, gapJitter: 0, paceMs: 0 }
+  const driven: DrivenAccount = { held, session: {} as Session, awaits: () => {}, gapJitter: 0, paceMs: 0 }
   const instance = await rows.instance()
   const ways = {
     boundary: operationBoundary(changed, { instance: () => instance, behind: () => {} }),

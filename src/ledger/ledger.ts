@@ -3,7 +3,7 @@
 import type { App } from '../app.ts'
 import { codeOf, isAway } from '../db/errors.ts'
 import type { Loop } from '../loop.ts'
-import { attempt, type Driven, type Ways } from './attempt.ts'
+import { attempt, type DrivenAccount, type Ways } from './attempt.ts'
 import { enqueued } from './enqueue.ts'
 import type { Lanes } from './lanes.ts'
 import { listQueued, type QueuedOperation } from './queue.ts'
@@ -15,7 +15,7 @@ const drainMsMax = 10_000
 
 export interface Driving {
   readonly lanes: Lanes
-  readonly driven: () => ReadonlyMap<string, Driven>
+  readonly driven: () => ReadonlyMap<string, DrivenAccount>
 }
 
 export class Ledger {
@@ -30,7 +30,7 @@ export class Ledger {
   }
   readonly #app: App
   readonly #ways: Ways
-  readonly #driven: () => ReadonlyMap<string, Driven>
+  readonly #driven: () => ReadonlyMap<string, DrivenAccount>
   readonly #lanes: Lanes
   readonly #running = new Set<Promise<void>>()
   #stopping = false
@@ -60,7 +60,7 @@ export class Ledger {
     try {
       do {
         this.#again = false
-        const accounts = this.#stopping ? new Map<string, Driven>() : this.#driven()
+        const accounts = this.#stopping ? new Map<string, DrivenAccount>() : this.#driven()
         const free = this.#lanes.free(accounts.keys())
         for (const operation of free.length > 0 ? await listQueued(this.#app.db, free) : []) {
           const account = accounts.get(operation.account_id)
@@ -72,7 +72,7 @@ export class Ledger {
     }
   }
 
-  #start(operation: QueuedOperation, account: Driven): void {
+  #start(operation: QueuedOperation, account: DrivenAccount): void {
     const release = this.#lanes.take(operation)
     if (!release) return
     const { log } = this.#app

@@ -4,7 +4,7 @@ import { type Db, type Sql, sql, type Tx } from '../db/sql.ts'
 import { ApiError } from '../lib/errors.ts'
 import type { OperationKind } from '../operation.ts'
 import { waitSeconds } from './floods.ts'
-import type { Held } from './leases.ts'
+import type { HeldLease } from './leases.ts'
 import { countWorkers } from './workers.ts'
 
 /** A session that answered or delivered something within this time is live. */
@@ -65,7 +65,7 @@ export async function noteGapSince(
 }
 
 /** The account's session has ended or not yet caught up: requests that need the platform are refused at once. */
-export async function noteNotLive(db: Db, held: Held): Promise<void> {
+export async function noteNotLive(db: Db, held: HeldLease): Promise<void> {
   await db.run(sql`
     update account_hosts set observed_at = null, heard_at = coalesce(observed_at, heard_at)
     where account_id = ${held.account_id} and lease_owner = ${held.worker_id} and lease_epoch = ${held.epoch}`)

@@ -8,7 +8,7 @@ import { type Sql, sql } from '../db/sql.ts'
 import { newId } from '../lib/ids.ts'
 import {
   claimAccounts,
-  type Held,
+  type HeldLease,
   holdsLease,
   isHeldSince,
   leaseSeconds,
@@ -24,7 +24,7 @@ beforeAll(async () => {
 })
 afterAll(() => rows.close())
 
-function host({ account_id }: Held) {
+function host({ account_id }: HeldLease) {
   return rows.db.one<{
     position: string | null
     writes: string
@@ -36,7 +36,7 @@ function host({ account_id }: Held) {
     from account_hosts where account_id = ${account_id}`)
 }
 
-const advance = (held: Held, caught_up = true) =>
+const advance = (held: HeldLease, caught_up = true) =>
   advancePositions(rows.db, [{ held, position: '9', caught_up }])
 
 describe('advancePositions', () => {
@@ -46,7 +46,7 @@ describe('advancePositions', () => {
     expect(await host(held)).toMatchObject({ position: '9', writes: '1', live: true })
   })
 
-  test.each<[string, Sql, Partial<Held>]>([
+  test.each<[string, Sql, Partial<HeldLease>]>([
     ['another worker holds the lease', sql`lease_owner = ${newId()}`, {}],
     ['the lease has a later epoch', sql`lease_epoch = lease_epoch + 1`, {}],
     ['the database knows fewer writes', sql`writes = 3`, { writes: { seen: '4' } }],

@@ -1,10 +1,10 @@
 /** How far the updates of an account have been stored, fenced by the account's lease. */
 import { given } from '../db/given.ts'
 import { type Db, sql, type Tx } from '../db/sql.ts'
-import type { Held } from './leases.ts'
+import type { HeldLease } from './leases.ts'
 
 export interface Advance {
-  readonly held: Held
+  readonly held: HeldLease
   readonly position: string
   /** The stream had been read to its end when this batch arrived: once it commits, the account is live. */
   readonly caught_up: boolean

@@ -6,12 +6,12 @@ import { until } from '../../test/harness/process.ts'
 import { sql } from '../db/sql.ts'
 import { newId } from '../lib/ids.ts'
 import type { State } from '../operation.ts'
-import type { Held } from './leases.ts'
+import type { HeldLease } from './leases.ts'
 import { type JournaledOperation, listUnknown, putBack } from './put-back.ts'
 import { forgetOperations } from './sweep.ts'
 
 let rows: LedgerRows
-let held: Held
+let held: HeldLease
 beforeAll(async () => {
   rows = await openLedgerRows()
   held = await rows.account()
@@ -146,7 +146,7 @@ describe('putBack', () => {
 describe('a campaign message that another account of its pool sent, according to the journal', () => {
   const [before, after] = ['2026-03-01', '2026-03-02']
 
-  async function useOf({ account_id }: Held): Promise<unknown> {
+  async function useOf({ account_id }: HeldLease): Promise<unknown> {
     return rows.db.rows(sql`
       select day::text, used, used_cold from account_days where account_id = ${account_id} and used <> 0`)
   }

@@ -5,7 +5,7 @@ import type { Operation } from '../operation.ts'
 import { executable } from './columns.ts'
 import { settled } from './enqueue.ts'
 import { floodEndOf } from './floods.ts'
-import type { Held } from './leases.ts'
+import type { HeldLease } from './leases.ts'
 import { isLive } from './liveness.ts'
 import { type Ending, settle } from './settle.ts'
 
@@ -49,7 +49,7 @@ export async function settleQueued(
 /** Releases an operation that could not cross, with the reason. False: no reason found, so it waits, perhaps for another worker. */
 export async function settleUncrossed(
   app: App,
-  held: Held,
+  held: HeldLease,
   { id, queued_no }: QueuedOperation,
 ): Promise<boolean> {
   const over = await app.db.transaction(async (tx) => {

@@ -4,10 +4,10 @@ import { type LedgerRows, openLedgerRows } from '../../test/harness/ledger-rows.
 import { addSuppression, noteOptOuts } from '../capabilities/suppressions/suppressions.ts'
 import { type Sql, sql, type Tx } from '../db/sql.ts'
 import { type Crossing, type CrossingAnswer, cross } from './crossing.ts'
-import type { Held } from './leases.ts'
+import type { HeldLease } from './leases.ts'
 
 let rows: LedgerRows
-let held: Held
+let held: HeldLease
 /** A person to whom no other test of this file writes. */
 let person = 5_000
 beforeAll(async () => {

@@ -10,7 +10,7 @@ import type { Outcome } from '../platform/port.ts'
 import { noteStrike, stopCold } from './account-usage.ts'
 import { settled } from './enqueue.ts'
 import { type FloodWait, noteFlood } from './floods.ts'
-import type { Held } from './leases.ts'
+import type { HeldLease } from './leases.ts'
 import { completeShown } from './proofs.ts'
 import {
   type AcceptedOperation,
@@ -34,7 +34,7 @@ interface AttemptOutcome {
   readonly token: string
   readonly outcome: Outcome<unknown>
   /** The lease under which the platform was asked. A journal does not know it. */
-  readonly held?: Held | undefined
+  readonly held?: HeldLease | undefined
   /** A message with our random id proved the outcome, not the platform's answer. */
   readonly reconciled?: boolean
   /** When a journal recorded the outcome, if it comes from one: a flood wait counts from then. */
@@ -60,7 +60,7 @@ interface RecorderOptions {
   readonly noteTrouble: NoteTrouble
 }
 
-type NoteTrouble = (app: App, held: Held, trouble: Trouble) => Promise<unknown>
+type NoteTrouble = (app: App, held: HeldLease, trouble: Trouble) => Promise<unknown>
 
 interface Trouble {
   readonly status: 'needs_login' | 'restricted'
@@ -151,7 +151,7 @@ export class Recorder {
     }
   }
 
-  async noteTrouble(held: Held, reason: Trouble['status']): Promise<void> {
+  async noteTrouble(held: HeldLease, reason: Trouble['status']): Promise<void> {
     await this.#options.noteTrouble(this.#app, held, { status: reason, reason })
   }
 

@@ -3,7 +3,7 @@
 import type { App } from '../app.ts'
 import { toWellFormed } from '../lib/text.ts'
 import type { Loop } from '../loop.ts'
-import type { Driven } from './attempt.ts'
+import type { DrivenAccount } from './attempt.ts'
 import { settled } from './enqueue.ts'
 import { noteFlood } from './floods.ts'
 import { type JournalFile, listJournals, markReplayed, readJournal } from './journal.ts'
@@ -73,7 +73,7 @@ function takeAndComplete(app: App, limit: number, offset = 0): Promise<number> {
 }
 
 /** Looks for unknown outcomes in the platform's history. Only reads, never sends. */
-export function observeLoop({ operations }: App, driven: () => ReadonlyMap<string, Driven>): Loop {
+export function observeLoop({ operations }: App, driven: () => ReadonlyMap<string, DrivenAccount>): Loop {
   const findable = [...operations.values()].filter((one) => one.found_in_history).map(({ kind }) => kind)
   return {
     name: 'observe',
@@ -93,7 +93,7 @@ export function observeLoop({ operations }: App, driven: () => ReadonlyMap<strin
   }
 }
 
-async function lookFor(app: App, { session }: Driven, row: Unproven): Promise<void> {
+async function lookFor(app: App, { session }: DrivenAccount, row: Unproven): Promise<void> {
   const page = session.history({ chat_id: row.chat_id, before: null, limit: historyPage })
   const outcome = await within(app.sources, historyMsMax, page)
   if (outcome?.kind === 'flood_wait') await noteFlood(app.db, row.account_id, outcome)

@@ -3,12 +3,12 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type LedgerRows, openLedgerRows } from '../../test/harness/ledger-rows.ts'
 import { sql } from '../db/sql.ts'
 import { findById } from './enqueue.ts'
-import type { Held } from './leases.ts'
+import type { HeldLease } from './leases.ts'
 import { releasedError } from './released.ts'
 import { type Ending, settle } from './settle.ts'
 
 let rows: LedgerRows
-let held: Held
+let held: HeldLease
 beforeAll(async () => {
   rows = await openLedgerRows()
   held = await rows.account()

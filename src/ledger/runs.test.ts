@@ -5,12 +5,12 @@ import { restartServer } from '../../test/harness/picture.ts'
 import { setAccountEnabled } from '../capabilities/accounts/accounts.ts'
 import { type Sql, sql } from '../db/sql.ts'
 import { newId } from '../lib/ids.ts'
-import type { Held } from './leases.ts'
+import type { HeldLease } from './leases.ts'
 import { renewGeneration } from './restore-counter.ts'
 import { beginRun, confirmAccounts, holdsPools, isConfirmed, listBehind } from './runs.ts'
 
 let rows: LedgerRows
-let held: Held
+let held: HeldLease
 beforeAll(async () => {
   rows = await openLedgerRows()
 })
@@ -22,7 +22,7 @@ beforeEach(async () => {
   await beginRun(rows.db)
 })
 
-const state = ({ account_id }: Held) =>
+const state = ({ account_id }: HeldLease) =>
   rows.db.one<{ holds: boolean; confirmed: boolean }>(sql`
     select ${holdsPools(sql`h`)} as holds, ${isConfirmed(sql`h`)} as confirmed
     from account_hosts h where h.account_id = ${account_id}`)
@@ -38,7 +38,7 @@ describe('confirmAccounts', () => {
     expect(await state(held)).toEqual({ holds: false, confirmed: true })
   })
 
-  test.each<{ what: string; set?: Sql; account?: Partial<Held>; more?: object }>([
+  test.each<{ what: string; set?: Sql; account?: Partial<HeldLease>; more?: object }>([
     { what: 'it is not caught up', set: sql`observed_at = null` },
     { what: 'another worker has its lease', set: sql`lease_owner = ${newId()}` },
     { what: 'its lease is an earlier one', set: sql`lease_epoch = lease_epoch + 1` },

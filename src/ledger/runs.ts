@@ -7,7 +7,7 @@
 import { given } from '../db/given.ts'
 import { type Db, type Sql, sql, type Tx } from '../db/sql.ts'
 import type { Instance } from './crossing.ts'
-import type { Held } from './leases.ts'
+import type { HeldLease } from './leases.ts'
 
 /** Records which accounts are READY at the start of the present run, unless another process has done so. */
 export async function beginRun(db: Db | Tx): Promise<void> {
@@ -35,7 +35,7 @@ export async function listBehind(db: Db, marks: Marks): Promise<string[]> {
 export async function confirmAccounts(
   db: Db,
   { worker_id, generation, server_run }: Instance,
-  accounts: readonly Held[],
+  accounts: readonly HeldLease[],
 ): Promise<string[]> {
   const rows = await db.rows<{ account_id: string }>(sql`
     with caught_up as materialized (

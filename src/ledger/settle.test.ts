@@ -12,11 +12,11 @@ import {
   type SettledOperation,
   type State,
 } from '../operation.ts'
-import type { Held } from './leases.ts'
+import type { HeldLease } from './leases.ts'
 import { closeByPerson, complete, type Ending, type Settlement, settle } from './settle.ts'
 
 let rows: LedgerRows
-let held: Held
+let held: HeldLease
 beforeAll(async () => {
   rows = await openLedgerRows()
   held = await rows.account()

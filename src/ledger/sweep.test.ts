@@ -3,13 +3,13 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type LedgerRows, type NewRow, openLedgerRows } from '../../test/harness/ledger-rows.ts'
 import { type Sql, sql } from '../db/sql.ts'
 import { newId } from '../lib/ids.ts'
-import type { Held } from './leases.ts'
+import type { HeldLease } from './leases.ts'
 import { listQueued, settleUncrossed } from './queue.ts'
 import { sweep } from './sweep.ts'
 import { forgetWorkers, noteOwing } from './workers.ts'
 
 let rows: LedgerRows
-let held: Held
+let held: HeldLease
 beforeAll(async () => {
   rows = await openLedgerRows()
   held = await rows.account()

@@ -3,7 +3,7 @@
 import type { App } from '../app.ts'
 import { messagesDue } from '../capabilities/campaigns/running/running.ts'
 import { historyWanted, listWanted } from '../capabilities/history/history.ts'
-import type { Driven } from '../ledger/attempt.ts'
+import type { DrivenAccount } from '../ledger/attempt.ts'
 import type { Instance } from '../ledger/crossing.ts'
 import type { Echoes } from '../ledger/echoes.ts'
 import {
@@ -85,8 +85,8 @@ export class AccountPool {
   }
 
   /** The accounts that have a session here. */
-  driven(): ReadonlyMap<string, Driven> {
-    const driven = new Map<string, Driven>()
+  driven(): ReadonlyMap<string, DrivenAccount> {
+    const driven = new Map<string, DrivenAccount>()
     for (const [account_id, session] of this.#sessions) {
       const live = session.driven()
       if (live) driven.set(account_id, live)

@@ -13,11 +13,11 @@ import {
   unreadableProxy,
 } from '../capabilities/accounts/accounts.ts'
 import { giveUpWanted, type WantedHistory } from '../capabilities/history/history.ts'
-import type { Driven } from '../ledger/attempt.ts'
+import type { DrivenAccount } from '../ledger/attempt.ts'
 import type { Echoes } from '../ledger/echoes.ts'
 import { enqueued } from '../ledger/enqueue.ts'
 import {
-  type Held,
+  type HeldLease,
   holdsLease,
   isHeldSince,
   type Lease,
@@ -50,7 +50,7 @@ export interface AccountSession {
   silentMs(): number | null
   readonly state: 'connecting' | 'connected' | 'over'
   /** The session, while there is one. */
-  driven(): Driven | undefined
+  driven(): DrivenAccount | undefined
   /** The lease was renewed by a statement sent at this moment. */
   renewed(asked: Moment): void
   /** Fetches older history that a caller waits for. */
@@ -97,7 +97,7 @@ class DrivenSession implements AccountSession {
   #storing: Promise<boolean> = Promise.resolve(true)
   #syncing: SyncContext | undefined
   readonly #awaited = new Set<Promise<unknown>>()
-  readonly #held: Held
+  readonly #held: HeldLease
   #leasedAt: Moment
   #caughtUp = Promise.withResolvers<void>()
   /** Wakes the sync, which is over or will look again. */
@@ -276,7 +276,7 @@ class DrivenSession implements AccountSession {
     }
   }
 
-  driven(): Driven | undefined {
+  driven(): DrivenAccount | undefined {
     if (this.#stopping.signal.aborted || !this.#syncing) return undefined
     const { held, session, platform } = this.#syncing
     const { gapJitter, paceMs } = platform

@@ -4,8 +4,8 @@ import { type LedgerRows, openLedgerRows } from '../../test/harness/ledger-rows.
 import { until } from '../../test/harness/process.ts'
 import { beginFile, failFile, listWantedFiles, type WantedFile } from '../capabilities/media/media.ts'
 import { sql } from '../db/sql.ts'
-import type { Driven } from '../ledger/attempt.ts'
-import { type Held, revokeLease } from '../ledger/leases.ts'
+import type { DrivenAccount } from '../ledger/attempt.ts'
+import { type HeldLease, revokeLease } from '../ledger/leases.ts'
 import { newId } from '../lib/ids.ts'
 import type { Download, FilePlace, Outcome, Session } from '../platform/port.ts'
 import { Downloads } from './downloads.ts'
@@ -22,7 +22,7 @@ beforeEach(async () => {
 let messages = 0
 
 /** A message with a file that a caller wants. */
-async function want({ account_id, workspace_id }: Held): Promise<string> {
+async function want({ account_id, workspace_id }: HeldLease): Promise<string> {
   const id = String(++messages)
   const file = JSON.stringify([{ index: 0, kind: 'file', file_name: 'x', media_type: 'x/y', size: 9 }])
   await rows.db.run(sql`
@@ -36,12 +36,12 @@ async function want({ account_id, workspace_id }: Held): Promise<string> {
 
 type Fetch = (file: FilePlace) => Promise<Outcome<Download>>
 
-function drivenBy(held: Held, download: Fetch): Driven {
+function drivenBy(held: HeldLease, download: Fetch): DrivenAccount {
   const session = { download } as unknown as Session
   return { held, session, awaits: () => {}, gapJitter: 0, paceMs: 0 }
 }
 
-function worker(...driven: readonly Driven[]): Downloads {
+function worker(...driven: readonly DrivenAccount[]): Downloads {
   return new Downloads(rows.app, () => new Map(driven.map((each) => [each.held.account_id, each])))
 }
 
@@ -64,7 +64,7 @@ async function run(downloads: Downloads): Promise<void> {
 
 describe('downloads at a time', () => {
   /** Platforms that answer only at the end of the test. Returns which files were asked for. */
-  async function count(accounts: readonly Held[], files: number): Promise<string[]> {
+  async function count(accounts: readonly HeldLease[], files: number): Promise<string[]> {
     const asked: string[] = []
     const { promise, resolve } = Promise.withResolvers<Outcome<Download>>()
     const driven = accounts.map((held) =>
@@ -102,7 +102,7 @@ describe('downloads at a time', () => {
         insert into account_hosts (account_id, workspace_id, lease_owner, lease_epoch, lease_until, observed_at)
         values (${account_id}, ${workspace_id}, ${rows.worker_id}, 3, real_now() + interval '1 hour', real_now())
         on conflict (account_id) do update set lease_owner = excluded.lease_owner, lease_epoch = 3`)
-      accounts.push({ ...(accounts[0] as Held), account_id, workspace_id })
+      accounts.push({ ...(accounts[0] as HeldLease), account_id, workspace_id })
     }
     const asked = await count(accounts, 3)
     expect(asked).toHaveLength(4)
@@ -264,7 +264,7 @@ describe('a download', () => {
     const app = { ...rows.app, config: { ...rows.app.config, media_cache_bytes: 50_000_000 } }
     const begun = await Promise.all(
       wanted.map((file) => {
-        const held = accounts.find(({ account_id }) => account_id === file.account_id) as Held
+        const held = accounts.find(({ account_id }) => account_id === file.account_id) as HeldLease
         return beginFile(app, held, file, 20_000_000)
       }),
     )

@@ -13,7 +13,7 @@ import {
   storeFileChunk,
   type WantedFile,
 } from '../capabilities/media/media.ts'
-import type { Driven } from '../ledger/attempt.ts'
+import type { DrivenAccount } from '../ledger/attempt.ts'
 import { findFloodWait, noteFlood } from '../ledger/floods.ts'
 import { LeaseLost } from '../ledger/leases.ts'
 import { within } from '../ledger/within.ts'
@@ -34,11 +34,11 @@ const restMs = 1_000
 export class Downloads {
   readonly loop: Loop
   readonly #app: App
-  readonly #driven: () => ReadonlyMap<string, Driven>
+  readonly #driven: () => ReadonlyMap<string, DrivenAccount>
   readonly #running = new Map<string, { readonly file: WantedFile; readonly work: Promise<void> }>()
   readonly #stopping = new AbortController()
 
-  constructor(app: App, driven: () => ReadonlyMap<string, Driven>) {
+  constructor(app: App, driven: () => ReadonlyMap<string, DrivenAccount>) {
     this.#app = app
     this.#driven = driven
     this.loop = { name: 'downloads', restMs, wakeOn: filesWanted, step: () => this.#step() }
@@ -75,7 +75,7 @@ export class Downloads {
     return [...this.#running.values()].filter(({ file }) => file.workspace_id === workspace_id).length
   }
 
-  #start(file: WantedFile, account: Driven): void {
+  #start(file: WantedFile, account: DrivenAccount): void {
     const { account_id } = file
     const place = placeOf(file)
     const work = fetchWanted(this.#app, account, { file, signal: this.#stopping.signal })
@@ -97,7 +97,7 @@ interface Fetching {
   readonly signal: AbortSignal
 }
 
-async function fetchWanted(app: App, account: Driven, { file, signal }: Fetching): Promise<void> {
+async function fetchWanted(app: App, account: DrivenAccount, { file, signal }: Fetching): Promise<void> {
   const { held, session } = account
   const flooded = (await findFloodWait(app.db, held.account_id, 'reading')) !== undefined
   if (flooded) return failFile(app, held, file.id, 'unavailable')
@@ -160,7 +160,7 @@ async function storeChunks(
 
 async function fail(
   app: App,
-  { held }: Driven,
+  { held }: DrivenAccount,
   id: string,
   outcome: Exclude<Outcome<unknown>, { kind: 'accepted' }> | undefined,
 ): Promise<void> {

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type LedgerRows, openLedgerRows } from '../../test/harness/ledger-rows.ts'
 import { until } from '../../test/harness/process.ts'
 import { sql } from '../db/sql.ts'
-import type { Held } from '../ledger/leases.ts'
+import type { HeldLease } from '../ledger/leases.ts'
 import { newId } from '../lib/ids.ts'
 import type { HistoryPage, Message, Outcome, Session } from '../platform/port.ts'
 import { answerQuestions } from './history-answers.ts'
@@ -17,7 +17,7 @@ afterAll(() => rows.close())
 type History = (page: HistoryPage) => Promise<Outcome<readonly Message[]>>
 
 /** Requests two chats, and lets the session answer to the end. */
-async function answer(held: Held, history: History): Promise<{ shown: unknown; answered: boolean }[]> {
+async function answer(held: HeldLease, history: History): Promise<{ shown: unknown; answered: boolean }[]> {
   const { account_id } = held
   await rows.app.db.run(sql`
     insert into history_questions (id, account_id, chat_id, workspace_id, since)

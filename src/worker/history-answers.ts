@@ -8,7 +8,7 @@ import {
   noteAnswer,
   type ShownMessage,
 } from '../capabilities/history/history.ts'
-import type { Driven } from '../ledger/attempt.ts'
+import type { DrivenAccount } from '../ledger/attempt.ts'
 import { findFloodWait, noteFlood } from '../ledger/floods.ts'
 import { within } from '../ledger/within.ts'
 import { toWellFormed } from '../lib/text.ts'
@@ -21,7 +21,7 @@ const callMsMax = 20_000
 /** Starts on the accounts that are not answering yet. Each answers one chat after the other, at the platform's pace. */
 export async function answerQuestions(
   app: App,
-  driven: ReadonlyMap<string, Driven>,
+  driven: ReadonlyMap<string, DrivenAccount>,
   answering: Set<string>,
 ): Promise<void> {
   const free = [...driven.keys()].filter((account_id) => !answering.has(account_id))
@@ -39,7 +39,11 @@ export async function answerQuestions(
 }
 
 /** Does not call the platform if the caller that asked has given up meanwhile, nor in a flood wait. */
-async function answerAll(app: App, account: Driven, questions: readonly HistoryQuestion[]): Promise<void> {
+async function answerAll(
+  app: App,
+  account: DrivenAccount,
+  questions: readonly HistoryQuestion[],
+): Promise<void> {
   for (const question of questions) {
     if (!(await isAsked(app.db, question.id))) continue
     const flooded = (await findFloodWait(app.db, question.account_id, 'reading')) !== undefined
@@ -50,7 +54,7 @@ async function answerAll(app: App, account: Driven, questions: readonly HistoryQ
 /** The account's own messages in the chat since then; null if the platform did not return all of them. */
 async function readShown(
   app: App,
-  { session, held, paceMs }: Driven,
+  { session, held, paceMs }: DrivenAccount,
   { chat_id, since }: HistoryQuestion,
 ): Promise<ShownMessage[] | null> {
   const shown: ShownMessage[] = []

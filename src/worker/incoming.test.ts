@@ -4,7 +4,7 @@ import { insertCampaign, type NewCampaign } from '../../test/harness/campaigns.t
 import { openPickedRows, type PickedRows } from '../../test/harness/picked.ts'
 import { listSuppressions } from '../capabilities/suppressions/suppressions.ts'
 import { sql } from '../db/sql.ts'
-import type { Held } from '../ledger/leases.ts'
+import type { HeldLease } from '../ledger/leases.ts'
 import { type Ending, settle } from '../ledger/settle.ts'
 import type { Chat, Message, Platform, Session, Update } from '../platform/port.ts'
 import { ingest } from './ingest.ts'
@@ -79,7 +79,7 @@ function privateChat(id: Chat['id']): Chat {
 }
 
 /** The updates of one batch. */
-async function take(held: Held, updates: readonly Update[]): Promise<void> {
+async function take(held: HeldLease, updates: readonly Update[]): Promise<void> {
   const batch = { updates, position: String(++positions), caught_up: true }
   expect(await ingest(place.rows.app, held, batch, platform)).toBe(true)
 }
@@ -89,7 +89,7 @@ const update = (chat_id: Chat['id'], message: Message, live = true): Update => (
 })
 
 /** A page of history, newest first. */
-async function fetchPage(held: Held, chat_id: Chat['id'], messages: readonly Message[]): Promise<void> {
+async function fetchPage(held: HeldLease, chat_id: Chat['id'], messages: readonly Message[]): Promise<void> {
   const { app, db } = place.rows
   const { account_id } = held
   await db.run(sql`

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openService, type Service, type Tenant } from '../../test/harness/service.ts'
 import { createAccount } from '../capabilities/accounts/accounts.ts'
 import { sql } from '../db/sql.ts'
-import { claimAccounts, type Held } from '../ledger/leases.ts'
+import { claimAccounts, type HeldLease } from '../ledger/leases.ts'
 import { newId } from '../lib/ids.ts'
 import type { Chat, Message, Update } from '../platform/port.ts'
 import { ingest } from './ingest.ts'
@@ -31,7 +31,7 @@ beforeAll(async () => {
 })
 afterAll(() => service.close())
 
-async function newHeld(): Promise<Held> {
+async function newHeld(): Promise<HeldLease> {
   const { workspace_id } = tenant
   await createAccount(service.app, 'system', { workspace_id, platform: 'sandbox', name: 'Sales' })
   const worker_id = newId()
@@ -309,7 +309,7 @@ function newestOf(messages: readonly [Message, ...Message[]] | readonly Message[
   return messages.reduce((known, each) => ((known.edited_at ?? '') > (each.edited_at ?? '') ? known : each))
 }
 
-async function readRows({ account_id }: Held) {
+async function readRows({ account_id }: HeldLease) {
   const { db } = service.app
   const messages = await db.rows<{ place: string; text: string; edited_at: Date | null; sent_at: Date }>(sql`
     select chat_id || ':' || id as place, text, is_sender, sent_at, edited_at from messages
@@ -500,7 +500,7 @@ describe('a platform that reports no unread count with a message', () => {
     unread_count,
   })
 
-  async function unreadAfter(held: Held, ...batches: readonly (readonly Update[])[]): Promise<number> {
+  async function unreadAfter(held: HeldLease, ...batches: readonly (readonly Update[])[]): Promise<number> {
     for (const [at, updates] of batches.entries()) {
       await ingest(service.app, held, { updates, position: String(at), caught_up: true }, platform)
     }

@@ -25,7 +25,7 @@ import {
 } from '../capabilities/messages/messages.ts'
 import type { Tx } from '../db/sql.ts'
 import { emit, emitted, type NewEvent } from '../events/emit.ts'
-import { type Held, LeaseLost, noteWrites } from '../ledger/leases.ts'
+import { type HeldLease, LeaseLost, noteWrites } from '../ledger/leases.ts'
 import { advancePositions } from '../ledger/positions.ts'
 import { noteProofs, type Proof, proofsIn } from '../ledger/proofs.ts'
 import { chatIdOf } from '../lib/shapes.ts'
@@ -34,7 +34,12 @@ import type { Chat, Message, Person, Update, UpdateBatch } from '../platform/por
 import { handleIncoming } from './incoming.ts'
 
 /** False: another worker holds the lease by now, or the database has lost commits; nothing was stored. */
-export async function ingest(app: App, held: Held, batch: UpdateBatch, platform: Counting): Promise<boolean> {
+export async function ingest(
+  app: App,
+  held: HeldLease,
+  batch: UpdateBatch,
+  platform: Counting,
+): Promise<boolean> {
   const { updates, position, caught_up } = toWellFormed(batch)
   const { ownCountUpTo } = platform
   try {
@@ -176,7 +181,7 @@ function countNew(uncounted: SortedBatch['uncounted'], stored: readonly Seen[]):
  * Messages before their edits, edits before deletions: then the order of arrival does not matter. Sends the statements
  * one after the other without waiting; the database runs them in this order.
  */
-async function store(app: App, tx: Tx, held: Held, sorted: SortedBatch & Counting): Promise<NewEvent[]> {
+async function store(app: App, tx: Tx, held: HeldLease, sorted: SortedBatch & Counting): Promise<NewEvent[]> {
   const { account_id } = held
   const { of, ownCountUpTo } = sorted
   const chats = [...sorted.chats.values()].map(({ chat, last }) => ({

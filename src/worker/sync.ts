@@ -23,7 +23,7 @@ import { findDeleted, storeEdits, storeMessages } from '../capabilities/messages
 import type { Tx } from '../db/sql.ts'
 import { emit, emitted, type NewEvent } from '../events/emit.ts'
 import { noteFlood } from '../ledger/floods.ts'
-import { type Held, requireLease } from '../ledger/leases.ts'
+import { type HeldLease, requireLease } from '../ledger/leases.ts'
 import { noteProofs, proofsIn } from '../ledger/proofs.ts'
 import { within } from '../ledger/within.ts'
 import type { ChatNumber } from '../lib/shapes.ts'
@@ -42,7 +42,7 @@ const retryMs = 5_000
 const callMsMax = 20_000
 
 export interface SyncContext {
-  readonly held: Held
+  readonly held: HeldLease
   readonly session: Session
   readonly platform: Platform
   readonly signal: AbortSignal
@@ -203,7 +203,7 @@ async function storeHistory(
 }
 
 /** Stores a part of the past with how far it reaches, under the lease. */
-async function inOneStep(app: App, held: Held, store: (tx: Tx) => Promise<NewEvent[]>): Promise<void> {
+async function inOneStep(app: App, held: HeldLease, store: (tx: Tx) => Promise<NewEvent[]>): Promise<void> {
   const replied = await app.db.transaction(async (tx) => {
     await requireLease(tx, held)
     const events = await store(tx)

@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { type Sql, sql } from '../../src/db/sql.ts'
 import type { Crossing, Instance } from '../../src/ledger/crossing.ts'
-import type { Held } from '../../src/ledger/leases.ts'
+import type { HeldLease } from '../../src/ledger/leases.ts'
 import type { QueuedOperation } from '../../src/ledger/queue.ts'
 import { readInstance } from '../../src/ledger/restore-counter.ts'
 import { newId } from '../../src/lib/ids.ts'
@@ -61,7 +61,7 @@ export class LedgerRows {
   }
 
   /** A new account that may act: leased to us, READY and live. */
-  async account(): Promise<Held> {
+  async account(): Promise<HeldLease> {
     const { workspace_id } = this.tenant
     const account_id = await this.service.account(workspace_id)
     await this.db.run(sql`
@@ -72,7 +72,7 @@ export class LedgerRows {
     return { worker_id: this.worker_id, account_id, workspace_id, epoch: '3', writes: { seen: '0' } }
   }
 
-  async operation({ account_id, workspace_id }: Held, row: NewRow = {}): Promise<string> {
+  async operation({ account_id, workspace_id }: HeldLease, row: NewRow = {}): Promise<string> {
     const id = newId()
     const { kind = 'send_message', state = 'queued', chat_id = '42', token = null, queued_no = 1 } = row
     const { key = newId(), owner = null, lease = null, expires = 3_600, fingerprint = Buffer.alloc(32) } = row
@@ -91,7 +91,7 @@ export class LedgerRows {
     return id
   }
 
-  async crossing(held: Held, row: NewRow = {}): Promise<Crossing> {
+  async crossing(held: HeldLease, row: NewRow = {}): Promise<Crossing> {
     const id = await this.operation(held, row)
     return { id, token: newId(), seen_token: row.token ?? null, held, seconds: 60 }
   }
@@ -110,11 +110,11 @@ export class LedgerRows {
   }
 
   /** Changes the account's row; `set` is the SQL after `set`. */
-  async host({ account_id }: Held, set: Sql): Promise<void> {
+  async host({ account_id }: HeldLease, set: Sql): Promise<void> {
     await this.db.run(sql`update account_hosts set ${set} where account_id = ${account_id}`)
   }
 
-  async writes({ account_id }: Held): Promise<string> {
+  async writes({ account_id }: HeldLease): Promise<string> {
     const { writes } = await this.db.one<{ writes: string }>(
       sql`select writes::text from account_hosts where account_id = ${account_id}`,
     )
@@ -122,7 +122,7 @@ export class LedgerRows {
   }
 
   /** A stored message of the account that carries the operation's random id. */
-  async message({ account_id, workspace_id }: Held, operation_id: string, id: string): Promise<void> {
+  async message({ account_id, workspace_id }: HeldLease, operation_id: string, id: string): Promise<void> {
     await this.db.run(sql`
       insert into messages (account_id, chat_id, id, workspace_id, text, is_sender, sent_at, random_id)
       select ${account_id}, 42, ${id}::bigint, ${workspace_id}, 'sent before', true, now(), random_id

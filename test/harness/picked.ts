@@ -4,13 +4,13 @@ import { controlCampaign } from '../../src/capabilities/campaigns/control.ts'
 import { type MessageBoundary, messageBoundary } from '../../src/capabilities/campaigns/running/crossing.ts'
 import { chooseDue, listHeads } from '../../src/capabilities/campaigns/running/pick.ts'
 import { sql } from '../../src/db/sql.ts'
-import type { Held } from '../../src/ledger/leases.ts'
+import type { HeldLease } from '../../src/ledger/leases.ts'
 import { newId } from '../../src/lib/ids.ts'
 import { insertCampaign, type NewCampaign } from './campaigns.ts'
 import { type LedgerRows, openLedgerRows } from './ledger-rows.ts'
 
 export interface PickedRecipient {
-  readonly held: Held
+  readonly held: HeldLease
   readonly campaign_id: string
   readonly person_id: number
   /** Returns the status of the crossing. */
@@ -37,7 +37,7 @@ export class PickedRows {
   }
 
   /** A campaign with one recipient, on a new account unless one is given. */
-  async picked(given: NewCampaign = {}, held?: Held): Promise<PickedRecipient> {
+  async picked(given: NewCampaign = {}, held?: HeldLease): Promise<PickedRecipient> {
     const account = held ?? (await this.rows.account())
     const { account_id } = account
     const person_id = this.#person++
@@ -48,7 +48,7 @@ export class PickedRows {
     return { held: account, campaign_id, person_id, cross: await this.pick(account, campaign_id) }
   }
 
-  async pick(held: Held, campaign_id: string): Promise<() => Promise<string>> {
+  async pick(held: HeldLease, campaign_id: string): Promise<() => Promise<string>> {
     const heads = await listHeads(this.rows.app, this.rows.db, {
       account_ids: [held.account_id],
       avoid: [],

@@ -3,7 +3,7 @@
 import type { App } from '../../app.ts'
 import { type Db, type Sql, sql } from '../../db/sql.ts'
 import { type AccountUsage, allowCold, listAccountUsage } from '../../ledger/account-usage.ts'
-import { accountsChanged, type Held, LeaseLost, requireLease, revokeLease } from '../../ledger/leases.ts'
+import { accountsChanged, type HeldLease, LeaseLost, requireLease, revokeLease } from '../../ledger/leases.ts'
 import { isLive } from '../../ledger/liveness.ts'
 import { confirmDisabled } from '../../ledger/runs.ts'
 import { hasWorker } from '../../ledger/workers.ts'
@@ -190,7 +190,7 @@ export async function setAccountEnabled(
 /** Makes a connected account READY and updates its platform user id, username and phone. */
 export async function noteConnected(
   app: App,
-  { held, coldRamp }: { readonly held: Omit<Held, 'writes'>; readonly coldRamp: boolean },
+  { held, coldRamp }: { readonly held: Omit<HeldLease, 'writes'>; readonly coldRamp: boolean },
   self: Person,
 ): Promise<void> {
   const today = sql`(
@@ -208,14 +208,18 @@ export async function noteConnected(
 }
 
 /** Why the account is not connected now, for people: its worker tries again by itself. */
-export async function noteNotConnected(db: Db, held: Omit<Held, 'writes'>, reason: string): Promise<void> {
+export async function noteNotConnected(
+  db: Db,
+  held: Omit<HeldLease, 'writes'>,
+  reason: string,
+): Promise<void> {
   await db.run(sql`
     update accounts set status_reason = ${reason}
     where id = ${held.account_id} and status in ('CONNECTING', 'READY') and status_reason is distinct from ${reason}
       and ${isHeld(held)}`)
 }
 
-function isHeld({ account_id, worker_id, epoch }: Omit<Held, 'writes'>): Sql {
+function isHeld({ account_id, worker_id, epoch }: Omit<HeldLease, 'writes'>): Sql {
   return sql`exists (
     select 1 from account_hosts h
     where h.account_id = ${account_id} and h.lease_owner = ${worker_id} and h.lease_epoch = ${epoch})`
@@ -230,7 +234,7 @@ interface Trouble {
 /** The platform demands a new login, or has restricted the account: an operator has to act. */
 export async function noteTrouble(
   app: App,
-  held: Omit<Held, 'writes'>,
+  held: Omit<HeldLease, 'writes'>,
   { status: trouble, reason }: Trouble,
 ): Promise<void> {
   const { account_id } = held

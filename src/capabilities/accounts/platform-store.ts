@@ -2,12 +2,12 @@
 import type { App } from '../../app.ts'
 import { given } from '../../db/given.ts'
 import { sql } from '../../db/sql.ts'
-import { type Held, requireLease } from '../../ledger/leases.ts'
+import { type HeldLease, requireLease } from '../../ledger/leases.ts'
 import type { Secrets } from '../../lib/secrets.ts'
 import type { AccountStore, StoredPeer } from '../../platform/port.ts'
 
 /** The store of an account, for the worker that holds its lease. */
-export function openAccountStore(app: App, held: Omit<Held, 'writes'>): AccountStore {
+export function openAccountStore(app: App, held: Omit<HeldLease, 'writes'>): AccountStore {
   const { account_id } = held
   return {
     async readSession() {

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { App, Topic } from '../../app.ts'
 import { type Db, sql, type Tx } from '../../db/sql.ts'
 import { findFloodWait } from '../../ledger/floods.ts'
-import { type Held, LeaseLost, requireLease } from '../../ledger/leases.ts'
+import { type HeldLease, LeaseLost, requireLease } from '../../ledger/leases.ts'
 import { isLive } from '../../ledger/liveness.ts'
 import { ApiError } from '../../lib/errors.ts'
 import { newId } from '../../lib/ids.ts'
@@ -134,7 +134,7 @@ export function listWantedFiles(db: Db, account_ids: readonly string[], each: nu
  */
 export async function beginFile(
   app: App,
-  held: Held,
+  held: HeldLease,
   file: WantedFile,
   size: number,
 ): Promise<string | undefined> {
@@ -196,7 +196,7 @@ export async function storeFileChunk(
 const headBytes = 64
 
 /** Marks the file as whole. False: the bytes are not as many as announced, or the file is no longer the message's. */
-export async function completeFile(app: App, held: Held, id: string): Promise<boolean> {
+export async function completeFile(app: App, held: HeldLease, id: string): Promise<boolean> {
   return app.db.transaction(async (tx) => {
     await requireLease(tx, held) // guard: a file is completed under the lease
     const done = await tx.run(sql`
@@ -212,7 +212,7 @@ export async function completeFile(app: App, held: Held, id: string): Promise<bo
 }
 
 /** Keeps nothing of the file but why it could not be fetched. If the lease is lost, the next worker fetches it. */
-export async function failFile(app: App, held: Held, id: string, failure: FileFailure): Promise<void> {
+export async function failFile(app: App, held: HeldLease, id: string, failure: FileFailure): Promise<void> {
   await app.db
     .transaction(async (tx) => {
       await requireLease(tx, held)

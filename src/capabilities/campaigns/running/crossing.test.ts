@@ -16,7 +16,7 @@ import { LostCommit } from '../../../db/errors.ts'
 import { sql } from '../../../db/sql.ts'
 import { Echoes } from '../../../ledger/echoes.ts'
 import { openJournal } from '../../../ledger/journal.ts'
-import type { Held } from '../../../ledger/leases.ts'
+import type { HeldLease } from '../../../ledger/leases.ts'
 import { putBack } from '../../../ledger/put-back.ts'
 import { Recorder } from '../../../ledger/recording.ts'
 import { replayLoop } from '../../../ledger/recovery.ts'
@@ -44,8 +44,8 @@ afterAll(async () => {
   await rm(directory, { recursive: true, force: true })
 })
 
-const picked = (given?: NewCampaign, held?: Held) => place.picked(given, held)
-const pick = (held: Held, campaign_id: string) => place.pick(held, campaign_id)
+const picked = (given?: NewCampaign, held?: HeldLease) => place.picked(given, held)
+const pick = (held: HeldLease, campaign_id: string) => place.pick(held, campaign_id)
 const stateOf = (one: PickedRecipient) => place.stateOf(one)
 const operation = (one: PickedRecipient) => place.operation(one)
 const control = (id: string, how: 'pause' | 'cancel') => place.control(id, how)
@@ -508,7 +508,7 @@ describe('a batch of a hundred', () => {
         messages.cross({
           id: newId(),
           wanted: { row, found: null, gapMs: 0 },
-          held: held.get(row.account_id) as Held,
+          held: held.get(row.account_id) as HeldLease,
         }),
       ),
     )

@@ -19,7 +19,7 @@ import {
   lockDays,
   type NewAttempt,
 } from '../../../ledger/direct-crossing.ts'
-import type { Held } from '../../../ledger/leases.ts'
+import type { HeldLease } from '../../../ledger/leases.ts'
 import type { Operation } from '../../../operation.ts'
 import type { Sent } from '../../../platform/port.ts'
 import {
@@ -77,7 +77,7 @@ async function lockAll(
     instance,
     held,
     wanted,
-  }: { instance: Instance; held: readonly Held[]; wanted: readonly MessageCrossing[] },
+  }: { instance: Instance; held: readonly HeldLease[]; wanted: readonly MessageCrossing[] },
 ): Promise<LockedFacts> {
   const account_ids = held.map(({ account_id }) => account_id)
   const [, accounts, contended, rows, days] = await Promise.all([

@@ -1,7 +1,7 @@
 /** Sends the campaigns' due messages for the accounts of this process, one message per account at a time. */
 import type { App } from '../../../app.ts'
 import { planOnce } from '../../../db/sql.ts'
-import type { Driven } from '../../../ledger/attempt.ts'
+import type { DrivenAccount } from '../../../ledger/attempt.ts'
 import type { Driving } from '../../../ledger/ledger.ts'
 import { within } from '../../../ledger/within.ts'
 import type { Loop } from '../../../loop.ts'
@@ -59,7 +59,7 @@ export class Dispatch {
         // Messages that were recorded together end in the same turn: waiting one turn picks for their accounts together.
         await new Promise<void>((turn) => setImmediate(turn))
         this.#again = false
-        const accounts = this.#stopping ? new Map<string, Driven>() : this.#driving.driven()
+        const accounts = this.#stopping ? new Map<string, DrivenAccount>() : this.#driving.driven()
         const free = [...accounts.keys()].filter((id) => !this.#busy.has(id))
         if (free.length === 0) continue
         const heads = await this.#listHeads(free)
@@ -90,7 +90,7 @@ export class Dispatch {
     return [...this.#avoid.keys()]
   }
 
-  #start(due: Due, account: Driven): void {
+  #start(due: Due, account: DrivenAccount): void {
     const { account_id, recipient_id, chat_id } = due.row
     if (this.#busy.has(account_id)) return
     const release = this.#driving.lanes.take({ id: recipient_id, account_id, chat_id, file_id: null })

@@ -2,7 +2,13 @@
 
 import type { App } from '../../../app.ts'
 import { countLookup } from '../../../ledger/account-usage.ts'
-import { concludeProven, type Driven, submitCrossed, takeBack, type Ways } from '../../../ledger/attempt.ts'
+import {
+  concludeProven,
+  type DrivenAccount,
+  submitCrossed,
+  takeBack,
+  type Ways,
+} from '../../../ledger/attempt.ts'
 import { releaseNeverSent } from '../../../ledger/crossing.ts'
 import { findAttempt } from '../../../ledger/direct-crossing.ts'
 import { isTrouble, noteFloodWait } from '../../../ledger/recording.ts'
@@ -26,7 +32,7 @@ export async function attemptMessage(
   app: App,
   ways: MessageWays,
   { row, plan }: Due,
-  account: Driven,
+  account: DrivenAccount,
 ): Promise<'done' | 'avoid'> {
   const { held } = account
   const found = plan.do === 'look_up' ? await lookUp(app, ways, row, account) : null
@@ -64,7 +70,7 @@ export async function attemptMessage(
 /** The minimum time until the account's next message. */
 export function gapMsOf(
   { config, sources }: Pick<App, 'config' | 'sources'>,
-  { gapJitter }: Pick<Driven, 'gapJitter'>,
+  { gapJitter }: Pick<DrivenAccount, 'gapJitter'>,
 ): number {
   return Math.round(config.pacing_seconds * 1_000 * (1 + gapJitter * sources.random()))
 }
@@ -74,7 +80,7 @@ async function lookUp(
   app: App,
   { recorder }: MessageWays,
   row: FactsRow,
-  { held, session }: Driven,
+  { held, session }: DrivenAccount,
 ): Promise<Person | 'done' | 'avoid'> {
   const { allowed } = await app.limits.take(`lookup:${held.account_id}`, {
     limit: app.config.start_chat_minute,
