@@ -38,6 +38,7 @@ const elsewhere: readonly (readonly [page: string, begins: string, where: string
   ['docs/operating.md', 'npx parley suppress add', 'test/cli-crm.test.ts'],
   ['docs/telegram.md', 'export PARLEY_TELEGRAM_API_ID=', 'test/telegram.test.ts'],
   ['docs/telegram.md', 'npx parley account create', 'test/telegram.test.ts'],
+  ['docs/telegram.md', 'npx parley account set ACCOUNT_ID --proxy', 'test/proxies.test.ts'],
   // The quickstart's endpoint is typed.
   ['docs/webhooks.md', 'export BASE=', 'test/webhooks-page.test.ts'],
   ['docs/webhooks.md', 'export PARLEY_API_KEY=', 'test/cli-webhooks.test.ts'],

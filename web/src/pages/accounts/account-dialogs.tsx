@@ -38,7 +38,8 @@ export function AccountDialogs({ open, platforms, workspace_id, onClose, onCreat
   )
 }
 
-const proxyHelp = 'socks5://user:password@host:1080 or http://host:3128. Every connection goes through it.'
+const proxyHelp =
+  'socks5://user:password@host:1080, or the same with http or https. Every connection goes through it.'
 
 function ConnectForm(props: Omit<DialogsProps, 'open'>) {
   const { platforms, workspace_id, onClose, onCreated } = props
