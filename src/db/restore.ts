@@ -90,8 +90,8 @@ async function load(client: pg.Client, backup: OpenBackup): Promise<BackupEnd> {
   const tables = await listTables(client)
   const all = tables.map(({ name }) => `public."${name}"`)
   for (const name of all) await client.query(`alter table ${name} disable trigger user`)
-  // Migrations have inserted rows into some of them. Tables that a backup leaves out refer to others, and are empty.
-  await client.query(`truncate ${all.join(', ')} cascade`)
+  // Migrations have inserted rows into some of them.
+  await client.query(`truncate ${all.join(', ')}`)
   const end = await loadTables(client, tables, backup)
   const sequences = new Set(await listSequences(client))
   for (const { name, last_value, is_called } of end.sequences) {
