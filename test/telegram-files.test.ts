@@ -1,6 +1,7 @@
 /** Files sent through the API reach Telegram whole, and cost the worker little memory. */
 import { createHash, randomBytes, randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { timed } from './harness/timed.ts'
 import { openTelegramStage, peakRss, type TelegramStage } from './platform/telegram-stage.ts'
 
 const mib = 1024 * 1024
@@ -55,7 +56,7 @@ test.each([1, 262_144, 10 * mib - 1, 10 * mib + 1, 26_214_400])(
   },
 )
 
-test(`${crowd} files at once cost the worker less than 64 MB`, async () => {
+test(`${crowd} files at once cost the worker less than 64 MB`, timed, async () => {
   const files = Array.from({ length: crowd }, () => randomBytes(crowdBytes))
   // Measured from a worker that has sent files before, as everywhere: the first one grows the heap.
   const before = await stage.workerRss()
