@@ -74,6 +74,8 @@ export interface Evidence {
   readonly counters?: readonly Counter[]
   /** The database went back to an older copy: what was known may have become unknown, but never undone. */
   readonly restored?: boolean
+  /** The platform opens chats without a call, so it knows nothing of them. */
+  readonly startsUnseen?: boolean
 }
 
 /** How many messages an account has sent on a day, as limits and reports count them. */
@@ -210,7 +212,10 @@ function* checkCounts({ evidence, asked }: Index): Generator<Violation> {
     ({ kind, account_id, chat_id }) => placeOf(kind, account_id, chat_id),
   )
   const rows = groupBy(
-    evidence.operations.filter((row) => kindOf(row) !== 'send'),
+    evidence.operations.filter((row) => {
+      const kind = kindOf(row)
+      return kind !== 'send' && !(kind === 'start' && evidence.startsUnseen)
+    }),
     (row) => placeOf(kindOf(row), row.account_id, chatOf(row)),
   )
   for (const place of new Set([...entries.keys(), ...rows.keys()])) {

@@ -167,7 +167,8 @@ async function rage(strikes: Strikes, { clients, campaigners }: Load): Promise<v
 
 async function conclude(plant: Plant, { strikes, ...load }: Load & { strikes: Strikes }): Promise<number> {
   const late = await untilOver(plant, load)
-  const evidence = await plant.evidence(load.clients.history)
+  const startsUnseen = values.platform === 'telegram'
+  const evidence = { ...(await plant.evidence(load.clients.history)), startsUnseen }
   const campaigns = await judgeAllCampaigns(plant, evidence.journal, load.campaigners)
   const violations = [...judge(evidence), ...campaigns.findings]
   const rare = countRare(evidence, plant.lossy?.boundaries)

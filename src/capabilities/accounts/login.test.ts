@@ -196,7 +196,7 @@ describe('a user of the platform', () => {
     await enter(id, phone)
     await logOut(service.app, 'system', { id, platform })
     const another = newUser()
-    await expect(enter(id, another.phone)).rejects.toThrow('another user than the account is for')
+    await expect(enter(id, another.phone)).rejects.toThrow('belongs to another user')
     expect(keysOf(another.user)).toBe(0)
     expect(await enter(id, phone)).toMatchObject({ status: 'CONNECTING' })
   })

@@ -13,15 +13,15 @@ import { sealSession } from './platform-store.ts'
 import { requireProxy } from './proxy.ts'
 
 type Shown = Extract<LoginStep, { kind: 'qr' }>
-type Asked = Extract<LoginStep, { kind: 'code' | 'password' }>
-type Ended = Extract<LoginStep, { kind: 'done' | 'failed' }>
+type LoginQuestion = Extract<LoginStep, { kind: 'code' | 'password' }>
+type LoginEnd = Extract<LoginStep, { kind: 'done' | 'failed' }>
 
 /** The person who logs in. */
 export interface LoginDialogue {
   /** Shows a QR code, in place of the one before. */
   show(step: Shown): void
   /** Resolves with what the person typed. If it rejects, the login ends. */
-  ask(step: Asked): Promise<string>
+  ask(step: LoginQuestion): Promise<string>
 }
 
 interface LoginWanted {
@@ -58,7 +58,7 @@ export function logIn(app: App, actor: Actor, wanted: LoginWanted): Promise<Acco
 function converse(
   { platform, phone, dialogue: { show, ask }, left }: LoginWanted,
   proxy: AccountProxy | null,
-): Promise<Ended> {
+): Promise<LoginEnd> {
   return new Promise((resolve, reject) => {
     const leave = () => {
       void login?.close()
@@ -114,7 +114,7 @@ const unconfirmed =
   'The database did not confirm that the login is stored. If the account does not connect, end the login at the ' +
   'platform, in the list of devices, and log in again.'
 
-/** The login is of another user than the account is for, or of one that another account has. */
+/** The user who logged in is not the account's, or another account has that user. */
 class OtherUser extends ApiError {
   readonly reason: 'other_user' | 'connected_elsewhere'
 
@@ -142,7 +142,7 @@ async function storeLogin(
   if (!account) {
     throw new OtherUser(
       'other_user',
-      'This login is of another user than the account is for. Nothing was stored.',
+      'The account belongs to another user of the platform. Nothing was stored.',
     )
   }
   // A worker that still holds the account stores nothing more of the login before.
@@ -203,7 +203,7 @@ const failures: Readonly<Record<LoginFailure, readonly [ErrorCode, string]>> = {
   code_expired: ['conflict', 'The code has expired. Start again for a new one.'],
   too_many_attempts: ['conflict', 'Three wrong inputs have ended the login. Start again.'],
   timed_out: ['conflict', 'The login was not finished within ten minutes. Start again.'],
-  flood_wait: ['flood_wait', 'The platform takes no login of this number for now.'],
+  flood_wait: ['flood_wait', 'The platform accepts no logins of this number for now.'],
   connection_lost: [
     'provider_unavailable',
     'The platform was not reached, or the connection was lost. Start again.',
