@@ -9,7 +9,6 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Patch, patchEnv } from './faults/patch.ts'
 import { copyDatabase, type TestDatabase } from './harness/database.ts'
 import { endProcesses, type Parley, spawnParley, until } from './harness/process.ts'
-import { timed } from './harness/timed.ts'
 import { testSecret } from './harness/worker.ts'
 
 const megabyte = 1024 ** 2
@@ -102,7 +101,7 @@ async function askHealth(): Promise<{ ms: number; computedMs: number }> {
 describe('endless requests', () => {
   const paths = ['/api/v1/openapi.json', '/docs/js/scalar.js', '/readyz']
 
-  test('leave health fast and memory constant', timed, async () => {
+  test('leave health fast and memory constant', async () => {
     for (const path of paths) await (await fetch(base + path)).arrayBuffer()
     for (let n = 0; n < 50; n++) await askHealth()
     const idle = await memory()

