@@ -11,7 +11,8 @@ import type { Platform } from '../src/platform/port.ts'
 import { writeMessage } from '../src/platform/sandbox/person-acts.ts'
 import type { Running } from '../src/worker/run-loops.ts'
 import { assembleWorker, runWorker } from '../src/worker/worker.ts'
-import { spawnParley, until } from './harness/process.ts'
+import { runVerb } from './harness/operator.ts'
+import { until } from './harness/process.ts'
 import { openService, type Service, type Tenant } from './harness/service.ts'
 import { testSecret } from './harness/worker.ts'
 import { openStage, type Stage, telegramAt } from './platform/data-centre-fixture.ts'
@@ -200,13 +201,13 @@ describe('a proxy', () => {
 })
 
 describe('parley account set', () => {
-  async function set(id: string, args: readonly string[], input = '') {
+  function set(id: string, args: readonly string[], input = '') {
     const env = {
       DATABASE_URL: service.database.url,
       PARLEY_SECRET: testSecret,
       PARLEY_PROXY_ALLOW: '127.0.0.1',
     }
-    return spawnParley(['account', 'set', id, '--json', ...args], env, undefined, [], input).exit()
+    return runVerb(['account', 'set', id, '--json', ...args], env, input)
   }
 
   test('sets a proxy, reads one with credentials from a line, and removes it', async () => {
