@@ -4,6 +4,7 @@ import { type Answer, openService, type Service, type Tenant } from '../../../te
 import { sql } from '../../db/sql.ts'
 import { addSuppression } from '../suppressions/suppressions.ts'
 import { createUser } from '../users/users.ts'
+import { readStanding } from './facts.ts'
 
 let service: Service
 let own: Tenant
@@ -1023,6 +1024,18 @@ describe('POST /campaigns/preview and GET /campaigns/{campaign_id}/forecast', ()
     expect((await preview(body)).body.end).toBe(first.end)
     await create({ account_id: calm, contacts: [{ identifier: '@once_c' }] })
     expect((await preview(body)).body.end).not.toBe(first.end)
+  })
+
+  test('equal accounts of a pool take contacts in the order of their ids, however PostgreSQL reads them', async () => {
+    const other = await service.tenant()
+    const ids = []
+    for (let n = 0; n < 8; n++) ids.push(await service.account(other.workspace_id))
+    const standing = await db().transaction(async (tx) => {
+      await tx.run(sql`set local enable_indexscan = off`)
+      await tx.run(sql`set local enable_bitmapscan = off`)
+      return readStanding(service.app, tx, other.workspace_id)
+    })
+    expect([...standing.accounts.keys()]).toEqual(ids.toSorted())
   })
 
   test('200 page by page, and a cursor is valid for one body only', async () => {

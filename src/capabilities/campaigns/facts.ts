@@ -95,7 +95,8 @@ export async function readStanding({ config }: App, db: Db, workspace_id: string
       coalesce(d.used_cold, 0) as used_cold, coalesce(d.lookups, 0) as lookups
     from accounts a left join account_hosts h on h.account_id = a.id
       left join account_days d on d.account_id = a.id and d.day = (${now} at time zone ${timezone})::date
-    where a.workspace_id = ${workspace_id}`)
+    where a.workspace_id = ${workspace_id}
+    order by a.id -- The worker's order: the first of equals acts first.`)
   const window = sending_window === null ? null : (parseWindow(sending_window) ?? null)
   return { now, hours: { timezone, window }, accounts: new Map(rows.map((row) => [row.id, row])) }
 }
