@@ -1,11 +1,13 @@
 /** The routes of the dashboard. They are not part of the contract or of its document. */
 import { workspaceRoutes as accounts } from '../capabilities/accounts/dashboard-routes.ts'
 import { ownRoutes as approvals } from '../capabilities/approvals/dashboard-routes.ts'
+import { workspaceRoutes as board } from '../capabilities/board/dashboard-routes.ts'
 import { workspaceRoutes as inbox } from '../capabilities/chats/dashboard-routes.ts'
 import { ownRoutes as gates } from '../capabilities/gates/dashboard-routes.ts'
 import { workspaceRoutes as keys } from '../capabilities/keys/dashboard-routes.ts'
 import { workspaceRoutes as notes } from '../capabilities/notes/dashboard-routes.ts'
 import { ownRoutes as oidc } from '../capabilities/oidc/dashboard-routes.ts'
+import { workspaceRoutes as operations } from '../capabilities/operations/dashboard-routes.ts'
 import { ownRoutes as sessions } from '../capabilities/sessions/dashboard-routes.ts'
 import { workspaceRoutes as timeline } from '../capabilities/timeline/dashboard-routes.ts'
 import { workspaceRoutes as members, ownRoutes as users } from '../capabilities/users/dashboard-routes.ts'
@@ -15,10 +17,12 @@ import type { Route } from '../route.ts'
 /** The routes in a workspace, besides the contract's: under /dashboard/api/w/{workspace_id}. */
 export const workspaceRoutes: readonly Route[] = [
   ...accounts,
+  ...board,
   ...inbox,
   ...keys,
   ...members,
   ...notes,
+  ...operations,
   ...timeline,
 ]
 
