@@ -20,7 +20,11 @@ beforeAll(async () => {
   tenant = await service.tenant()
   owner = await signIn(service, tenant.user_id)
   const { workspace_id } = tenant
-  const { id } = await createUser(service.app, 'system', { email: 'm@acme.example', workspace_id })
+  const { id } = await createUser(service.app, 'system', {
+    email: 'm@acme.example',
+    workspace_id,
+    role: 'member',
+  })
   member = await signIn(service, id)
 })
 afterAll(() => service.close())
