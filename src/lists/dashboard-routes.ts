@@ -3,6 +3,7 @@ import { workspaceRoutes as accounts } from '../capabilities/accounts/dashboard-
 import { ownRoutes as approvals } from '../capabilities/approvals/dashboard-routes.ts'
 import { ownRoutes as gates } from '../capabilities/gates/dashboard-routes.ts'
 import { workspaceRoutes as keys } from '../capabilities/keys/dashboard-routes.ts'
+import { ownRoutes as live } from '../capabilities/live/dashboard-routes.ts'
 import { ownRoutes as oidc } from '../capabilities/oidc/dashboard-routes.ts'
 import { ownRoutes as sessions } from '../capabilities/sessions/dashboard-routes.ts'
 import { workspaceRoutes as members, ownRoutes as users } from '../capabilities/users/dashboard-routes.ts'
@@ -20,4 +21,5 @@ export const ownRoutes: readonly Route[] = [
   ...gates,
   ...users,
   ...workspaces,
+  ...live,
 ]
