@@ -22,6 +22,7 @@ const floors: readonly (readonly string[])[] = [
   ['app.ts'],
   ['operation.ts'],
   ['contract.ts'],
+  ['mark.ts'],
   ['platform', 'db', 'config.ts'],
   ['lib'],
 ]
@@ -70,6 +71,7 @@ const owners: Readonly<Record<string, string>> = {
   column_options: 'capabilities/columns',
   column_values: 'capabilities/columns',
   suppressions: 'capabilities/suppressions',
+  saved_replies: 'capabilities/saved-replies',
   message_counts: 'capabilities/messages',
   campaigns: 'capabilities/campaigns',
   campaign_steps: 'capabilities/campaigns',

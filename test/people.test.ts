@@ -105,6 +105,7 @@ async function objectOf(route: Route, subject: Subject, persona: Persona): Promi
   if (subject === 'missing') return ofAccount ? newAccountId() : newId()
   if (subject === 'malformed') return "x' or 1=1"
   if (ofAccount) return subject === 'foreign' ? accounts.other : accounts.own
+  if (route.path.includes('{saved_reply_id}')) return savedReplyOf(subject === 'foreign' ? other : own)
   const user_id = {
     own: users[persona] ?? own.user_id,
     colleague: userOf('colleague'),
@@ -122,6 +123,13 @@ async function objectOf(route: Route, subject: Subject, persona: Persona): Promi
   const belongs = !['operator', 'stranger', 'former'].includes(persona) || subject !== 'own'
   const workspace_id = subject === 'foreign' ? other.workspace_id : own.workspace_id
   return (await service.key({ workspace_id, user_id: belongs ? user_id : own.user_id })).id
+}
+
+async function savedReplyOf({ workspace_id }: Tenant): Promise<string> {
+  const id = newId()
+  await service.app.db.run(sql`
+    insert into saved_replies (id, workspace_id, title, text) values (${id}, ${workspace_id}, 'Hours', 'Monday')`)
+  return id
 }
 
 /** What an agent with a key of this user wants to write. */
@@ -174,7 +182,9 @@ async function ask(route: Route, persona: Persona, subject: Subject): Promise<An
   const id = await objectOf(route, subject, persona)
   gatesTouched ||= route.name === 'set_gate'
   const { params = {}, body } = route.example
-  const named = subject === 'any' ? params : { ...params, ...objectNames(id) }
+  const { chat_id } = params
+  const objects = Object.fromEntries(Object.keys(params).map((name) => [name, id]))
+  const named = subject === 'any' ? params : { ...objects, ...(chat_id !== undefined && { chat_id }) }
   const path = route.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => {
     if (subject === 'missing' && (name === 'name' || name === 'list')) return 'nothing'
     return encodeURIComponent((named as Record<string, string>)[name] ?? '')
@@ -187,12 +197,6 @@ async function ask(route: Route, persona: Persona, subject: Subject): Promise<An
     body: bodies[route.name]?.(id) ?? body,
     headers: persona === 'key' ? { authorization: `Bearer ${own.key}` } : {},
   })
-}
-
-/** The object under every name that a path may have for it. */
-function objectNames(id: string): Record<string, string> {
-  const names = ['user', 'key', 'session', 'request', 'account', 'note', 'operation']
-  return Object.fromEntries(names.map((name) => [`${name}_id`, id]))
 }
 
 /** For bodies that would not work twice, or that name the object. */
@@ -228,7 +232,7 @@ describe.each(listed.map((route) => [`${route.method} ${route.path}`, route] as 
         // A refusal changes nothing. A key that was made for the request is one row.
         const made = route.path.includes('{key_id}') && !['missing', 'malformed'].includes(subject) ? 1 : 0
         expect(await changes()).toEqual({ rows: before.rows + made })
-      } else {
+      } else if (!route.live) {
         expect(route.response.safeParse(answer.body).error).toBeUndefined()
       }
     }

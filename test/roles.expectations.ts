@@ -44,6 +44,11 @@ export const inWorkspace: Readonly<Record<string, Role>> = {
   resend_webhook_delivery: 'admin',
   resend_failed_deliveries: 'admin',
   test_webhook: 'admin',
+  get_workspace: 'member',
+  list_saved_replies: 'member',
+  create_saved_reply: 'member',
+  update_saved_reply: 'member',
+  delete_saved_reply: 'member',
   list_accounts: 'member',
   get_account: 'member',
   create_account: 'admin',
@@ -78,6 +83,7 @@ export const inWorkspace: Readonly<Record<string, Role>> = {
 
 /** Under /dashboard/api: everyone, signed in or not; every user; operators only. */
 export const outside: Readonly<Record<string, 'everybody' | 'user' | 'operator'>> = {
+  open_stream: 'user',
   list_approvals: 'user',
   get_approval: 'user',
   approve_request: 'user',

@@ -5,17 +5,23 @@ import { workspaceRoutes as board } from '../capabilities/board/dashboard-routes
 import { workspaceRoutes as inbox } from '../capabilities/chats/dashboard-routes.ts'
 import { ownRoutes as gates } from '../capabilities/gates/dashboard-routes.ts'
 import { workspaceRoutes as keys } from '../capabilities/keys/dashboard-routes.ts'
+import { ownRoutes as live } from '../capabilities/live/dashboard-routes.ts'
 import { workspaceRoutes as notes } from '../capabilities/notes/dashboard-routes.ts'
 import { ownRoutes as oidc } from '../capabilities/oidc/dashboard-routes.ts'
 import { workspaceRoutes as operations } from '../capabilities/operations/dashboard-routes.ts'
+import { workspaceRoutes as savedReplies } from '../capabilities/saved-replies/dashboard-routes.ts'
 import { ownRoutes as sessions } from '../capabilities/sessions/dashboard-routes.ts'
 import { workspaceRoutes as timeline } from '../capabilities/timeline/dashboard-routes.ts'
 import { workspaceRoutes as members, ownRoutes as users } from '../capabilities/users/dashboard-routes.ts'
-import { ownRoutes as workspaces } from '../capabilities/workspaces/dashboard-routes.ts'
+import {
+  workspaceRoutes as workspace,
+  ownRoutes as workspaces,
+} from '../capabilities/workspaces/dashboard-routes.ts'
 import type { Route } from '../route.ts'
 
 /** The routes in a workspace, besides the contract's: under /dashboard/api/w/{workspace_id}. */
 export const workspaceRoutes: readonly Route[] = [
+  ...workspace,
   ...accounts,
   ...board,
   ...inbox,
@@ -23,6 +29,7 @@ export const workspaceRoutes: readonly Route[] = [
   ...members,
   ...notes,
   ...operations,
+  ...savedReplies,
   ...timeline,
 ]
 
@@ -34,4 +41,5 @@ export const ownRoutes: readonly Route[] = [
   ...gates,
   ...users,
   ...workspaces,
+  ...live,
 ]

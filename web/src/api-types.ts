@@ -4,7 +4,7 @@ export type Account = { id: string; provider: string; type: 'MESSAGING'; name: s
 
 export type AccountCompleteness = { account_id: string; history_complete: boolean; oldest_at: string | null; newest_at: string | null }
 
-export type AccountLogin = { way: 'qr' | 'phone'; state: 'qr' | 'code' | 'password' | 'done' | 'failed'; begun_at: string; expires_at: string; pending: boolean; qr_url: string | null; qr_expires_at: string | null; sent_by: 'app' | 'sms' | 'call' | 'email' | 'other' | null; hint: string | null; wrong: boolean; tries_left: number | null; failure: { code: 'invalid_request' | 'invalid_text' | 'invalid_cursor' | 'account_scope_required' | 'idempotency_key_required' | 'idempotency_collision' | 'invalid_username' | 'unsupported_identifier' | 'unsupported_attachment' | 'message_refused' | 'invalid_stage' | 'invalid_column_value' | 'suppressed_recipient' | 'unresolved_personalization' | 'branching_disabled' | 'invalid_key' | 'not_signed_in' | 'sign_in_refused' | 'missing_scope' | 'missing_role' | 'origin_refused' | 'not_allowlisted' | 'account_unavailable' | 'chat_unavailable' | 'blocked_by_person' | 'privacy_restricted' | 'cold_stopped' | 'approval_required' | 'approval_used' | 'approval_expired' | 'approval_mismatch' | 'approval_denied' | 'not_found' | 'chat_not_found' | 'column_not_found' | 'username_not_found' | 'campaign_not_found' | 'webhook_not_found' | 'method_not_allowed' | 'request_timeout' | 'conflict' | 'operation_in_progress' | 'account_not_ready' | 'identity_suppressed' | 'identity_ineligible' | 'campaign_completed' | 'campaign_not_paused' | 'not_a_sequence' | 'invalid_sequence_status' | 'webhook_limit_reached' | 'attachment_too_large' | 'payload_too_large' | 'unsupported_media_type' | 'range_not_satisfiable' | 'headers_too_large' | 'rate_limited' | 'flood_wait' | 'internal' | 'rest_disabled' | 'feature_disabled' | 'schema_unavailable' | 'store_unavailable' | 'provider_unavailable' | 'session_unavailable' | 'suppression_unavailable' | 'outcome_ambiguous'; error: string; retry_after: number | null } | null }
+export type AccountLogin = { way: 'qr' | 'phone'; state: 'qr' | 'code' | 'password' | 'done' | 'failed'; begun_at: string; expires_at: string; pending: boolean; qr_url: string | null; qr_expires_at: string | null; sent_by: 'app' | 'sms' | 'call' | 'email' | 'other' | null; hint: string | null; wrong: boolean; tries_left: number | null; failure: { code: 'invalid_request' | 'invalid_text' | 'invalid_cursor' | 'account_scope_required' | 'idempotency_key_required' | 'idempotency_collision' | 'invalid_username' | 'unsupported_identifier' | 'unsupported_attachment' | 'message_refused' | 'invalid_stage' | 'invalid_column_value' | 'suppressed_recipient' | 'unresolved_personalization' | 'branching_disabled' | 'invalid_key' | 'not_signed_in' | 'sign_in_refused' | 'missing_scope' | 'missing_role' | 'origin_refused' | 'not_allowlisted' | 'account_unavailable' | 'chat_unavailable' | 'blocked_by_person' | 'privacy_restricted' | 'cold_stopped' | 'approval_required' | 'approval_used' | 'approval_expired' | 'approval_mismatch' | 'approval_denied' | 'not_found' | 'chat_not_found' | 'column_not_found' | 'username_not_found' | 'campaign_not_found' | 'webhook_not_found' | 'method_not_allowed' | 'request_timeout' | 'conflict' | 'operation_in_progress' | 'account_not_ready' | 'identity_suppressed' | 'identity_ineligible' | 'campaign_completed' | 'campaign_not_paused' | 'not_a_sequence' | 'invalid_sequence_status' | 'webhook_limit_reached' | 'attachment_too_large' | 'payload_too_large' | 'unsupported_media_type' | 'range_not_satisfiable' | 'headers_too_large' | 'rate_limited' | 'flood_wait' | 'internal' | 'rest_disabled' | 'feature_disabled' | 'schema_unavailable' | 'stream_unavailable' | 'store_unavailable' | 'provider_unavailable' | 'session_unavailable' | 'suppression_unavailable' | 'outcome_ambiguous'; error: string; retry_after: number | null } | null }
 
 export type Analytics = { period: '7d' | '30d' | 'all'; from: string | null; to: string; messages: MessageCounts; campaign_sends: CampaignSends; totals: AnalyticsTotals; campaigns: (CampaignFigures)[] }
 
@@ -71,6 +71,8 @@ export type CampaignTimelineEntry = { type: 'message' | 'read' | 'reply' | 'bloc
 export type CampaignTotals = { queued: number; submitting: number; waiting: number; completed: number; replied: number; failed: number; ambiguous: number; cancelled: number; suppressed: number }
 
 export type CampaignVerification = { ok: boolean; checks: (CampaignCheck)[] }
+
+export type Capability = { open: boolean; closed_by: { kind: 'gate' | 'role' | 'allowlist'; name: string } | null }
 
 export type Chat = { account_id: string; id: string; name: string; provider: string; kind: 'private' | 'group' | 'channel'; last_message_text: string | null; last_message_at: string | null; unread_count: number }
 
@@ -177,6 +179,8 @@ export type ReplyEventData = { campaign_id: string; recipient_id: string; accoun
 export type ResendRequest = { since: string }
 
 export type ResendResult = { ok: true; message: string; queued: number }
+
+export type SavedReply = { id: string; title: string; text: string; updated_at: string }
 
 export type SearchMatch = { account_id: string; chat_id: string; message_id: string; excerpt: string; is_sender: boolean; timestamp: string }
 
@@ -311,6 +315,9 @@ export interface Routes {
   }
   'GET /workspaces': {
     answer: { workspaces: ({ id: string; name: string; timezone: string; sending_window: string | null; created_at: string })[] }
+  }
+  'GET /stream': {
+    answer: ({ workspace_id: string | null; kind: 'chats' | 'messages' | 'operations' | 'notes' | 'assignees' | 'pipeline' | 'columns' | 'saved_replies' | 'accounts' | 'campaigns' | 'approvals' | 'keys' | 'members' | 'webhooks' | 'gates' | 'workspace' | 'sessions' | 'presence' | 'everything'; account_id?: string; chat_id?: string; user_id?: string; state?: 'open' | 'typing' | 'gone' })[]
   }
   'GET /w/{workspace_id}/me': {
     params: { workspace_id: string }
@@ -490,6 +497,10 @@ export interface Routes {
     params: { workspace_id: string; webhook_id: string }
     answer: DeliveryQueued
   }
+  'GET /w/{workspace_id}/workspace': {
+    params: { workspace_id: string }
+    answer: { workspace: { id: string; name: string; timezone: string; sending_window: string | null; role: 'member' | 'admin' | 'owner' }; dispatch: { on: boolean; reason: string | null }; capabilities: { read: Capability; history: Capability; media: Capability; send: Capability; start_chat: Capability; read_state: Capability; search: Capability; contacts: Capability; pipeline: Capability; columns: Capability; analytics: Capability; campaigns: Capability; create_campaign: Capability; broadcast: Capability; webhooks: Capability } }
+  }
   'GET /w/{workspace_id}/accounts': {
     params: { workspace_id: string }
     answer: { accounts: (DashboardAccount)[]; timezone: string; today: string; platforms: (string)[] }
@@ -610,6 +621,24 @@ export interface Routes {
     params: { workspace_id: string; operation_id: string }
     body: { sent: boolean }
     answer: { operation: Operation }
+  }
+  'GET /w/{workspace_id}/saved_replies': {
+    params: { workspace_id: string }
+    answer: { saved_replies: (SavedReply)[] }
+  }
+  'POST /w/{workspace_id}/saved_replies': {
+    params: { workspace_id: string }
+    body: { title: string; text: string }
+    answer: { saved_reply: SavedReply }
+  }
+  'PATCH /w/{workspace_id}/saved_replies/{saved_reply_id}': {
+    params: { workspace_id: string; saved_reply_id: string }
+    body: { title?: string; text?: string }
+    answer: { saved_reply: SavedReply }
+  }
+  'DELETE /w/{workspace_id}/saved_replies/{saved_reply_id}': {
+    params: { workspace_id: string; saved_reply_id: string }
+    answer: { deleted: true }
   }
   'GET /w/{workspace_id}/chats/{chat_id}/timeline': {
     params: { workspace_id: string; chat_id: string }
