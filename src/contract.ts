@@ -97,7 +97,7 @@ export interface Visitor {
 
 export type AnyCaller = Caller | UserCaller | Visitor
 
-/** A messaging account that may be used: READY, and in the caller's workspace. */
+/** A messaging account of the caller's workspace that the call may be about: READY, or any for a read at the dashboard. */
 export interface Account {
   readonly id: string
   readonly provider: string

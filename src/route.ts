@@ -149,7 +149,7 @@ export interface Call<P, Q, B, C = undefined, W = Caller> {
   readonly body: B
   /** What `check` returned. */
   readonly checked: C
-  /** The named account, or every eligible one of the workspace if none was named. */
+  /** The named account, or every one of the workspace that the call may be about if none was named. */
   readonly accounts: readonly Account[]
   /** The caller's idempotency key, if it sent one. */
   readonly key: string | undefined

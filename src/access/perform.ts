@@ -10,7 +10,7 @@ import { submit } from '../ledger/submit.ts'
 import { ApiError } from '../lib/errors.ts'
 import { parse, parseQuery } from '../lib/parse.ts'
 import { type AnyCall, Form, type Reply, type Route } from '../route.ts'
-import { listEligibleAccounts, requireAccount } from './accounts.ts'
+import { listCallAccounts, readsEveryAccount, requireAccount } from './accounts.ts'
 import { refuseEarly } from './early-checks.ts'
 import { requireKey } from './keys.ts'
 import { requireNeeds } from './needs.ts'
@@ -205,12 +205,14 @@ async function check(
   const body = parse(form ? (route.form as typeof route.body) : route.body, form ? received.fields : received)
   const needs: Needs = route.variant?.({ query, body }, settings.gates) ?? route
   if (route.variant) requireNeeds(settings, caller, needs)
-  const account_id = readAccountId(settings, route, query ?? body)
+  const account_id = readAccountId(route, query ?? body, {
+    needed: !settings.gates.has('extended') && !readsEveryAccount(caller, route),
+  })
   const checked = (await route.check?.(app, caller as never, { query, body })) as never
   // Read here, because a transaction must not wait for a second connection; checked after replays, which need no account.
-  const eligible = route.account ? await listEligibleAccounts(app, caller) : []
+  const usable = route.account ? await listCallAccounts(app, caller, route) : []
   const call = (key: string | undefined): AnyCall => {
-    const accounts = account_id === undefined ? eligible : [requireAccount(eligible, account_id)]
+    const accounts = account_id === undefined ? usable : [requireAccount(usable, account_id)]
     return { caller: caller as never, params, query, body, checked, accounts, key, range, left }
   }
   return { body, needs, call }
@@ -302,11 +304,15 @@ async function performOnPlatform(
   return second.status === 200 ? reply : second
 }
 
-/** Where the contract requires `account_id`, only the extended gate makes it optional. */
-function readAccountId(settings: Snapshot, route: Route, input: unknown): string | undefined {
+/** Where the contract requires `account_id`, only the gate `extended` and the dashboard's reads make it optional. */
+function readAccountId(
+  route: Route,
+  input: unknown,
+  { needed }: { readonly needed: boolean },
+): string | undefined {
   if (!route.account) return undefined
   const { account_id } = (input ?? {}) as { account_id?: string }
-  if (account_id === undefined && route.account === 'extended' && !settings.gates.has('extended')) {
+  if (account_id === undefined && route.account === 'extended' && needed) {
     throw new ApiError('account_scope_required')
   }
   return account_id
