@@ -97,7 +97,7 @@ export interface Visitor {
 
 export type AnyCaller = Caller | UserCaller | Visitor
 
-/** A messaging account of the caller's workspace that the call may be about: READY, or any for a read at the dashboard. */
+/** A messaging account in the caller's workspace. What acts with it needs it READY. */
 export interface Account {
   readonly id: string
   readonly provider: string
