@@ -2207,7 +2207,7 @@ export const mutants: readonly Mutant[] = [
     callAccounts,
     'guard: members read accounts in every status',
     'a read get_chat at the API answers 403 for an account that is not READY, and 400 without one',
-    "return effect === 'read'",
+    "return route.effect === 'read'",
     'reads at the API see every account',
   ),
   mutant(
