@@ -5,6 +5,7 @@ import { workspaceRoutes as inbox } from '../capabilities/chats/dashboard-routes
 import { workspaceRoutes as columns } from '../capabilities/columns/dashboard-routes.ts'
 import { ownRoutes as gates } from '../capabilities/gates/dashboard-routes.ts'
 import { workspaceRoutes as keys } from '../capabilities/keys/dashboard-routes.ts'
+import { ownRoutes as live } from '../capabilities/live/dashboard-routes.ts'
 import { workspaceRoutes as notes } from '../capabilities/notes/dashboard-routes.ts'
 import { ownRoutes as oidc } from '../capabilities/oidc/dashboard-routes.ts'
 import { workspaceRoutes as stages } from '../capabilities/pipeline/dashboard-routes.ts'
@@ -40,4 +41,5 @@ export const ownRoutes: readonly Route[] = [
   ...gates,
   ...users,
   ...workspaces,
+  ...live,
 ]
