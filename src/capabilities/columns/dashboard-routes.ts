@@ -56,6 +56,7 @@ const columnRoutes: readonly Route[] = [
     path: '/columns',
     summary: 'Add a column at the end',
     effect: 'admin',
+    touches: ['columns'],
     statuses: [201],
     body: z.strictObject({
       name: text(200),
@@ -83,6 +84,7 @@ const columnRoutes: readonly Route[] = [
     path: '/columns/{column_id}',
     summary: 'Rename or move a column',
     effect: 'admin',
+    touches: ['columns'],
     body: z
       .strictObject({ name: text(200).optional(), place })
       .refine((body) => body.name !== undefined || body.place !== undefined, {
@@ -103,6 +105,7 @@ const columnRoutes: readonly Route[] = [
     path: '/columns/{column_id}',
     summary: 'Delete a column with all its values',
     effect: 'admin',
+    touches: ['columns'],
     errors: ['column_not_found'],
     response: z.object({
       deleted: z.literal(true),
@@ -127,6 +130,7 @@ const optionRoutes: readonly Route[] = [
     path: '/columns/{column_id}/options',
     summary: 'Add an option at the end, or restore a deleted one',
     effect: 'admin',
+    touches: ['columns'],
     statuses: [201],
     body: newOption,
     errors: ['column_not_found', 'conflict'],
@@ -145,6 +149,7 @@ const optionRoutes: readonly Route[] = [
     path: '/columns/{column_id}/options',
     summary: 'Rename an option and the values that use it, recolour or move it',
     effect: 'admin',
+    touches: ['columns'],
     body: z
       .strictObject({ value: option, name: text(200).optional(), color, place })
       .refine(({ value: _, ...change }) => Object.values(change).some((each) => each !== undefined), {
@@ -166,6 +171,7 @@ const optionRoutes: readonly Route[] = [
     path: '/columns/{column_id}/options',
     summary: 'Delete an option',
     effect: 'admin',
+    touches: ['columns'],
     description: 'Chats that have it keep it, and it can no longer be set.',
     query: z.object({ value: option }),
     errors: ['column_not_found', 'not_found', 'conflict'],

@@ -46,6 +46,7 @@ export const workspaceRoutes: readonly Route[] = [
     path: '/stages',
     summary: 'Add a stage at the end',
     effect: 'admin',
+    touches: ['pipeline'],
     statuses: [201],
     body: z.strictObject({
       label: text(200),
@@ -72,6 +73,7 @@ export const workspaceRoutes: readonly Route[] = [
     path: '/stages/{stage_key}',
     summary: 'Rename, recolour, hide, show or move a stage',
     effect: 'admin',
+    touches: ['pipeline'],
     params,
     body: z
       .strictObject({ label: text(200).optional(), color, ...flags, place })
@@ -94,6 +96,7 @@ export const workspaceRoutes: readonly Route[] = [
     summary: 'Delete a stage',
     description: `Its chats return to the stage ${defaultStage.key}, each with an event \`pipeline.moved\`.`,
     effect: 'admin',
+    touches: ['pipeline', 'chats'],
     params,
     errors: ['not_found', 'conflict'],
     response: z.object({
