@@ -66,9 +66,9 @@ const changesForAdmins = (own: string) =>
   ({ objects: ofWorkspace, answers: { ...fromAdmin, ...forAdmins(own) } }) as const
 
 const everyMember = (answer: string) => ({ ...members, member: answer, admin: answer, owner: answer })
-const changesSavedReply = { objects: ofWorkspace, answers: everyMember('200, 404, 404, 404') } as const
 /** A chat is named with its account, which is the object. */
 const ofChat = { objects: ofWorkspace, answers: everyMember('200, 404, 404, 404') } as const
+const changesSavedReply = { objects: ofWorkspace, answers: everyMember('200, 404, 404, 404') } as const
 
 export const lines: Readonly<Record<string, Line>> = {
   list_inbox: { method: 'GET', path: '/inbox', objects: ['any'], answers: everyMember('200') },

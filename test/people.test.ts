@@ -109,8 +109,8 @@ async function objectOf(route: Route, subject: Subject, persona: Persona): Promi
   const ofAccount = /\{(account|chat)_id\}/.test(route.path)
   if (subject === 'missing') return ofAccount ? newAccountId() : newId()
   if (subject === 'malformed') return "x' or 1=1"
-  const tenant = subject === 'foreign' ? other : own
   if (ofAccount) return subject === 'foreign' ? accounts.other : accounts.own
+  const tenant = subject === 'foreign' ? other : own
   if (route.path.includes('{saved_reply_id}')) return savedReplyOf(tenant)
   if (route.path.includes('{stage_key}')) return stageOf(tenant)
   if (route.path.includes('{column_id}')) return columnOf(tenant)
@@ -142,7 +142,7 @@ async function savedReplyOf({ workspace_id }: Tenant): Promise<string> {
 
 /** A stage that only this workspace has. */
 async function stageOf({ workspace_id }: Tenant): Promise<string> {
-  const key = `stage-${serial++}`
+  const key = newId()
   await service.app.db.transaction((tx) => addStages(tx, workspace_id, [{ key, label: 'Stage' }]))
   return key
 }
@@ -201,19 +201,16 @@ let serial = 0
 async function ask(route: Route, persona: Persona, subject: Subject): Promise<Answer> {
   const id = await objectOf(route, subject, persona)
   gatesTouched ||= route.name === 'set_gate'
-  const { params = {}, query, body } = route.example
+  const { params = {}, query = {}, body } = route.example
   const named = subject === 'any' ? params : { ...params, ...objectNames(id) }
   const path = route.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => {
     if (subject === 'missing' && (name === 'name' || name === 'list')) return 'nothing'
     return encodeURIComponent((named as Record<string, string>)[name] ?? '')
   })
-  const asked = {
-    ...query,
-    ...(route.path.includes('{chat_id}') && route.method === 'GET' && { account_id: id }),
-  }
-  const search = Object.keys(asked).length > 0 ? `?${new URLSearchParams(asked)}` : ''
+  const readsChat = route.path.includes('{chat_id}') && route.method === 'GET'
+  const asked = subject === 'any' ? {} : readsChat ? { account_id: id } : query
   const door = isOwnRoute(route) ? '' : `/w/${own.workspace_id}`
-  return askDashboard(service, route.method, `${door}${path}${search}`, {
+  return askDashboard(service, route.method, `${door}${path}?${new URLSearchParams(asked)}`, {
     cookie: cookies[persona],
     body: bodies[route.name]?.(id) ?? body,
     headers: persona === 'key' ? { authorization: `Bearer ${own.key}` } : {},

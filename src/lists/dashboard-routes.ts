@@ -31,8 +31,8 @@ export const workspaceRoutes: readonly Route[] = [
   ...keys,
   ...members,
   ...notes,
-  ...savedReplies,
   ...operations,
+  ...savedReplies,
   ...stages,
   ...timeline,
 ]

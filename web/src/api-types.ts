@@ -14,7 +14,7 @@ export type Approval = { id: string; state: 'waiting' | 'approved' | 'denied' | 
 
 export type Attachment = { index: number; kind: 'photo' | 'voice' | 'video' | 'sticker' | 'file'; file_name: string; media_type: string; size: number; width?: number; height?: number; seconds?: number }
 
-export type BoardStage = { key: string; label: string; terminal: boolean; hidden: boolean; count: number; chats: (InboxChat)[] }
+export type BoardStage = { key: string; label: string; color: string | null; terminal: boolean; hidden: boolean; count: number; chats: (InboxChat)[] }
 
 export type Broadcast = { broadcast_id: string; recipients: number; audience_total: number; capped: boolean; status: 'queued' | 'sending' | 'completed'; message_text: string; created_at: string; started_at: string | null; completed_at: string | null; totals: CampaignTotals; people: (CampaignRecipient)[] }
 
@@ -648,6 +648,11 @@ export interface Routes {
     params: { workspace_id: string; note_id: string }
     answer: { deleted: true }
   }
+  'POST /w/{workspace_id}/operations/{operation_id}/close': {
+    params: { workspace_id: string; operation_id: string }
+    body: { sent: boolean }
+    answer: { operation: Operation }
+  }
   'GET /w/{workspace_id}/saved_replies': {
     params: { workspace_id: string }
     answer: { saved_replies: (SavedReply)[] }
@@ -665,11 +670,6 @@ export interface Routes {
   'DELETE /w/{workspace_id}/saved_replies/{saved_reply_id}': {
     params: { workspace_id: string; saved_reply_id: string }
     answer: { deleted: true }
-  }
-  'POST /w/{workspace_id}/operations/{operation_id}/close': {
-    params: { workspace_id: string; operation_id: string }
-    body: { sent: boolean }
-    answer: { operation: Operation }
   }
   'GET /w/{workspace_id}/stages': {
     params: { workspace_id: string }

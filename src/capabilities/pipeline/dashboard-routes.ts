@@ -96,7 +96,7 @@ export const workspaceRoutes: readonly Route[] = [
     summary: 'Delete a stage',
     description: `Its chats return to the stage ${defaultStage.key}, each with an event \`pipeline.moved\`.`,
     effect: 'admin',
-    touches: ['pipeline'],
+    touches: ['pipeline', 'chats'],
     params,
     errors: ['not_found', 'conflict'],
     response: z.object({
