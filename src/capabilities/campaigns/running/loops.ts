@@ -44,7 +44,7 @@ interface ScheduledCampaign {
 /** Marks the campaigns of these rows, after their commit. Returns how many rows there are. */
 function marked({ wake }: App, rows: readonly { readonly workspace_id: string }[]): number {
   const workspaces = new Set(rows.map(({ workspace_id }) => workspace_id))
-  wake.mark(...[...workspaces].map((workspace_id) => ({ workspace_id, kind: 'campaigns' }) as const)) // guard: campaigns are marked
+  wake.mark(...[...workspaces].map((workspace_id) => ({ workspace_id, kind: 'campaigns' }) as const))
   return rows.length
 }
 
