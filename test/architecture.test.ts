@@ -22,6 +22,7 @@ const floors: readonly (readonly string[])[] = [
   ['app.ts'],
   ['operation.ts'],
   ['contract.ts'],
+  ['mark.ts'],
   ['platform', 'db', 'config.ts'],
   ['lib'],
 ]
@@ -56,6 +57,7 @@ const owners: Readonly<Record<string, string>> = {
   chat_sync: 'capabilities/history',
   history_questions: 'capabilities/history',
   messages: 'capabilities/messages',
+  notes: 'capabilities/notes',
   media_files: 'capabilities/media',
   media_chunks: 'capabilities/media',
   deleted_messages: 'capabilities/messages',
@@ -69,6 +71,7 @@ const owners: Readonly<Record<string, string>> = {
   column_options: 'capabilities/columns',
   column_values: 'capabilities/columns',
   suppressions: 'capabilities/suppressions',
+  saved_replies: 'capabilities/saved-replies',
   message_counts: 'capabilities/messages',
   campaigns: 'capabilities/campaigns',
   campaign_steps: 'capabilities/campaigns',
@@ -101,7 +104,8 @@ const triggeredBy: Readonly<Record<string, readonly string[]>> = {
   instance: ['capabilities/accounts'],
   // A suppressed person gets nothing more.
   campaign_recipients: ['capabilities/suppressions'],
-  // Leaving a workspace revokes keys, being disabled ends sessions.
+  // Leaving a workspace ends assignments and revokes keys, being disabled ends sessions.
+  chats: ['capabilities/users'],
   keys: ['capabilities/users'],
   sessions: ['capabilities/users'],
   // A file goes with its message, or when an edit replaces it.

@@ -44,6 +44,11 @@ export const inWorkspace: Readonly<Record<string, Role>> = {
   resend_webhook_delivery: 'admin',
   resend_failed_deliveries: 'admin',
   test_webhook: 'admin',
+  get_workspace: 'member',
+  list_saved_replies: 'member',
+  create_saved_reply: 'member',
+  update_saved_reply: 'member',
+  delete_saved_reply: 'member',
   list_accounts: 'member',
   get_account: 'member',
   create_account: 'admin',
@@ -55,6 +60,12 @@ export const inWorkspace: Readonly<Record<string, Role>> = {
   answer_login: 'admin',
   give_up_login: 'admin',
   log_out_account: 'admin',
+  list_inbox: 'member',
+  count_inbox: 'member',
+  get_timeline: 'member',
+  create_note: 'member',
+  // Their own notes; admins delete everyone's.
+  delete_note: 'member',
   list_keys: 'member',
   create_key: 'member',
   revoke_key: 'member',
@@ -68,6 +79,7 @@ export const inWorkspace: Readonly<Record<string, Role>> = {
 
 /** Under /dashboard/api: everyone, signed in or not; every user; operators only. */
 export const outside: Readonly<Record<string, 'everybody' | 'user' | 'operator'>> = {
+  open_stream: 'user',
   list_approvals: 'user',
   get_approval: 'user',
   approve_request: 'user',

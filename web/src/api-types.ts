@@ -4,7 +4,7 @@ export type Account = { id: string; provider: string; type: 'MESSAGING'; name: s
 
 export type AccountCompleteness = { account_id: string; history_complete: boolean; oldest_at: string | null; newest_at: string | null }
 
-export type AccountLogin = { way: 'qr' | 'phone'; state: 'qr' | 'code' | 'password' | 'done' | 'failed'; begun_at: string; expires_at: string; pending: boolean; qr_url: string | null; qr_expires_at: string | null; sent_by: 'app' | 'sms' | 'call' | 'email' | 'other' | null; hint: string | null; wrong: boolean; tries_left: number | null; failure: { code: 'invalid_request' | 'invalid_text' | 'invalid_cursor' | 'account_scope_required' | 'idempotency_key_required' | 'idempotency_collision' | 'invalid_username' | 'unsupported_identifier' | 'unsupported_attachment' | 'message_refused' | 'invalid_stage' | 'invalid_column_value' | 'suppressed_recipient' | 'unresolved_personalization' | 'branching_disabled' | 'invalid_key' | 'not_signed_in' | 'sign_in_refused' | 'missing_scope' | 'missing_role' | 'origin_refused' | 'not_allowlisted' | 'account_unavailable' | 'chat_unavailable' | 'blocked_by_person' | 'privacy_restricted' | 'cold_stopped' | 'approval_required' | 'approval_used' | 'approval_expired' | 'approval_mismatch' | 'approval_denied' | 'not_found' | 'chat_not_found' | 'column_not_found' | 'username_not_found' | 'campaign_not_found' | 'webhook_not_found' | 'method_not_allowed' | 'request_timeout' | 'conflict' | 'operation_in_progress' | 'account_not_ready' | 'identity_suppressed' | 'identity_ineligible' | 'campaign_completed' | 'campaign_not_paused' | 'not_a_sequence' | 'invalid_sequence_status' | 'webhook_limit_reached' | 'attachment_too_large' | 'payload_too_large' | 'unsupported_media_type' | 'range_not_satisfiable' | 'headers_too_large' | 'rate_limited' | 'flood_wait' | 'internal' | 'rest_disabled' | 'feature_disabled' | 'schema_unavailable' | 'store_unavailable' | 'provider_unavailable' | 'session_unavailable' | 'suppression_unavailable' | 'outcome_ambiguous'; error: string; retry_after: number | null } | null }
+export type AccountLogin = { way: 'qr' | 'phone'; state: 'qr' | 'code' | 'password' | 'done' | 'failed'; begun_at: string; expires_at: string; pending: boolean; qr_url: string | null; qr_expires_at: string | null; sent_by: 'app' | 'sms' | 'call' | 'email' | 'other' | null; hint: string | null; wrong: boolean; tries_left: number | null; failure: { code: 'invalid_request' | 'invalid_text' | 'invalid_cursor' | 'account_scope_required' | 'idempotency_key_required' | 'idempotency_collision' | 'invalid_username' | 'unsupported_identifier' | 'unsupported_attachment' | 'message_refused' | 'invalid_stage' | 'invalid_column_value' | 'suppressed_recipient' | 'unresolved_personalization' | 'branching_disabled' | 'invalid_key' | 'not_signed_in' | 'sign_in_refused' | 'missing_scope' | 'missing_role' | 'origin_refused' | 'not_allowlisted' | 'account_unavailable' | 'chat_unavailable' | 'blocked_by_person' | 'privacy_restricted' | 'cold_stopped' | 'approval_required' | 'approval_used' | 'approval_expired' | 'approval_mismatch' | 'approval_denied' | 'not_found' | 'chat_not_found' | 'column_not_found' | 'username_not_found' | 'campaign_not_found' | 'webhook_not_found' | 'method_not_allowed' | 'request_timeout' | 'conflict' | 'operation_in_progress' | 'account_not_ready' | 'identity_suppressed' | 'identity_ineligible' | 'campaign_completed' | 'campaign_not_paused' | 'not_a_sequence' | 'invalid_sequence_status' | 'webhook_limit_reached' | 'attachment_too_large' | 'payload_too_large' | 'unsupported_media_type' | 'range_not_satisfiable' | 'headers_too_large' | 'rate_limited' | 'flood_wait' | 'internal' | 'rest_disabled' | 'feature_disabled' | 'schema_unavailable' | 'stream_unavailable' | 'store_unavailable' | 'provider_unavailable' | 'session_unavailable' | 'suppression_unavailable' | 'outcome_ambiguous'; error: string; retry_after: number | null } | null }
 
 export type Analytics = { period: '7d' | '30d' | 'all'; from: string | null; to: string; messages: MessageCounts; campaign_sends: CampaignSends; totals: AnalyticsTotals; campaigns: (CampaignFigures)[] }
 
@@ -70,6 +70,8 @@ export type CampaignTotals = { queued: number; submitting: number; waiting: numb
 
 export type CampaignVerification = { ok: boolean; checks: (CampaignCheck)[] }
 
+export type Capability = { open: boolean; closed_by: { kind: 'gate' | 'role' | 'allowlist'; name: string } | null }
+
 export type Chat = { account_id: string; id: string; name: string; provider: string; kind: 'private' | 'group' | 'channel'; last_message_text: string | null; last_message_at: string | null; unread_count: number }
 
 export type ChatDetail = { account_id: string; id: string; name: string; provider: string; kind: 'private' | 'group' | 'channel'; last_message_text: string | null; last_message_at: string | null; unread_count: number; username: string | null; participants: (Participant)[]; stage_key: string | null; columns: (ColumnValue)[] }
@@ -126,6 +128,8 @@ export type ForetoldReader = { account_id: string | null; chat_id: string | null
 
 export type ForetoldTexts = { step: number; branch: 'no_reply' | 'seen' | 'unseen' | null; variants: (string | null)[] }
 
+export type InboxChat = { account_id: string; id: string; name: string; provider: string; kind: 'private' | 'group' | 'channel'; last_message_text: string | null; last_message_at: string | null; unread_count: number; username: string | null; last_is_sender: boolean | null; last_state: 'sending' | 'accepted' | 'refused' | 'ambiguous' | null; stage_key: string | null; assignee: { user_id: string; name: string } | null }
+
 export type Key = { name: string; prefix: string; scopes: ('read' | 'write' | 'send' | 'campaigns')[] }
 
 export type LastAttempt = { at: string; status: number | null; ms: number; error: string | null } | null
@@ -174,6 +178,8 @@ export type ResendRequest = { since: string }
 
 export type ResendResult = { ok: true; message: string; queued: number }
 
+export type SavedReply = { id: string; title: string; text: string; updated_at: string }
+
 export type SearchMatch = { account_id: string; chat_id: string; message_id: string; excerpt: string; is_sender: boolean; timestamp: string }
 
 export type SearchRequest = { query?: string; account_id?: string; chat_id?: string; limit?: number; cursor?: string; people?: (string)[]; keywords?: (string)[]; time_after?: string; time_before?: string; account_types?: 'messaging' | 'email' | 'all' }
@@ -197,6 +203,12 @@ export type StartChatRequest = { account_id: string; identifier: string; provide
 export type StartChatResult = { chat: StartedChat; created: boolean }
 
 export type StartedChat = { id: string; account_id: string; name: string; username: string | null }
+
+export type TimelineMessage = { type: 'message'; id: string; at: string; is_sender: boolean; text: string; edited_at: string | null; attachments: (Attachment)[]; state: 'accepted' | 'ambiguous' | null; read_at: string | null; by: { kind: 'user' | 'key' | 'campaign' | 'agent' | 'elsewhere'; name: string | null } | null; campaign: { id: string; name: string | null; step: number } | null; operation_id: string | null }
+
+export type TimelineNote = { type: 'note'; id: string; at: string; text: string; author: { user_id: string; name: string }; deletable: boolean }
+
+export type TimelineOperation = { type: 'operation'; id: string; at: string; text: string; file_name: string | null; state: 'sending' | 'refused' | 'ambiguous'; closed_as: 'sent' | 'not_sent' | null; sentence: string; by: { kind: 'user' | 'key' | 'campaign' | 'agent' | 'elsewhere'; name: string | null } | null; campaign: { id: string; name: string | null; step: number } | null }
 
 export type TimetableRow = { account_id: string | null; chat_id: string | null; identifier: string | null; messages: (ForetoldMessage)[] }
 
@@ -301,6 +313,9 @@ export interface Routes {
   }
   'GET /workspaces': {
     answer: { workspaces: ({ id: string; name: string; timezone: string; sending_window: string | null; created_at: string })[] }
+  }
+  'GET /stream': {
+    answer: ({ workspace_id: string | null; kind: 'chats' | 'messages' | 'operations' | 'notes' | 'assignees' | 'pipeline' | 'columns' | 'saved_replies' | 'accounts' | 'campaigns' | 'approvals' | 'keys' | 'members' | 'webhooks' | 'gates' | 'workspace' | 'sessions' | 'presence' | 'everything'; account_id?: string; chat_id?: string; user_id?: string; state?: 'open' | 'typing' | 'gone' })[]
   }
   'GET /w/{workspace_id}/me': {
     params: { workspace_id: string }
@@ -480,6 +495,10 @@ export interface Routes {
     params: { workspace_id: string; webhook_id: string }
     answer: DeliveryQueued
   }
+  'GET /w/{workspace_id}/workspace': {
+    params: { workspace_id: string }
+    answer: { workspace: { id: string; name: string; timezone: string; sending_window: string | null; role: 'member' | 'admin' | 'owner' }; dispatch: { on: boolean; reason: string | null }; capabilities: { read: Capability; history: Capability; media: Capability; send: Capability; start_chat: Capability; read_state: Capability; search: Capability; contacts: Capability; pipeline: Capability; columns: Capability; analytics: Capability; campaigns: Capability; create_campaign: Capability; broadcast: Capability; webhooks: Capability } }
+  }
   'GET /w/{workspace_id}/accounts': {
     params: { workspace_id: string }
     answer: { accounts: (DashboardAccount)[]; timezone: string; today: string; platforms: (string)[] }
@@ -528,6 +547,16 @@ export interface Routes {
     params: { workspace_id: string; account_id: string }
     answer: { account: DashboardAccount }
   }
+  'GET /w/{workspace_id}/inbox': {
+    params: { workspace_id: string }
+    query?: { view?: 'all' | 'unread' | 'unanswered' | 'mine'; account_id?: string; stage_key?: string; column_id?: string; column_value?: string; cursor?: string; limit?: number }
+    answer: { chats: (InboxChat)[]; next_cursor: string | null; has_more: boolean }
+  }
+  'GET /w/{workspace_id}/inbox/counts': {
+    params: { workspace_id: string }
+    query?: { account_id?: string }
+    answer: { all: number; unread: number; unanswered: number; mine: number }
+  }
   'GET /w/{workspace_id}/keys': {
     params: { workspace_id: string }
     answer: { keys: ({ id: string; name: string; prefix: string; scopes: ('read' | 'write' | 'send' | 'campaigns')[]; mcp_only: boolean; user: { id: string; email: string }; created_at: string; expires_at: string | null; revoked_at: string | null; last_used_at: string | null })[] }
@@ -562,5 +591,37 @@ export interface Routes {
   'POST /w/{workspace_id}/members/{user_id}/setup-link': {
     params: { workspace_id: string; user_id: string }
     answer: { setup_link: string; expires_at: string }
+  }
+  'POST /w/{workspace_id}/chats/{chat_id}/notes': {
+    params: { workspace_id: string; chat_id: string }
+    body: { account_id: string; text: string }
+    answer: { note: { id: string; at: string; text: string; author: { user_id: string; name: string }; deletable: boolean } }
+  }
+  'DELETE /w/{workspace_id}/notes/{note_id}': {
+    params: { workspace_id: string; note_id: string }
+    answer: { deleted: true }
+  }
+  'GET /w/{workspace_id}/saved_replies': {
+    params: { workspace_id: string }
+    answer: { saved_replies: (SavedReply)[] }
+  }
+  'POST /w/{workspace_id}/saved_replies': {
+    params: { workspace_id: string }
+    body: { title: string; text: string }
+    answer: { saved_reply: SavedReply }
+  }
+  'PATCH /w/{workspace_id}/saved_replies/{saved_reply_id}': {
+    params: { workspace_id: string; saved_reply_id: string }
+    body: { title?: string; text?: string }
+    answer: { saved_reply: SavedReply }
+  }
+  'DELETE /w/{workspace_id}/saved_replies/{saved_reply_id}': {
+    params: { workspace_id: string; saved_reply_id: string }
+    answer: { deleted: true }
+  }
+  'GET /w/{workspace_id}/chats/{chat_id}/timeline': {
+    params: { workspace_id: string; chat_id: string }
+    query: { account_id: string; before?: string; after?: string; around?: string; limit?: number }
+    answer: { items: (TimelineMessage | TimelineOperation | TimelineNote)[]; before: string | null; after: string | null; older_on_platform: boolean }
   }
 }
