@@ -2488,4 +2488,19 @@ export const mutants: readonly Mutant[] = [
     'a download serves short waits and repeats after server errors; a long wait counts as reading',
     'if (seconds !== undefined) return seconds * 1000',
   ),
+  mutant(
+    telegram('transport'),
+    'guard: bounded plain frame',
+    'a connection that gets more than 2 KiB without encryption ends before they are read',
+  ),
+  mutant(
+    { file: 'src/platform/mtcute-crypto.test.ts' },
+    'guard: a product that cannot be factored',
+    'refuses to factor more than eight bytes',
+  ),
+  mutant(
+    { file: 'test/limits/telegram-hostile.test.ts' },
+    'guard: every call has a deadline',
+    'a call whose answers cannot be unpacked ends at its deadline',
+  ),
 ]
