@@ -176,6 +176,7 @@ async function ask(route: Route, persona: Persona, subject: Subject): Promise<An
 
 /** For bodies that would not work twice. */
 const bodies: Readonly<Record<string, () => unknown>> = {
+  visit_chat: () => ({ account_id: accounts.own, state: 'open' }),
   sign_in: () => ({ email: `nobody${serial++}@own.example`, password: 'correct horse battery' }),
   change_password: () => ({ password: 'another horse battery' }),
   add_member: () => ({ email: `new${serial++}@own.example`, role: 'member' }),

@@ -64,6 +64,7 @@ export const inWorkspace: Readonly<Record<string, Role>> = {
   count_inbox: 'member',
   get_timeline: 'member',
   create_note: 'member',
+  visit_chat: 'member',
   // Their own notes; admins delete everyone's.
   delete_note: 'member',
   list_keys: 'member',
