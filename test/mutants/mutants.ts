@@ -65,6 +65,11 @@ const accountRoutes = {
   still: 'POST /accounts/{account_id}/disable 200, then enable connects it again; a repeat changes nothing',
 }
 
+const callAccounts = {
+  file: 'src/access/accounts.test.ts',
+  still: "a read list_contacts at the dashboard sees no other workspace's account",
+}
+
 const savedReplies = {
   file: 'src/capabilities/saved-replies/saved-replies.test.ts',
   still: 'POST /saved_replies 201, and the list has it by title',
@@ -2275,9 +2280,30 @@ export const mutants: readonly Mutant[] = [
     'PATCH /accounts/{account_id} 200 with another proxy takes the account from its worker; with another name it does not',
   ),
   mutant(
+    callAccounts,
+    'guard: members read accounts in every status',
+    'a read list_messages at the dashboard sees an account of any status',
+    'return false',
+    'reads at the dashboard need a READY account',
+  ),
+  mutant(
+    callAccounts,
+    'guard: members read accounts in every status',
+    'a write move_chat needs a READY account at both doors',
+    "return channel === 'dashboard'",
+    'writes at the dashboard use every account',
+  ),
+  mutant(
+    callAccounts,
+    'guard: members read accounts in every status',
+    'a read get_chat at the API answers 403 for an account that is not READY, and 400 without one',
+    "return route.effect === 'read'",
+    'reads at the API see every account',
+  ),
+  mutant(
     savedReplies,
     'guard: saved replies counted one at a time',
-    'POST /saved_replies 409 for the 501st, also of two requests at the same moment; another workspace is not affected',
+    'POST /saved_replies 409 while another request that has not committed stores the 500th',
   ),
   mutant(
     savedReplies,
@@ -2461,5 +2487,20 @@ export const mutants: readonly Mutant[] = [
     'guard: a long wait is not served',
     'a download serves short waits and repeats after server errors; a long wait counts as reading',
     'if (seconds !== undefined) return seconds * 1000',
+  ),
+  mutant(
+    telegram('transport'),
+    'guard: bounded plain frame',
+    'a connection that gets more than 2 KiB without encryption ends before they are read',
+  ),
+  mutant(
+    { file: 'src/platform/mtcute-crypto.test.ts' },
+    'guard: a product that cannot be factored',
+    'refuses to factor more than eight bytes',
+  ),
+  mutant(
+    { file: 'test/limits/telegram-hostile.test.ts' },
+    'guard: every call has a deadline',
+    'a call whose answers cannot be unpacked ends at its deadline',
   ),
 ]
