@@ -15,6 +15,7 @@ import {
 } from 'lucide-react'
 import { type ComponentType, type ReactNode, useEffect } from 'react'
 import { ask } from './api.ts'
+import { clearOutbox } from './outbox.ts'
 import { useSession, useWorkspace } from './place.ts'
 import { queryClient, waitingQuery } from './queries.ts'
 import { TimeZone } from './ui/time.tsx'
@@ -264,6 +265,8 @@ function AccountRow() {
       () => '/dashboard/sign-in',
       () => '/dashboard/',
     )
+    // Only after a sign-out: a draft outlives a session that ended by itself.
+    if (to === '/dashboard/sign-in') await clearOutbox()
     queryClient.clear()
     // Load a whole new page: nothing that was read as this user stays in memory.
     location.assign(to)
