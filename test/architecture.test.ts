@@ -69,6 +69,7 @@ const owners: Readonly<Record<string, string>> = {
   column_options: 'capabilities/columns',
   column_values: 'capabilities/columns',
   suppressions: 'capabilities/suppressions',
+  saved_replies: 'capabilities/saved-replies',
   message_counts: 'capabilities/messages',
   campaigns: 'capabilities/campaigns',
   campaign_steps: 'capabilities/campaigns',

@@ -59,11 +59,14 @@ const ofOneself = {
 const fromAdmin = { ...members, member: '403 missing_role' }
 const fromOwner = { ...fromAdmin, admin: '403 missing_role' }
 
-/** Accounts belong to a workspace and not to a user: `own` is one of the caller's workspace. */
+/** Accounts, saved replies and the like belong to a workspace and not to a user: `own` is one of the caller's workspace. */
 const ofWorkspace = ['own', 'foreign', 'missing', 'malformed'] as const
 const forAdmins = (own: string) => ({ admin: `${own}, 404, 404, 404`, owner: `${own}, 404, 404, 404` })
 const changesAccount = (own: string) =>
   ({ objects: ofWorkspace, answers: { ...fromAdmin, ...forAdmins(own) } }) as const
+
+const fromMember = (own: string) => ({ ...members, member: own, admin: own, owner: own })
+const changesSavedReply = { objects: ofWorkspace, answers: fromMember('200, 404, 404, 404') } as const
 
 export const lines: Readonly<Record<string, Line>> = {
   list_approvals: { method: 'GET', path: '/approvals', objects: ['any'], answers: users('200') },
@@ -135,6 +138,29 @@ export const lines: Readonly<Record<string, Line>> = {
   answer_login: { method: 'POST', path: '/accounts/{account_id}/login/answer', ...changesAccount('409') },
   give_up_login: { method: 'DELETE', path: '/accounts/{account_id}/login', ...changesAccount('200') },
   log_out_account: { method: 'POST', path: '/accounts/{account_id}/logout', ...changesAccount('503') },
+  get_workspace: { method: 'GET', path: '/workspace', objects: ['any'], answers: fromMember('200') },
+  list_saved_replies: {
+    method: 'GET',
+    path: '/saved_replies',
+    objects: ['any'],
+    answers: fromMember('200'),
+  },
+  create_saved_reply: {
+    method: 'POST',
+    path: '/saved_replies',
+    objects: ['any'],
+    answers: fromMember('201'),
+  },
+  update_saved_reply: {
+    method: 'PATCH',
+    path: '/saved_replies/{saved_reply_id}',
+    ...changesSavedReply,
+  },
+  delete_saved_reply: {
+    method: 'DELETE',
+    path: '/saved_replies/{saved_reply_id}',
+    ...changesSavedReply,
+  },
   list_keys: {
     method: 'GET',
     path: '/keys',

@@ -103,6 +103,7 @@ async function objectOf(route: Route, subject: Subject, persona: Persona): Promi
   if (subject === 'missing') return route.path.includes('{account_id}') ? newAccountId() : newId()
   if (subject === 'malformed') return "x' or 1=1"
   if (route.path.includes('{account_id}')) return subject === 'foreign' ? accounts.other : accounts.own
+  if (route.path.includes('{saved_reply_id}')) return savedReplyOf(subject === 'foreign' ? other : own)
   const user_id = {
     own: users[persona] ?? own.user_id,
     colleague: userOf('colleague'),
@@ -118,6 +119,13 @@ async function objectOf(route: Route, subject: Subject, persona: Persona): Promi
   const belongs = !['operator', 'stranger', 'former'].includes(persona) || subject !== 'own'
   const workspace_id = subject === 'foreign' ? other.workspace_id : own.workspace_id
   return (await service.key({ workspace_id, user_id: belongs ? user_id : own.user_id })).id
+}
+
+async function savedReplyOf({ workspace_id }: Tenant): Promise<string> {
+  const id = newId()
+  await service.app.db.run(sql`
+    insert into saved_replies (id, workspace_id, title, text) values (${id}, ${workspace_id}, 'Hours', 'Monday')`)
+  return id
 }
 
 /** What an agent with a key of this user wants to write. */
@@ -154,10 +162,7 @@ async function ask(route: Route, persona: Persona, subject: Subject): Promise<An
   const id = await objectOf(route, subject, persona)
   gatesTouched ||= route.name === 'set_gate'
   const { params = {}, body } = route.example
-  const named =
-    subject === 'any'
-      ? params
-      : { ...params, user_id: id, key_id: id, session_id: id, request_id: id, account_id: id }
+  const named = subject === 'any' ? params : Object.fromEntries(Object.keys(params).map((name) => [name, id]))
   const path = route.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => {
     if (subject === 'missing' && (name === 'name' || name === 'list')) return 'nothing'
     return encodeURIComponent((named as Record<string, string>)[name] ?? '')

@@ -1,6 +1,14 @@
 /** What the instance and the caller must satisfy before the input is read. */
 import type { Snapshot } from '../app.ts'
-import { type Allowlist, type AnyCaller, type Needs, type Role, roles, type Scope } from '../contract.ts'
+import {
+  type Allowlist,
+  type AnyCaller,
+  type Needs,
+  type Role,
+  roles,
+  type Scope,
+  scopesOfRole,
+} from '../contract.ts'
 import { ApiError, type ErrorCode } from '../lib/errors.ts'
 
 /** Gates, role, scope, allowlists: what can be checked without the input. */
@@ -14,16 +22,30 @@ export function isCapable(settings: Snapshot, caller: AnyCaller, needs: Needs): 
   return unmetNeed(settings, caller, needs) === undefined
 }
 
+/** What keeps a caller from something, so that a page can say who may change that. */
+interface Obstacle {
+  readonly kind: 'gate' | 'role' | 'allowlist'
+  /** The gate, the lowest role that may, or the allowlist. */
+  readonly name: string
+}
+
+/** The first obstacle in the order of the checks; undefined if the caller could do this now. */
+export function findObstacle(settings: Snapshot, caller: AnyCaller, needs: Needs): Obstacle | undefined {
+  return unmetNeed(settings, caller, needs)?.by
+}
+
 interface UnmetNeed {
   readonly code: ErrorCode
   readonly sentence: string
+  readonly by: Obstacle
 }
 
 function unmetNeed(settings: Snapshot, caller: AnyCaller, needs: Needs): UnmetNeed | undefined {
   const { gates = [], allowlists = [] } = needs
   for (const gate of gates) {
     if (!settings.gates.has(gate)) {
-      return { code: 'feature_disabled', sentence: `The feature "${gate}" is switched off on this instance.` }
+      const sentence = `The feature "${gate}" is switched off on this instance.`
+      return { code: 'feature_disabled', sentence, by: { kind: 'gate', name: gate } }
     }
   }
   const refused = unmetRole(caller, needs) ?? unmetScope(caller, needs.scopes)
@@ -39,7 +61,8 @@ function unmetNeed(settings: Snapshot, caller: AnyCaller, needs: Needs): UnmetNe
 function unmetRole(caller: AnyCaller, { role, dashboard_role, operator }: Needs): UnmetNeed | undefined {
   const { via } = caller
   if (operator && !(via.kind === 'session' && via.operator)) {
-    return { code: 'missing_role', sentence: 'Only operators of this instance may do this.' }
+    const sentence = 'Only operators of this instance may do this.'
+    return { code: 'missing_role', sentence, by: { kind: 'role', name: 'operator' } }
   }
   const wanted = role ?? (via.kind === 'session' ? dashboard_role : undefined) // guard: role at the dashboard
   return wanted && !hasRole(caller, wanted) ? lackingRole(wanted) : undefined
@@ -47,7 +70,8 @@ function unmetRole(caller: AnyCaller, { role, dashboard_role, operator }: Needs)
 
 function lackingRole(role: Role): UnmetNeed {
   const enough = roles.slice(rankOf(role)).map((each) => `${/^[aeiou]/.test(each) ? 'an' : 'a'} ${each}`)
-  return { code: 'missing_role', sentence: `Only ${enough.join(' or ')} of this workspace may do this.` }
+  const sentence = `Only ${enough.join(' or ')} of this workspace may do this.`
+  return { code: 'missing_role', sentence, by: { kind: 'role', name: role } }
 }
 
 /** Whether a user at the dashboard has at least this role in the workspace. */
@@ -69,16 +93,22 @@ function unmetScope(caller: AnyCaller, scopes: readonly Scope[]): UnmetNeed | un
       scopes.length === 0
         ? 'API keys cannot do this. Sign in to the dashboard.'
         : `This operation needs a key with the scope ${scopes.join(' or ')}.`,
+    by: { kind: 'role', name: roles.find((role) => mayAny(role, scopes)) ?? 'member' },
   }
 }
 
+function mayAny(role: Role, scopes: readonly Scope[]): boolean {
+  return scopes.some((scope) => scopesOfRole[role].includes(scope))
+}
+
 function unmetAllowlist(settings: Snapshot, caller: AnyCaller, list: Allowlist): UnmetNeed | undefined {
+  const by = { kind: 'allowlist', name: list } as const
   if (!settings.allowlists) {
-    return { code: 'schema_unavailable', sentence: 'The campaign allowlists are not installed.' }
+    return { code: 'schema_unavailable', sentence: 'The campaign allowlists are not installed.', by }
   }
   const who = list === 'campaign_user' ? 'user' : 'workspace'
   const id = 'workspace_id' in caller ? caller[`${who}_id`] : undefined
   if (id !== undefined && settings.allowlists[list].has(id)) return undefined
   const of = caller.via.kind === 'key' ? `The ${who} of this key` : `The ${who}`
-  return { code: 'not_allowlisted', sentence: `${of} is not on the campaign allowlist.` }
+  return { code: 'not_allowlisted', sentence: `${of} is not on the campaign allowlist.`, by }
 }

@@ -640,6 +640,18 @@ create unlogged table request_log (
   PRIMARY KEY (caller)
 );
 
+create table saved_replies (
+  id uuid not null,
+  workspace_id uuid not null,
+  title text not null,
+  text text not null,
+  created_at timestamp with time zone not null default domain_now(),
+  updated_at timestamp with time zone not null default domain_now(),
+  CHECK (((char_length(text) >= 1) AND (char_length(text) <= 4096))),
+  CHECK (((char_length(title) >= 1) AND (char_length(title) <= 100))),
+  PRIMARY KEY (id)
+);
+
 create table schema_migrations (
   version integer not null,
   name text not null,
@@ -745,8 +757,10 @@ create table stages (
   hidden boolean not null default false,
   position integer not null,
   created_at timestamp with time zone not null default domain_now(),
+  color text,
   CHECK (((char_length(label) >= 1) AND (char_length(label) <= 200))),
   CHECK (((key <> 'new'::text) OR (NOT hidden))),
+  CHECK ((color ~* '^(#[0-9a-f]{6}|[a-z]{1,20})$'::text)),
   CHECK ((key ~ '^[a-z0-9][a-z0-9_-]{0,63}$'::text)),
   PRIMARY KEY (workspace_id, key)
 );
@@ -931,6 +945,7 @@ CREATE INDEX operations_forgettable ON public.operations USING btree (finished_a
 CREATE INDEX operations_in_flight ON public.operations USING btree (account_id) WHERE ((state = 'submitting'::text) AND (campaign_id IS NOT NULL));
 CREATE INDEX operations_queued ON public.operations USING btree (account_id, chat_id, created_at, id) WHERE (state = 'queued'::text);
 CREATE INDEX operations_submitting ON public.operations USING btree (lease_until) WHERE ((state = 'submitting'::text) AND (effect = 'platform'::text));
+CREATE INDEX saved_replies_workspace ON public.saved_replies USING btree (workspace_id, title, id);
 CREATE INDEX search_ranks_newest ON public.search_ranks USING btree (segment_id, newest_at, part DESC);
 CREATE INDEX search_segments_account ON public.search_segments USING btree (account_id);
 CREATE INDEX sessions_identity ON public.sessions USING btree (issuer, subject);
@@ -983,6 +998,7 @@ alter table operations add FOREIGN KEY (workspace_id) REFERENCES workspaces(id);
 alter table operations add FOREIGN KEY (workspace_id, account_id) REFERENCES accounts(workspace_id, id);
 alter table platform_peers add FOREIGN KEY (account_id) REFERENCES accounts(id);
 alter table platform_sessions add FOREIGN KEY (account_id) REFERENCES accounts(id);
+alter table saved_replies add FOREIGN KEY (workspace_id) REFERENCES workspaces(id);
 alter table search_segments add FOREIGN KEY (workspace_id, account_id) REFERENCES accounts(workspace_id, id);
 alter table sessions add FOREIGN KEY (issuer, subject) REFERENCES identities(issuer, subject) ON DELETE CASCADE;
 alter table sessions add FOREIGN KEY (user_id) REFERENCES users(id);

@@ -26,6 +26,8 @@ export async function listLiveness(db: Db, account_ids: readonly string[]): Prom
   return new Map(rows.map(({ account_id, live }) => [account_id, live]))
 }
 
+const sendingIsOff = 'Sending is switched off on this instance.'
+
 /** Refuses a request that needs the platform while the account's session is not live or is in a flood wait. */
 export async function requireReachable(
   app: App,
@@ -34,7 +36,7 @@ export async function requireReachable(
 ): Promise<void> {
   const { dispatch } = await app.settings.current()
   if (!dispatch) {
-    throw new ApiError('provider_unavailable', { detail: 'Sending is switched off on this instance.' })
+    throw new ApiError('provider_unavailable', { detail: sendingIsOff })
   }
   const session = await app.db.maybe<{ live: boolean; wait: number | null }>(sql`
     select ${isLive} as live, ${waitSeconds(operation.stopped_by)} as wait
@@ -43,15 +45,19 @@ export async function requireReachable(
   if (session.wait !== null) throw new ApiError('flood_wait', { status: flood, retry_after: session.wait })
 }
 
-/**
- * Whether this instance can send at all: sending is on, no worker still has to put its journals back, and some worker
- * can write its journal. An instance whose workers are still starting can send.
- */
-export async function canSend({ db, settings }: App): Promise<boolean> {
+/** Whether this instance can send at all. An instance whose workers are still starting can. */
+export async function canSend(app: App): Promise<boolean> {
+  return (await findSendingStop(app)) === null
+}
+
+/** Why this instance sends nothing, as a sentence; null if it sends. */
+export async function findSendingStop({ db, settings }: App): Promise<string | null> {
   const { dispatch } = await settings.current()
-  if (!dispatch) return false
+  if (!dispatch) return sendingIsOff
   const workers = await countWorkers(db).catch(() => undefined)
-  return workers?.owing === 0 && (workers.driving > 0 || workers.without_journal === 0)
+  if (!workers) return 'The database does not say which workers run.'
+  if (workers.owing > 0) return 'The database was restored, and a worker has not replayed its journals yet.'
+  return workers.driving > 0 || workers.without_journal === 0 ? null : 'No worker can write its journal.'
 }
 
 /** Updates of the account are missing since then; null: none are. Campaigns wait for the account until none are. */

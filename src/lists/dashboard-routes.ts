@@ -4,13 +4,23 @@ import { ownRoutes as approvals } from '../capabilities/approvals/dashboard-rout
 import { ownRoutes as gates } from '../capabilities/gates/dashboard-routes.ts'
 import { workspaceRoutes as keys } from '../capabilities/keys/dashboard-routes.ts'
 import { ownRoutes as oidc } from '../capabilities/oidc/dashboard-routes.ts'
+import { workspaceRoutes as savedReplies } from '../capabilities/saved-replies/dashboard-routes.ts'
 import { ownRoutes as sessions } from '../capabilities/sessions/dashboard-routes.ts'
 import { workspaceRoutes as members, ownRoutes as users } from '../capabilities/users/dashboard-routes.ts'
-import { ownRoutes as workspaces } from '../capabilities/workspaces/dashboard-routes.ts'
+import {
+  workspaceRoutes as workspace,
+  ownRoutes as workspaces,
+} from '../capabilities/workspaces/dashboard-routes.ts'
 import type { Route } from '../route.ts'
 
 /** The routes in a workspace, besides the contract's: under /dashboard/api/w/{workspace_id}. */
-export const workspaceRoutes: readonly Route[] = [...accounts, ...keys, ...members]
+export const workspaceRoutes: readonly Route[] = [
+  ...workspace,
+  ...accounts,
+  ...keys,
+  ...members,
+  ...savedReplies,
+]
 
 /** The user's own routes and the operators': under /dashboard/api. */
 export const ownRoutes: readonly Route[] = [

@@ -65,6 +65,11 @@ const accountRoutes = {
   still: 'POST /accounts/{account_id}/disable 200, then enable connects it again; a repeat changes nothing',
 }
 
+const savedReplies = {
+  file: 'src/capabilities/saved-replies/saved-replies.test.ts',
+  still: 'POST /saved_replies 201, and the list has it by title',
+}
+
 const loginRoutes = {
   file: 'src/capabilities/accounts/login-routes.test.ts',
   still: 'POST /accounts/{account_id}/logout 200 once the key is revoked and deleted; 409 if there is none',
@@ -2178,6 +2183,21 @@ export const mutants: readonly Mutant[] = [
     accountRoutes,
     'guard: another proxy ends the session',
     'PATCH /accounts/{account_id} 200 with another proxy takes the account from its worker; with another name it does not',
+  ),
+  mutant(
+    savedReplies,
+    'guard: saved replies counted one at a time',
+    'POST /saved_replies 409 for the 501st, also of two requests at the same moment; another workspace is not affected',
+  ),
+  mutant(
+    savedReplies,
+    'guard: a saved reply of the workspace is changed',
+    "PATCH /saved_replies/{saved_reply_id} 404 for another workspace's, which stays as it was",
+  ),
+  mutant(
+    savedReplies,
+    'guard: a saved reply of the workspace is deleted',
+    "DELETE /saved_replies/{saved_reply_id} 404 for another workspace's, which stays",
   ),
   mutant(
     { file: 'test/people.test.ts', still: 'GET /keys answers as its line says to: member' },

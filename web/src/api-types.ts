@@ -70,6 +70,8 @@ export type CampaignTotals = { queued: number; submitting: number; waiting: numb
 
 export type CampaignVerification = { ok: boolean; checks: (CampaignCheck)[] }
 
+export type Capability = { open: boolean; closed_by: { kind: 'gate' | 'role' | 'allowlist'; name: string } | null }
+
 export type Chat = { account_id: string; id: string; name: string; provider: string; kind: 'private' | 'group' | 'channel'; last_message_text: string | null; last_message_at: string | null; unread_count: number }
 
 export type ChatDetail = { account_id: string; id: string; name: string; provider: string; kind: 'private' | 'group' | 'channel'; last_message_text: string | null; last_message_at: string | null; unread_count: number; username: string | null; participants: (Participant)[]; stage_key: string | null; columns: (ColumnValue)[] }
@@ -173,6 +175,8 @@ export type ReplyEventData = { campaign_id: string; recipient_id: string; accoun
 export type ResendRequest = { since: string }
 
 export type ResendResult = { ok: true; message: string; queued: number }
+
+export type SavedReply = { id: string; title: string; text: string; updated_at: string }
 
 export type SearchMatch = { account_id: string; chat_id: string; message_id: string; excerpt: string; is_sender: boolean; timestamp: string }
 
@@ -480,6 +484,10 @@ export interface Routes {
     params: { workspace_id: string; webhook_id: string }
     answer: DeliveryQueued
   }
+  'GET /w/{workspace_id}/workspace': {
+    params: { workspace_id: string }
+    answer: { workspace: { id: string; name: string; timezone: string; sending_window: string | null; role: 'member' | 'admin' | 'owner' }; dispatch: { on: boolean; reason: string | null }; capabilities: { read: Capability; history: Capability; media: Capability; send: Capability; start_chat: Capability; read_state: Capability; search: Capability; contacts: Capability; pipeline: Capability; columns: Capability; analytics: Capability; campaigns: Capability; create_campaign: Capability; broadcast: Capability; webhooks: Capability } }
+  }
   'GET /w/{workspace_id}/accounts': {
     params: { workspace_id: string }
     answer: { accounts: (DashboardAccount)[]; timezone: string; today: string; platforms: (string)[] }
@@ -562,5 +570,23 @@ export interface Routes {
   'POST /w/{workspace_id}/members/{user_id}/setup-link': {
     params: { workspace_id: string; user_id: string }
     answer: { setup_link: string; expires_at: string }
+  }
+  'GET /w/{workspace_id}/saved_replies': {
+    params: { workspace_id: string }
+    answer: { saved_replies: (SavedReply)[] }
+  }
+  'POST /w/{workspace_id}/saved_replies': {
+    params: { workspace_id: string }
+    body: { title: string; text: string }
+    answer: { saved_reply: SavedReply }
+  }
+  'PATCH /w/{workspace_id}/saved_replies/{saved_reply_id}': {
+    params: { workspace_id: string; saved_reply_id: string }
+    body: { title?: string; text?: string }
+    answer: { saved_reply: SavedReply }
+  }
+  'DELETE /w/{workspace_id}/saved_replies/{saved_reply_id}': {
+    params: { workspace_id: string; saved_reply_id: string }
+    answer: { deleted: true }
   }
 }

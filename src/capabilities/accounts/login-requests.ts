@@ -76,9 +76,8 @@ export async function beginLogin(app: App, actor: Actor, wanted: BeginWanted): P
     const { open } = await tx.one<{ open: number }>(sql`
       select count(*)::int as open from account_logins
       where workspace_id = ${workspace_id} and account_id <> ${account_id} and state not in ('done', 'failed')`)
-    // guard: few open logins of a workspace
-    if (open >= openMax)
-      throw refused(`This workspace has ${open} logins going on. Finish one of them first.`)
+    const sentence = `This workspace has ${open} logins going on. Finish one of them first.`
+    if (open >= openMax) throw refused(sentence) // guard: few open logins of a workspace
     const begun = await tx.run(sql`
       insert into account_logins as l (account_id, workspace_id, actor, way, state, attempt, begins, alive_until, typed)
       values (${account_id}, ${workspace_id}, ${actor}, ${way}, ${way === 'qr' ? 'qr' : 'code'}, ${attempt},

@@ -1,7 +1,9 @@
-/** Workspaces on the dashboard, for operators. */
+/** Workspaces on the dashboard: for operators all of them, for members what they can do in theirs. */
 import { z } from 'zod'
+import { roles } from '../../contract.ts'
 import { moment, said, uuid } from '../../lib/wire.ts'
-import { ok, ownRoute, type Route } from '../../route.ts'
+import { ok, ownRoute, type Route, route } from '../../route.ts'
+import { capabilityNames, describeWorkspace } from './capabilities.ts'
 import { listWorkspaces } from './workspaces.ts'
 
 const workspace = {
@@ -9,8 +11,73 @@ const workspace = {
   name: 'Acme',
   timezone: 'Europe/Berlin',
   sending_window: null,
-  created_at: '2026-11-15T09:30:00.000Z',
 }
+
+const workspaceOut = {
+  id: uuid('Id of the workspace.'),
+  name: said('Name of the workspace.'),
+  timezone: said('Time zone in which its day ends at midnight.'),
+  sending_window: z.string().nullable().meta({ description: 'When campaigns can send; null for always.' }),
+}
+
+const capability = z
+  .object({
+    open: z.boolean().meta({ description: 'Whether this user can use it now.' }),
+    closed_by: z
+      .object({
+        kind: z.enum(['gate', 'role', 'allowlist']).meta({ description: 'What closes it.' }),
+        name: said('The closed gate, the lowest role that may, or the allowlist that lacks an entry.'),
+      })
+      .nullable()
+      .meta({ description: 'The first obstacle; null if it is open.' }),
+  })
+  .meta({ id: 'Capability', description: 'Whether a user can use a part of Parley, or what closes it.' })
+
+export const workspaceRoutes: readonly Route[] = [
+  route({
+    scopes: [],
+    role: 'member',
+    name: 'get_workspace',
+    method: 'GET',
+    path: '/workspace',
+    summary: 'Get the workspace and what the user can do in it',
+    effect: 'read',
+    response: z.object({
+      workspace: z.object({
+        ...workspaceOut,
+        role: z.enum(roles).meta({ description: "The user's role in it." }),
+      }),
+      dispatch: z.object({
+        on: z.boolean().meta({ description: 'Whether this instance sends messages now.' }),
+        reason: z
+          .string()
+          .nullable()
+          .meta({ description: 'Why it does not, as a sentence; null if it does.' }),
+      }),
+      capabilities: z.object(
+        Object.fromEntries(capabilityNames.map((name) => [name, capability])) as Record<
+          (typeof capabilityNames)[number],
+          typeof capability
+        >,
+      ),
+    }),
+    example: {
+      response: {
+        workspace: { ...workspace, role: 'member' },
+        dispatch: { on: true, reason: null },
+        capabilities: Object.fromEntries(
+          capabilityNames.map((name) => [
+            name,
+            name === 'campaigns'
+              ? { open: false, closed_by: { kind: 'role', name: 'admin' } }
+              : { open: true, closed_by: null },
+          ]),
+        ),
+      },
+    },
+    handle: async (app, { caller }) => ok(await describeWorkspace(app, caller)),
+  }),
+]
 
 export const ownRoutes: readonly Route[] = [
   ownRoute({
@@ -23,19 +90,10 @@ export const ownRoutes: readonly Route[] = [
     effect: 'read',
     response: z.object({
       workspaces: z.array(
-        z.object({
-          id: uuid('Id of the workspace.'),
-          name: said('Name of the workspace.'),
-          timezone: said('Time zone in which its day ends at midnight.'),
-          sending_window: z
-            .string()
-            .nullable()
-            .meta({ description: 'When campaigns can send; null for always.' }),
-          created_at: moment('When the workspace was created.'),
-        }),
+        z.object({ ...workspaceOut, created_at: moment('When the workspace was created.') }),
       ),
     }),
-    example: { response: { workspaces: [workspace] } },
+    example: { response: { workspaces: [{ ...workspace, created_at: '2026-11-15T09:30:00.000Z' }] } },
     handle: async ({ db }) => ok({ workspaces: await listWorkspaces(db) }),
   }),
 ]

@@ -1,0 +1,48 @@
+/** What a user can do in a workspace now, and what closes the rest. */
+import { findObstacle } from '../../access/needs.ts'
+import type { App } from '../../app.ts'
+import type { Caller } from '../../contract.ts'
+import { findSendingStop } from '../../ledger/liveness.ts'
+import { requireWorkspace } from './workspaces.ts'
+
+/** The part of Parley that a page shows, and the route without which it is of no use. What that needs, the route states. */
+const routeOf = {
+  read: 'list_chats',
+  history: 'list_messages',
+  media: 'download_attachment',
+  send: 'send_message',
+  start_chat: 'start_chat',
+  read_state: 'set_read_state',
+  search: 'search_messages',
+  contacts: 'list_contacts',
+  pipeline: 'move_chat',
+  columns: 'set_column',
+  analytics: 'get_analytics',
+  campaigns: 'list_campaigns',
+  create_campaign: 'create_campaign',
+  broadcast: 'create_broadcast',
+  webhooks: 'list_webhooks',
+} as const
+
+export const capabilityNames = Object.keys(routeOf) as readonly (keyof typeof routeOf)[]
+
+export async function describeWorkspace(app: App, caller: Caller) {
+  const [settings, workspace, reason] = await Promise.all([
+    app.settings.current(),
+    requireWorkspace(app.db, caller.workspace_id),
+    findSendingStop(app),
+  ])
+  const { id, name, timezone, sending_window } = workspace
+  const role = caller.via.kind === 'session' ? caller.via.role : null
+  const capabilities = capabilityNames.map((capability) => {
+    const needs = app.routes.find((route) => route.name === routeOf[capability])
+    if (!needs) throw new Error(`There is no route ${routeOf[capability]}.`)
+    const closed_by = findObstacle(settings, caller, needs) ?? null
+    return [capability, { open: closed_by === null, closed_by }]
+  })
+  return {
+    workspace: { id, name, timezone, sending_window, role },
+    dispatch: { on: reason === null, reason },
+    capabilities: Object.fromEntries(capabilities),
+  }
+}
