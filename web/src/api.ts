@@ -4,9 +4,8 @@ import type { Routes } from './api-types.ts'
 export type RouteName = keyof Routes
 export type Answer<R extends RouteName> = Routes[R]['answer']
 type Input<R extends RouteName> = Omit<Routes[R], 'answer'>
-type Asked<R extends RouteName> = object extends Input<R>
-  ? [input?: Input<R>, how?: Manner]
-  : [input: Input<R>, how?: Manner]
+type Asked<R extends RouteName> =
+  object extends Input<R> ? [input?: Input<R>, how?: Manner] : [input: Input<R>, how?: Manner]
 
 interface AnyInput {
   readonly params?: Readonly<Record<string, string>>
@@ -22,7 +21,7 @@ export interface Manner {
   readonly file?: File | undefined
   readonly signal?: AbortSignal | undefined
   /** The part of the file that has left, from 0 to 1. */
-  readonly onProgress?: (part: number) => void
+  readonly onProgress?: ((part: number) => void) | undefined
 }
 
 interface ErrorBody {
@@ -83,7 +82,10 @@ export async function ask<R extends RouteName>(name: R, ...[input, how]: Asked<R
   return answer as Answer<R>
 }
 
-async function send(url: string, { method, body, key, file, signal, onProgress }: Sending): Promise<Response> {
+async function send(
+  url: string,
+  { method, body, key, file, signal, onProgress }: Sending,
+): Promise<Response> {
   const named: Record<string, string> = key === undefined ? {} : { 'idempotency-key': key }
   if (file) return sendForm(url, { headers: named, form: formOf(body, file), signal, onProgress })
   return fetch(url, {
@@ -127,7 +129,10 @@ function sendForm(url: string, { headers, form, signal, onProgress }: SentForm):
 }
 
 function responseOf(request: XMLHttpRequest): Response {
-  const lines = request.getAllResponseHeaders().trim().split(/[\r\n]+/)
+  const lines = request
+    .getAllResponseHeaders()
+    .trim()
+    .split(/[\r\n]+/)
   const headers = lines.flatMap((line): [string, string][] => {
     const at = line.indexOf(':')
     return at > 0 ? [[line.slice(0, at), line.slice(at + 1).trim()]] : []

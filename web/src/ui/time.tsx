@@ -130,7 +130,8 @@ const formats = new Map<string, Intl.DateTimeFormat>()
 /** Making a formatter takes longer than a row of a list may. */
 function format(zone: string | null, name: string, options: Intl.DateTimeFormatOptions): Intl.DateTimeFormat {
   const key = `${zone} ${name}`
-  const made = formats.get(key) ?? new Intl.DateTimeFormat('en-GB', { ...options, ...(zone && { timeZone: zone }) })
+  const made =
+    formats.get(key) ?? new Intl.DateTimeFormat('en-GB', { ...options, ...(zone && { timeZone: zone }) })
   formats.set(key, made)
   return made
 }

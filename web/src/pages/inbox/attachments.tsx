@@ -40,7 +40,8 @@ function OneFile({ file, url }: FileProps) {
   if (isOpaque) return <FileButton file={file} url={url} onMissing={setMissing} />
   const onError = () =>
     void explain(url).then((sentence) => (sentence === undefined ? setOpaque(true) : setMissing(sentence)))
-  if (file.kind === 'photo' || file.kind === 'sticker') return <Photo file={file} url={url} onError={onError} />
+  if (file.kind === 'photo' || file.kind === 'sticker')
+    return <Photo file={file} url={url} onError={onError} />
   if (file.kind === 'voice') {
     return (
       // biome-ignore lint/a11y/useMediaCaption: messages have no captions.
@@ -80,7 +81,12 @@ function Photo({ file, url, onError }: FileProps & { onError: () => void }) {
   const isSticker = file.kind === 'sticker'
   const image = (
     // The proxy of the platform decides about its width; the box is there before.
-    <img src={url} alt={isSticker ? 'Sticker' : 'Photo'} onError={onError} className="size-full object-contain" />
+    <img
+      src={url}
+      alt={isSticker ? 'Sticker' : 'Photo'}
+      onError={onError}
+      className="size-full object-contain"
+    />
   )
   const box = `block overflow-hidden rounded-xl bg-sunken ${isSticker ? 'w-32' : 'w-64'} max-h-80 max-w-full`
   const thumbnail = (
@@ -91,13 +97,22 @@ function Photo({ file, url, onError }: FileProps & { onError: () => void }) {
   if (isSticker) return thumbnail
   return (
     <>
-      <button type="button" aria-label="Open the photo" onClick={() => setOpen(true)} className="max-w-full rounded-xl">
+      <button
+        type="button"
+        aria-label="Open the photo"
+        onClick={() => setOpen(true)}
+        className="max-w-full rounded-xl"
+      >
         {thumbnail}
       </button>
       <Dialog open={isOpen} onClose={() => setOpen(false)} title="Photo">
         <img src={url} alt="" className="max-h-[72dvh] w-full rounded-lg object-contain" />
         <p className="mt-3 flex justify-end">
-          <a href={url} download={file.file_name} className="font-medium text-accent underline underline-offset-3">
+          <a
+            href={url}
+            download={file.file_name}
+            className="font-medium text-accent underline underline-offset-3"
+          >
             Download, {sizeOf(file.size)}
           </a>
         </p>
@@ -165,7 +180,10 @@ function FileWords({ file, more }: { file: Attachment; more?: string }) {
 
 function Missing({ file, sentence }: { file: Attachment; sentence: string }) {
   return (
-    <p role="note" className="flex w-72 max-w-full items-center gap-2.5 rounded-xl px-3 py-2 ring-1 ring-inset ring-line">
+    <p
+      role="note"
+      className="flex w-72 max-w-full items-center gap-2.5 rounded-xl px-3 py-2 ring-1 ring-inset ring-line"
+    >
       <ImageOff aria-hidden className="size-4.5 shrink-0 text-muted" />
       <FileWords file={file} more={sentence} />
     </p>

@@ -7,19 +7,19 @@ import { useEffect, useMemo, useRef, useState } from 'react'
 import type { Workspace } from '../../queries.ts'
 import { MenuButton } from '../../shell.tsx'
 import { Button, buttonClass } from '../../ui/button.tsx'
-import { Late } from '../../ui/states.tsx'
 import { Failure } from '../../ui/notice.tsx'
+import { Late } from '../../ui/states.tsx'
 import { accountsQuery } from '../accounts/account-queries.ts'
 import { ChatRow } from './chat-row.tsx'
 import type { Go } from './inbox.tsx'
 import { chatKey, holdStill, type ShownChat, showAll } from './inbox-list.ts'
 import {
   type ChatRef,
-  countsQuery,
+  type countsQuery,
   cursorsInView,
   filterKey,
-  inboxQuery,
   type InboxChat,
+  inboxQuery,
   type ListFilter,
   loadMoreChats,
   stagesQuery,
@@ -95,7 +95,10 @@ function Views({ filter, counts, workspace }: ListProps) {
 const countMax = 1_000
 const counted = (count: number) => (count >= countMax ? '999+' : String(count))
 
-function searchOf<S extends { view?: string | undefined; message?: string | undefined }>(before: S, view: View) {
+function searchOf<S extends { view?: string | undefined; message?: string | undefined }>(
+  before: S,
+  view: View,
+) {
   const { view: _, message: __, ...rest } = before
   return view === 'all' ? rest : { ...rest, view }
 }
@@ -145,7 +148,8 @@ function Rows(props: ListProps) {
   })
   const items = virtual.getVirtualItems()
   useMorePages(filter, query.data, { rows, first: items[0]?.index ?? 0, last: items.at(-1)?.index ?? 0 })
-  const at = chat && rows.findIndex(({ key }) => key === chatKey({ account_id: chat.account_id, id: chat.chat_id }))
+  const at =
+    chat && rows.findIndex(({ key }) => key === chatKey({ account_id: chat.account_id, id: chat.chat_id }))
   useEffect(() => {
     if (at !== undefined && at >= 0) virtual.scrollToIndex(at, { align: 'auto' })
   }, [at, virtual])
@@ -212,7 +216,10 @@ interface Row {
 }
 
 /** Keeps the rows where they are while the user has scrolled away from the top. */
-function useStillRows(chats: readonly InboxChat[] | undefined, place: React.RefObject<HTMLDivElement | null>) {
+function useStillRows(
+  chats: readonly InboxChat[] | undefined,
+  place: React.RefObject<HTMLDivElement | null>,
+) {
   const [shown, setShown] = useState<readonly ShownChat[]>([])
   const known = useRef(new Map<string, InboxChat>())
   const [forced, setForced] = useState(0)
@@ -288,7 +295,11 @@ function RowSkeletons() {
         Loading
       </p>
       {skeletons.map((opacity) => (
-        <div key={opacity} style={{ opacity }} className="flex h-[76px] gap-2.5 border-b border-line px-3.5 py-2.5">
+        <div
+          key={opacity}
+          style={{ opacity }}
+          className="flex h-[76px] gap-2.5 border-b border-line px-3.5 py-2.5"
+        >
           <div className="skeleton size-9 !rounded-full" />
           <div className="grid flex-1 content-start gap-2 pt-0.5">
             <div className="skeleton h-3.5 w-1/2" />
@@ -307,10 +318,16 @@ function NoChats({ filter, workspace }: ListProps) {
   const words: Readonly<Record<View, readonly [string, string]>> = {
     all: none
       ? ['No account is connected', 'Connect the account your team writes from, and its chats appear here.']
-      : ['No chats yet', 'Nobody has written yet. Write to your account from your phone, and it appears here.'],
+      : [
+          'No chats yet',
+          'Nobody has written yet. Write to your account from your phone, and it appears here.',
+        ],
     unread: ['Everything is read', 'New messages appear here until someone marks their chat read.'],
     unanswered: ['Everyone has an answer', 'Chats whose last message is theirs appear here.'],
-    mine: ['No chat is assigned to you', 'Open a chat and assign it to yourself: it stays here until it is done.'],
+    mine: [
+      'No chat is assigned to you',
+      'Open a chat and assign it to yourself: it stays here until it is done.',
+    ],
   }
   const [title, about] = words[filter.view]
   return (

@@ -1,7 +1,7 @@
 /** The open chat: who it is, what was said, the composer, and at the side what is known about it. */
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
-import { ChevronLeft, MessagesSquare } from 'lucide-react'
+import { ChevronLeft } from 'lucide-react'
 import { Refused } from '../../api.ts'
 import { ExactLine } from '../../exact-text.tsx'
 import type { Workspace } from '../../queries.ts'
@@ -31,7 +31,10 @@ export function ChatPane({ chat, workspace }: PaneProps) {
         <TimelineView chat={chat} unread={query.data?.chat.unread_count} />
         <Composer chat={chat} workspace={workspace} account={account} name={query.data?.chat.name ?? ''} />
       </section>
-      <aside aria-label="About this chat" className="hidden min-h-0 overflow-y-auto border-l border-line p-4 min-[1181px]:block" />
+      <aside
+        aria-label="About this chat"
+        className="hidden min-h-0 overflow-y-auto border-l border-line p-4 min-[1181px]:block"
+      />
     </>
   )
 }
@@ -65,18 +68,6 @@ function Head({ chat, workspace, account }: HeadProps) {
         <p className="truncate text-xs text-muted">{where?.filter(Boolean).join(', ')}</p>
       </div>
     </header>
-  )
-}
-
-export function NoChat() {
-  return (
-    <section
-      aria-label="Chat"
-      className="hidden place-content-center justify-items-center p-8 text-center min-[761px]:grid min-[1181px]:col-span-2"
-    >
-      <MessagesSquare aria-hidden className="mb-3 size-6 text-muted" />
-      <p className="text-muted">Choose a chat. Opening it tells the other side nothing.</p>
-    </section>
   )
 }
 

@@ -52,7 +52,10 @@ export const ChatRow = memo(function ChatRow({ chat, workspace_id, selected, sta
         <span className="min-w-0 flex-1 truncate">
           <LastState state={chat.last_state} />
           {chat.last_is_sender && 'You: '}
-          <ExactLine text={chat.last_message_text ?? ''} empty={chat.last_message_at === null ? 'No messages yet' : 'A file'} />
+          <ExactLine
+            text={chat.last_message_text ?? ''}
+            empty={chat.last_message_at === null ? 'No messages yet' : 'A file'}
+          />
         </span>
         {isUnread && (
           <span className="min-w-4.5 shrink-0 rounded-full bg-accent px-1.25 text-center text-[11px]/[18px] font-semibold text-accent-ink">

@@ -1,7 +1,7 @@
 /** Where an answer or a note is written. Send never looks done before it is. */
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { Lock, Paperclip, Slash, X } from 'lucide-react'
-import { type KeyboardEvent, useRef, useState } from "react"
+import { type KeyboardEvent, useRef, useState } from 'react'
 import { ExactLine } from '../../exact-text.tsx'
 import { type ChatPlace, isStored } from '../../outbox.ts'
 import { useSession } from '../../place.ts'
@@ -158,7 +158,8 @@ function Answer({ chat, workspace, account, name, onNote }: ComposerProps & { on
 
 function refusalOf(file: File): string | undefined {
   if (file.size === 0) return `${file.name.slice(0, 80)} is empty. Choose another file.`
-  if (file.size > fileBytesMax) return `${file.name.slice(0, 80)} is larger than 25 MiB. Choose a smaller file.`
+  if (file.size > fileBytesMax)
+    return `${file.name.slice(0, 80)} is larger than 25 MiB. Choose a smaller file.`
   return undefined
 }
 
@@ -189,7 +190,8 @@ function SendNotice({ chat }: { chat: ChatRef }) {
           {failure.until !== null && (
             <>
               {' '}
-              The platform allows the next attempt in <Countdown calm until={failure.until} label="Next attempt" />
+              The platform allows the next attempt in{' '}
+              <Countdown calm until={failure.until} label="Next attempt" />
             </>
           )}
         </Notice>
@@ -208,7 +210,9 @@ function FileChip({ file, onRemove }: { file: File; onRemove: () => void }) {
       <span className="min-w-0 flex-1 truncate">
         <ExactLine text={file.name} empty="A file without a name" />
       </span>
-      <span className="shrink-0 text-xs text-muted">{Math.ceil(file.size / 1_000).toLocaleString('en')} kB</span>
+      <span className="shrink-0 text-xs text-muted">
+        {Math.ceil(file.size / 1_000).toLocaleString('en')} kB
+      </span>
       <IconButton label="Remove the file" onClick={onRemove}>
         <X aria-hidden className="size-3.5" />
       </IconButton>

@@ -46,7 +46,9 @@ export const inboxQuery = (filter: ListFilter) =>
       const pages = await Promise.all(cursors.map((cursor) => readPage(filter, cursor, signal)))
       // Read after the answers, because more pages may have been loaded meanwhile.
       const before = client.getQueryData<InboxList>(queryKey)
-      return pages.reduce<InboxList | undefined>(mergePage, before) ?? { chats: [], next_cursor: null, pages: {} }
+      return (
+        pages.reduce<InboxList | undefined>(mergePage, before) ?? { chats: [], next_cursor: null, pages: {} }
+      )
     },
     refetchInterval: refreshMs,
     gcTime: 30 * 60_000,
@@ -54,7 +56,11 @@ export const inboxQuery = (filter: ListFilter) =>
 
 async function readPage(filter: ListFilter, cursor: string | undefined, signal?: AbortSignal) {
   const { workspace_id, view, account_id } = filter
-  const query = { view, ...(account_id !== undefined && { account_id }), ...(cursor !== undefined && { cursor }) }
+  const query = {
+    view,
+    ...(account_id !== undefined && { account_id }),
+    ...(cursor !== undefined && { cursor }),
+  }
   const page = await ask('GET /w/{workspace_id}/inbox', { params: { workspace_id }, query }, { signal })
   return { ...page, cursor }
 }
@@ -93,7 +99,8 @@ export const timelineQuery = ({ workspace_id, account_id, chat_id }: ChatRef, ar
         { params: { workspace_id, chat_id }, query: { account_id, ...pageParam } },
         { signal },
       ),
-    getPreviousPageParam: ({ before }): TimelinePlace | undefined => (before === null ? undefined : { before }),
+    getPreviousPageParam: ({ before }): TimelinePlace | undefined =>
+      before === null ? undefined : { before },
     getNextPageParam: ({ after }): TimelinePlace | undefined => (after === null ? undefined : { after }),
     // Beyond these the pages at the other end are dropped, and read again when they are scrolled to.
     maxPages: 8,
@@ -154,7 +161,10 @@ function emptyIfClosed(error: unknown): undefined {
 }
 
 /** Reads again what a change in one chat shows. */
-export function refreshChat(client: QueryClient, { workspace_id, account_id, chat_id }: ChatRef): Promise<unknown> {
+export function refreshChat(
+  client: QueryClient,
+  { workspace_id, account_id, chat_id }: ChatRef,
+): Promise<unknown> {
   const keys = [
     ['timeline', workspace_id, account_id, chat_id],
     ['chat', workspace_id, account_id, chat_id],

@@ -1,15 +1,19 @@
 /** The inbox: every chat of every account in one list, the open one beside it, and what is known about it. The address is the state. */
 import { useQuery } from '@tanstack/react-query'
 import { useNavigate, useSearch } from '@tanstack/react-router'
-import { useCallback, useEffect, useMemo } from 'react'
+import { lazy, Suspense, useCallback, useEffect, useMemo } from 'react'
 import { forgetOthers } from '../../outbox.ts'
 import { useSession, useWorkspace } from '../../place.ts'
 import type { Workspace } from '../../queries.ts'
 import { Missing } from '../stopped.tsx'
 import { ChatList } from './chat-list.tsx'
-import { ChatPane, NoChat } from './chat-pane.tsx'
+import { NoChat } from './no-chat.tsx'
 import { type ChatRef, countsQuery, type ListFilter } from './inbox-queries.ts'
 import { startOutbox } from './sending.ts'
+
+const loadPane = () => import('./chat-pane.tsx')
+/** Loads after the list: the first row appears sooner. */
+const ChatPane = lazy(async () => ({ default: (await loadPane()).ChatPane }))
 
 export interface InboxSearch {
   view?: 'unread' | 'unanswered' | 'mine'
@@ -32,6 +36,7 @@ function Inbox({ workspace }: { workspace: Workspace }) {
   const { filter, chat, go } = useInboxPlace(workspace.id)
   const { data: counts } = useQuery(countsQuery(workspace.id, filter.account_id))
   useEffect(() => {
+    void loadPane()
     void forgetOthers(user.id)
     return startOutbox(user.id)
   }, [user.id])
@@ -46,7 +51,9 @@ function Inbox({ workspace }: { workspace: Workspace }) {
     >
       <ChatList workspace={workspace} filter={filter} chat={chat} counts={counts} go={go} />
       {chat ? (
-        <ChatPane key={`${chat.account_id} ${chat.chat_id}`} chat={chat} workspace={workspace} go={go} />
+        <Suspense fallback={<div />}>
+          <ChatPane key={`${chat.account_id} ${chat.chat_id}`} chat={chat} workspace={workspace} go={go} />
+        </Suspense>
       ) : (
         <NoChat />
       )}
@@ -66,9 +73,7 @@ function useInboxPlace(workspace_id: string) {
   )
   const open = useMemo<ChatRef | undefined>(
     () =>
-      chat !== undefined && of !== undefined
-        ? { workspace_id, account_id: of, chat_id: chat }
-        : undefined,
+      chat !== undefined && of !== undefined ? { workspace_id, account_id: of, chat_id: chat } : undefined,
     [workspace_id, chat, of],
   )
   const go = useCallback<Go>(

@@ -24,8 +24,8 @@ export function PendingItem({ pending }: { pending: PendingSend }) {
         <OwnState icon={<Clock3 aria-hidden className="size-3.5 shrink-0" />}>
           {stalled ? (
             <>
-              Parley was not reached since <ClockTime at={entry.sent_at} />, so it is not known whether this was
-              sent. Asking again cannot send it twice.
+              Parley was not reached since <ClockTime at={entry.sent_at} />, so it is not known whether this
+              was sent. Asking again cannot send it twice.
             </>
           ) : (
             <span role="status">

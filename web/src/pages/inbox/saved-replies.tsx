@@ -87,7 +87,13 @@ export function SavedReplies({ workspace_id, text, onPick, onClose }: SavedRepli
                 : 'No saved reply has these words.'}
             </p>
           )}
-          <div id={list} role="listbox" aria-label="Saved replies" tabIndex={-1} className="min-h-0 overflow-y-auto p-1.5 empty:hidden">
+          <div
+            id={list}
+            role="listbox"
+            aria-label="Saved replies"
+            tabIndex={-1}
+            className="min-h-0 overflow-y-auto p-1.5 empty:hidden"
+          >
             {replies.map((reply, index) => (
               // biome-ignore lint/a11y/useKeyWithClickEvents: the combobox above has the keys.
               // biome-ignore lint/a11y/useFocusableInteractive: the combobox above keeps the focus.
@@ -125,7 +131,8 @@ function NewReply({ workspace_id, text: given, onDone }: NewReplyProps) {
   const [title, setTitle] = useState('')
   const [text, setText] = useState(given)
   const create = useChange('POST /w/{workspace_id}/saved_replies', ['saved_replies'])
-  const fits = title.trim() !== '' && [...title].length <= 100 && text.trim() !== '' && [...text].length <= 4096
+  const fits =
+    title.trim() !== '' && [...title].length <= 100 && text.trim() !== '' && [...text].length <= 4096
   return (
     <form
       className="grid gap-2 p-3"
@@ -137,7 +144,6 @@ function NewReply({ workspace_id, text: given, onDone }: NewReplyProps) {
       }}
     >
       <TextInput
-        // biome-ignore lint/a11y/noAutofocus: the user has just asked for it.
         autoFocus
         id={undefined}
         aria-label="Title"

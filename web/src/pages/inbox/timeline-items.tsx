@@ -51,7 +51,7 @@ export function MessageItem({ message, chat, previous, next, wanted }: MessagePr
         {!isUnknown && (own || !isSaidWith(message, next)) && <Meta message={message} />}
       </article>
       {isUnknown && message.operation_id !== null && (
-        <Ambiguous operation_id={message.operation_id} chat={chat} sentence="" />
+        <Ambiguous operation_id={message.operation_id} chat={chat} sentence="" isOpen />
       )}
     </>
   )
@@ -163,7 +163,12 @@ export function OperationItem({ operation, chat }: { operation: TimelineOperatio
         )}
       </article>
       {state === 'ambiguous' && (
-        <Ambiguous operation_id={operation.id} chat={chat} sentence={sentence} />
+        <Ambiguous
+          operation_id={operation.id}
+          chat={chat}
+          sentence={sentence}
+          isOpen={operation.closed_as === null}
+        />
       )}
     </>
   )
@@ -182,10 +187,12 @@ interface AmbiguousProps {
   operation_id: string
   chat: ChatRef
   sentence: string
+  /** No person has said yet what they saw. */
+  isOpen: boolean
 }
 
 /** A person who looks at the phone knows more than the ledger. Neither answer sends anything. */
-function Ambiguous({ operation_id, chat, sentence }: AmbiguousProps) {
+function Ambiguous({ operation_id, chat, sentence, isOpen }: AmbiguousProps) {
   const client = useQueryClient()
   const close = useChange('POST /w/{workspace_id}/operations/{operation_id}/close', [])
   const say = (sent: boolean) =>
@@ -201,14 +208,16 @@ function Ambiguous({ operation_id, chat, sentence }: AmbiguousProps) {
       <CircleHelp aria-hidden className="mt-0.5 size-4 shrink-0 text-warn" />
       <div className="min-w-0">
         <b className="font-semibold text-ink">Ambiguous, not sent again.</b> {sentence}
-        <div className="mt-2 flex flex-wrap gap-1.5">
-          <Button size="small" busy={close.isPending} onClick={() => say(true)}>
-            I see it on the phone
-          </Button>
-          <Button size="small" busy={close.isPending} onClick={() => say(false)}>
-            It is not there
-          </Button>
-        </div>
+        {isOpen && (
+          <div className="mt-2 flex flex-wrap gap-1.5">
+            <Button size="small" busy={close.isPending} onClick={() => say(true)}>
+              I see it on the phone
+            </Button>
+            <Button size="small" busy={close.isPending} onClick={() => say(false)}>
+              It is not there
+            </Button>
+          </div>
+        )}
         <Failure error={close.error} />
       </div>
     </div>

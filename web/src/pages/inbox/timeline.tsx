@@ -29,7 +29,7 @@ export function TimelineView({ chat, unread }: TimelineProps) {
   const pages = query.data?.pages
   const items = useMemo(() => uniqueItems(pages ?? []), [pages])
   const pending = usePending(chat, items)
-  const place = useRef<HTMLDivElement>(null)
+  const place = useRef<HTMLElement>(null)
   const older = useOlder(chat, query, pages?.[0])
   const [isAway, setAway] = useState(false)
   const newFrom = useFirstNew(items, unread)
@@ -46,8 +46,14 @@ export function TimelineView({ chat, unread }: TimelineProps) {
   }
   return (
     <div className="relative min-h-0 flex-1">
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: without it a keyboard cannot scroll a chat of plain texts. */}
-      <div ref={place} onScroll={onScroll} tabIndex={0} role="region" aria-label="Messages" className="flex h-full flex-col-reverse overflow-y-auto overscroll-contain -outline-offset-2">
+      <section
+        ref={place}
+        onScroll={onScroll}
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: without it a keyboard cannot scroll a chat of plain texts.
+        tabIndex={0}
+        aria-label="Messages"
+        className="flex h-full flex-col-reverse overflow-y-auto overscroll-contain -outline-offset-2"
+      >
         <div className="flex flex-col px-3.5 pb-1.5 pt-3.5 min-[761px]:px-4.5">
           {query.error && <Failure error={query.error} />}
           {pages === undefined && !query.error && (
@@ -61,7 +67,7 @@ export function TimelineView({ chat, unread }: TimelineProps) {
             <PendingItem key={each.entry.key} pending={each} />
           ))}
         </div>
-      </div>
+      </section>
       {(isAway || query.hasNextPage) && (
         <ToNewest
           onClick={() => {
@@ -90,21 +96,27 @@ function uniqueItems(pages: readonly Timeline[]): TimelineItem[] {
 }
 
 /** What this browser is sending to this chat and the timeline does not have yet. */
-function usePending({ workspace_id, account_id, chat_id }: ChatRef, items: readonly TimelineItem[]): PendingSend[] {
+function usePending(
+  { workspace_id, account_id, chat_id }: ChatRef,
+  items: readonly TimelineItem[],
+): PendingSend[] {
   const { pending } = useSending()
   return pending.filter(
     ({ entry, message_id }) =>
       entry.workspace_id === workspace_id &&
       entry.account_id === account_id &&
       entry.chat_id === chat_id &&
-      !items.some((item) =>
-        item.type === 'message' ? item.id === message_id : isSame(item, entry),
-      ),
+      !items.some((item) => (item.type === 'message' ? item.id === message_id : isSame(item, entry))),
   )
 }
 
 function isSame(item: TimelineItem, entry: PendingSend['entry']): boolean {
-  return item.type === 'operation' && item.state === 'sending' && item.text === entry.text && item.at >= entry.begun_at
+  return (
+    item.type === 'operation' &&
+    item.state === 'sending' &&
+    item.text === entry.text &&
+    item.at >= entry.begun_at
+  )
 }
 
 interface Older {

@@ -4,7 +4,13 @@ import { type ChatPlace, type Draft, newKey, onOutboxChange, readDraft, saveDraf
 
 const saveMs = 150
 
-const emptyDraft = (place: ChatPlace): Draft => ({ ...place, text: '', file: null, key: newKey(), begun_at: now() })
+const emptyDraft = (place: ChatPlace): Draft => ({
+  ...place,
+  text: '',
+  file: null,
+  key: newKey(),
+  begun_at: now(),
+})
 const now = () => new Date().toISOString()
 const isEmpty = ({ text, file }: Draft) => text === '' && file === null
 
@@ -50,7 +56,12 @@ export function useDraft(place: ChatPlace): DraftState {
     (more: { text?: string; file?: File | null }) => {
       setDraft((current) => {
         // guard: a changed draft gets its own key
-        const next = { ...current, ...more, key: newKey(), begun_at: isEmpty(current) ? now() : current.begun_at }
+        const next = {
+          ...current,
+          ...more,
+          key: newKey(),
+          begun_at: isEmpty(current) ? now() : current.begun_at,
+        }
         clearTimeout(unsaved.current?.timer)
         unsaved.current = { draft: next, timer: setTimeout(flush, saveMs) }
         return next
