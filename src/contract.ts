@@ -97,7 +97,7 @@ export interface Visitor {
 
 export type AnyCaller = Caller | UserCaller | Visitor
 
-/** A messaging account that may be used: READY, and in the caller's workspace. */
+/** A messaging account in the caller's workspace. What acts with it needs it READY. */
 export interface Account {
   readonly id: string
   readonly provider: string

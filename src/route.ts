@@ -112,7 +112,7 @@ export function ok(body: unknown): Reply {
 }
 
 interface RouteDescription extends RouteInfo {
-  readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   readonly path: `/${string}`
   /** Who calls it, if not a caller in a workspace: set by `ownRoute` and `visitorRoute`. */
   readonly asked_by?: 'user' | 'visitor'
@@ -149,7 +149,7 @@ export interface Call<P, Q, B, C = undefined, W = Caller> {
   readonly body: B
   /** What `check` returned. */
   readonly checked: C
-  /** The named account, or every eligible one of the workspace if none was named. */
+  /** The named account, or if none was named every eligible one of the workspace; for a member's reads every one. */
   readonly accounts: readonly Account[]
   /** The caller's idempotency key, if it sent one. */
   readonly key: string | undefined

@@ -56,6 +56,7 @@ const owners: Readonly<Record<string, string>> = {
   chat_sync: 'capabilities/history',
   history_questions: 'capabilities/history',
   messages: 'capabilities/messages',
+  notes: 'capabilities/notes',
   media_files: 'capabilities/media',
   media_chunks: 'capabilities/media',
   deleted_messages: 'capabilities/messages',
@@ -102,7 +103,8 @@ const triggeredBy: Readonly<Record<string, readonly string[]>> = {
   instance: ['capabilities/accounts'],
   // A suppressed person gets nothing more.
   campaign_recipients: ['capabilities/suppressions'],
-  // Leaving a workspace revokes keys, being disabled ends sessions.
+  // Leaving a workspace ends assignments and revokes keys, being disabled ends sessions.
+  chats: ['capabilities/users'],
   keys: ['capabilities/users'],
   sessions: ['capabilities/users'],
   // A file goes with its message, or when an edit replaces it.

@@ -60,6 +60,12 @@ export const inWorkspace: Readonly<Record<string, Role>> = {
   answer_login: 'admin',
   give_up_login: 'admin',
   log_out_account: 'admin',
+  list_inbox: 'member',
+  count_inbox: 'member',
+  get_timeline: 'member',
+  create_note: 'member',
+  // Their own notes; admins delete everyone's.
+  delete_note: 'member',
   list_keys: 'member',
   create_key: 'member',
   revoke_key: 'member',

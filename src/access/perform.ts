@@ -10,7 +10,7 @@ import { submit } from '../ledger/submit.ts'
 import { ApiError } from '../lib/errors.ts'
 import { parse, parseQuery } from '../lib/parse.ts'
 import { type AnyCall, Form, type Reply, type Route } from '../route.ts'
-import { listEligibleAccounts, requireAccount } from './accounts.ts'
+import { listAccounts, listEligibleAccounts, requireAccount } from './accounts.ts'
 import { refuseEarly } from './early-checks.ts'
 import { requireKey } from './keys.ts'
 import { requireNeeds } from './needs.ts'
@@ -149,6 +149,7 @@ function isAmbiguous(error: unknown): boolean {
 
 interface ReceivedRequest extends BegunRequest {
   readonly received: unknown
+  readonly channel: Channel
   readonly again: string | undefined
   readonly idempotency_keys: readonly string[]
   readonly approval: Approval | undefined
@@ -184,7 +185,7 @@ async function receive(
     refuseEarly(app, route, caller, { params, query, fields, idempotency_keys })
   const received = await incoming.body({ route, refuse })
   const again = approval?.again ?? (channel === 'dashboard' ? 'you can send it again' : undefined)
-  return { settings, params, query, received, idempotency_keys, approval, again, range, left }
+  return { settings, params, query, received, channel, idempotency_keys, approval, again, range, left }
 }
 
 interface CheckedRequest {
@@ -199,18 +200,21 @@ async function check(
   app: App,
   route: Route,
   caller: Caller,
-  { settings, params, query, received, range, left }: ReceivedRequest,
+  { settings, params, query, received, channel, range, left }: ReceivedRequest,
 ): Promise<CheckedRequest> {
   const form = received instanceof Form
   const body = parse(form ? (route.form as typeof route.body) : route.body, form ? received.fields : received)
   const needs: Needs = route.variant?.({ query, body }, settings.gates) ?? route
   if (route.variant) requireNeeds(settings, caller, needs)
-  const account_id = readAccountId(settings, route, query ?? body)
+  const forPeople = isForPeople(route, channel)
+  const account_id = readAccountId(settings, route, { input: query ?? body, forPeople })
   const checked = (await route.check?.(app, caller as never, { query, body })) as never
   // Read here, because a transaction must not wait for a second connection; checked after replays, which need no account.
-  const eligible = route.account ? await listEligibleAccounts(app, caller) : []
+  const list = forPeople ? listAccounts : listEligibleAccounts
+  const usable = route.account ? await list(app, caller) : []
+  const missing = route.scopes.length === 0 ? 'not_found' : 'account_unavailable'
   const call = (key: string | undefined): AnyCall => {
-    const accounts = account_id === undefined ? eligible : [requireAccount(eligible, account_id)]
+    const accounts = account_id === undefined ? usable : [requireAccount(usable, account_id, missing)]
     return { caller: caller as never, params, query, body, checked, accounts, key, range, left }
   }
   return { body, needs, call }
@@ -302,11 +306,25 @@ async function performOnPlatform(
   return second.status === 200 ? reply : second
 }
 
-/** Where the contract requires `account_id`, only the extended gate makes it optional. */
-function readAccountId(settings: Snapshot, route: Route, input: unknown): string | undefined {
+/**
+ * A member reads every account of the workspace, so that the chats of one that needs a login do not vanish. What reaches a
+ * platform, and the contract's other changes, need a READY account at every door.
+ */
+function isForPeople(route: Route, channel: Channel): boolean {
+  // guard: members read accounts in every status
+  return channel === 'dashboard' && (route.effect === 'read' || route.scopes.length === 0)
+}
+
+/** Where the contract requires `account_id`, only the extended gate makes it optional; a member's reads never need it. */
+function readAccountId(
+  settings: Snapshot,
+  route: Route,
+  { input, forPeople }: { readonly input: unknown; readonly forPeople: boolean },
+): string | undefined {
   if (!route.account) return undefined
   const { account_id } = (input ?? {}) as { account_id?: string }
-  if (account_id === undefined && route.account === 'extended' && !settings.gates.has('extended')) {
+  const required = route.account === 'extended' && !forPeople && !settings.gates.has('extended')
+  if (account_id === undefined && required) {
     throw new ApiError('account_scope_required')
   }
   return account_id

@@ -321,6 +321,8 @@ create table chats (
   stage_key text not null default 'new'::text,
   name_tokens tsvector,
   placed_at timestamp with time zone,
+  last_is_sender boolean,
+  assignee_id uuid,
   CHECK ((kind = ANY (ARRAY['private'::text, 'group'::text, 'channel'::text]))),
   CHECK ((unread_count >= 0)),
   PRIMARY KEY (account_id, chat_id)
@@ -549,6 +551,18 @@ create table messages (
   announced boolean not null default false,
   listing smallint not null default 0,
   PRIMARY KEY (account_id, chat_id, id)
+);
+
+create table notes (
+  id uuid not null,
+  workspace_id uuid not null,
+  account_id text not null,
+  chat_id bigint not null,
+  author_id uuid not null,
+  text text not null,
+  created_at timestamp(3) with time zone not null default domain_now(),
+  CHECK (((char_length(text) >= 1) AND (char_length(text) <= 4096))),
+  PRIMARY KEY (id)
 );
 
 create table operations (
@@ -915,9 +929,12 @@ CREATE INDEX chat_sync_fresh ON public.chat_sync USING btree (account_id, chat_i
 CREATE INDEX chat_sync_gap ON public.chat_sync USING btree (account_id) WHERE (gap_after IS NOT NULL);
 CREATE INDEX chat_sync_incomplete ON public.chat_sync USING btree (account_id) WHERE (NOT complete);
 CREATE INDEX chat_sync_wanted ON public.chat_sync USING btree (account_id, wanted_at) WHERE (wanted_at IS NOT NULL);
+CREATE INDEX chats_assigned ON public.chats USING btree (account_id, assignee_id, last_message_at DESC, chat_id DESC) WHERE (assignee_id IS NOT NULL);
 CREATE INDEX chats_placed ON public.chats USING btree (account_id, chat_id) WHERE (placed_at IS NOT NULL);
 CREATE INDEX chats_recent ON public.chats USING btree (account_id, last_message_at DESC, chat_id DESC);
 CREATE INDEX chats_stage ON public.chats USING btree (account_id, stage_key, last_message_at DESC, chat_id DESC);
+CREATE INDEX chats_unanswered ON public.chats USING btree (account_id, last_message_at DESC, chat_id DESC) WHERE (NOT last_is_sender);
+CREATE INDEX chats_unread ON public.chats USING btree (account_id, last_message_at DESC, chat_id DESC) WHERE (unread_count > 0);
 CREATE INDEX chats_words ON public.chats USING gin (account_id, name_tokens) WHERE (name_tokens IS NOT NULL);
 CREATE INDEX column_values_column ON public.column_values USING btree (column_id, account_id, chat_id);
 CREATE INDEX contacts_name ON public.contacts USING btree (account_id, sort_name, provider_id);
@@ -938,6 +955,7 @@ CREATE INDEX messages_history ON public.messages USING btree (account_id, chat_i
 CREATE INDEX messages_id ON public.messages USING btree (account_id, id);
 CREATE INDEX messages_random ON public.messages USING btree (account_id, random_id) WHERE (random_id IS NOT NULL);
 CREATE INDEX messages_recent ON public.messages USING btree (account_id, sent_at DESC, id DESC) WHERE (deleted_at IS NULL);
+CREATE INDEX notes_timeline ON public.notes USING btree (account_id, chat_id, created_at DESC, id DESC);
 CREATE INDEX operations_ambiguous ON public.operations USING btree (account_id, created_at) WHERE (state = 'ambiguous'::text);
 CREATE INDEX operations_attempt ON public.operations USING btree (attempt_token) WHERE (state = ANY (ARRAY['submitting'::text, 'ambiguous'::text]));
 CREATE INDEX operations_file ON public.operations USING btree (file_id) WHERE (file_id IS NOT NULL);
@@ -945,6 +963,7 @@ CREATE INDEX operations_forgettable ON public.operations USING btree (finished_a
 CREATE INDEX operations_in_flight ON public.operations USING btree (account_id) WHERE ((state = 'submitting'::text) AND (campaign_id IS NOT NULL));
 CREATE INDEX operations_queued ON public.operations USING btree (account_id, chat_id, created_at, id) WHERE (state = 'queued'::text);
 CREATE INDEX operations_submitting ON public.operations USING btree (lease_until) WHERE ((state = 'submitting'::text) AND (effect = 'platform'::text));
+CREATE INDEX operations_unsent ON public.operations USING btree (account_id, chat_id, created_at DESC, id DESC) WHERE (state = ANY (ARRAY['queued'::text, 'submitting'::text, 'refused'::text, 'ambiguous'::text]));
 CREATE INDEX saved_replies_workspace ON public.saved_replies USING btree (workspace_id, title, id);
 CREATE INDEX search_ranks_newest ON public.search_ranks USING btree (segment_id, newest_at, part DESC);
 CREATE INDEX search_segments_account ON public.search_segments USING btree (account_id);
@@ -979,6 +998,7 @@ alter table campaigns add FOREIGN KEY (user_id) REFERENCES users(id);
 alter table campaigns add FOREIGN KEY (workspace_id) REFERENCES workspaces(id);
 alter table chat_sync add FOREIGN KEY (workspace_id, account_id) REFERENCES accounts(workspace_id, id);
 alter table chats add FOREIGN KEY (workspace_id, account_id) REFERENCES accounts(workspace_id, id);
+alter table chats add FOREIGN KEY (workspace_id, assignee_id) REFERENCES memberships(workspace_id, user_id);
 alter table chats add FOREIGN KEY (workspace_id, stage_key) REFERENCES stages(workspace_id, key);
 alter table column_options add FOREIGN KEY (workspace_id, column_id) REFERENCES columns(workspace_id, id) ON DELETE CASCADE;
 alter table column_values add FOREIGN KEY (account_id, chat_id) REFERENCES chats(account_id, chat_id) ON DELETE CASCADE;
@@ -992,6 +1012,9 @@ alter table media_chunks add FOREIGN KEY (file_id) REFERENCES media_files(id) ON
 alter table memberships add FOREIGN KEY (user_id) REFERENCES users(id);
 alter table memberships add FOREIGN KEY (workspace_id) REFERENCES workspaces(id);
 alter table messages add FOREIGN KEY (workspace_id, account_id) REFERENCES accounts(workspace_id, id);
+alter table notes add FOREIGN KEY (account_id, chat_id) REFERENCES chats(account_id, chat_id) ON DELETE CASCADE;
+alter table notes add FOREIGN KEY (workspace_id, account_id) REFERENCES accounts(workspace_id, id);
+alter table notes add FOREIGN KEY (workspace_id, author_id) REFERENCES memberships(workspace_id, user_id);
 alter table operations add FOREIGN KEY (key_id) REFERENCES keys(id);
 alter table operations add FOREIGN KEY (user_id) REFERENCES users(id);
 alter table operations add FOREIGN KEY (workspace_id) REFERENCES workspaces(id);
@@ -1138,6 +1161,15 @@ CREATE OR REPLACE FUNCTION public.domain_now()
  LANGUAGE sql
  STABLE
 RETURN COALESCE((SELECT manual_clock.at FROM manual_clock), statement_timestamp());
+CREATE OR REPLACE FUNCTION public.end_assignments()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  update chats c set assignee_id = null from accounts a
+  where a.workspace_id = new.workspace_id and c.account_id = a.id and c.assignee_id = new.user_id;
+  return null;
+end $function$;
 CREATE OR REPLACE FUNCTION public.end_suppressed()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -1360,6 +1392,16 @@ begin
   select account_id, sent_at, chat_id, id, workspace_id from added where deleted_at is null;
   return null;
 end $function$;
+CREATE OR REPLACE FUNCTION public.note_last_sender()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  new.last_is_sender := (
+    select is_sender from messages
+    where account_id = new.account_id and chat_id = new.chat_id and id = new.last_message_id);
+  return new;
+end $function$;
 CREATE OR REPLACE FUNCTION public.phone_digits(phone text)
  RETURNS text
  LANGUAGE sql
@@ -1451,10 +1493,13 @@ CREATE TRIGGER recipients_forget_found BEFORE UPDATE ON public.campaign_recipien
 CREATE TRIGGER recipients_guard BEFORE UPDATE ON public.campaign_recipients FOR EACH ROW EXECUTE FUNCTION guard_recipients();
 CREATE TRIGGER recipients_moved AFTER UPDATE ON public.campaign_recipients REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION count_moved_recipients();
 CREATE TRIGGER campaigns_guard BEFORE UPDATE OF status ON public.campaigns FOR EACH ROW EXECUTE FUNCTION guard_campaigns();
+CREATE TRIGGER chats_first_last BEFORE INSERT ON public.chats FOR EACH ROW WHEN ((new.last_message_id IS NOT NULL)) EXECUTE FUNCTION note_last_sender();
+CREATE TRIGGER chats_last BEFORE UPDATE OF last_message_id ON public.chats FOR EACH ROW WHEN ((new.last_message_id IS DISTINCT FROM old.last_message_id)) EXECUTE FUNCTION note_last_sender();
 CREATE TRIGGER file_chunks_deleted AFTER DELETE ON public.file_chunks REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION count_deleted_bytes();
 CREATE TRIGGER file_chunks_stored AFTER INSERT ON public.file_chunks FOR EACH ROW EXECUTE FUNCTION count_stored_bytes();
 CREATE TRIGGER gates_version AFTER INSERT OR DELETE OR UPDATE OR TRUNCATE ON public.gates FOR EACH STATEMENT EXECUTE FUNCTION raise_settings_version();
 CREATE TRIGGER keys_version AFTER DELETE OR UPDATE OF revoked_at, expires_at, scopes, mcp_only ON public.keys FOR EACH STATEMENT EXECUTE FUNCTION raise_settings_version();
+CREATE TRIGGER memberships_assignments AFTER UPDATE OF ended_at ON public.memberships FOR EACH ROW WHEN (((old.ended_at IS NULL) AND (new.ended_at IS NOT NULL))) EXECUTE FUNCTION end_assignments();
 CREATE TRIGGER memberships_ended AFTER UPDATE OF ended_at ON public.memberships FOR EACH ROW WHEN (((old.ended_at IS NULL) AND (new.ended_at IS NOT NULL))) EXECUTE FUNCTION revoke_keys_of_ended_membership();
 CREATE TRIGGER memberships_version AFTER INSERT OR DELETE OR UPDATE OF ended_at ON public.memberships FOR EACH STATEMENT EXECUTE FUNCTION raise_settings_version();
 CREATE TRIGGER messages_added AFTER INSERT ON public.messages REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION list_new_messages();

@@ -18,6 +18,7 @@ import {
 import { listOpen } from './put-back.ts'
 import type { Recorder } from './recording.ts'
 import { sweep } from './sweep.ts'
+import { messageKinds } from './unsent.ts'
 import { within } from './within.ts'
 import { listEnded } from './workers.ts'
 
@@ -74,7 +75,7 @@ function takeAndComplete(app: App, limit: number, offset = 0): Promise<number> {
 
 /** Looks for unknown outcomes in the platform's history. Only reads, never sends. */
 export function observeLoop({ operations }: App, driven: () => ReadonlyMap<string, DrivenAccount>): Loop {
-  const findable = [...operations.values()].filter((one) => one.found_in_history).map(({ kind }) => kind)
+  const findable = messageKinds(operations)
   return {
     name: 'observe',
     restMs: lookMs,

@@ -31,7 +31,10 @@ export const chatNumberShape = z.custom<ChatNumber>(
 
 function isChatId(text: string): boolean {
   if (!text.startsWith(chatPrefix)) return false
-  const digits = text.slice(chatPrefix.length)
+  return isInt64(text.slice(chatPrefix.length))
+}
+
+function isInt64(digits: string): boolean {
   if (!canonical.test(digits)) return false
   const value = BigInt(digits)
   return value >= int64.min && value <= int64.max
@@ -44,6 +47,12 @@ export function chatNumber(chat_id: ChatId): ChatNumber {
 export function chatIdOf(number: ChatNumber): ChatId {
   return `${chatPrefix}${number}`
 }
+
+/** Id of a message: an int64, as the platforms number them. */
+export const messageId = z
+  .string()
+  .refine(isInt64, { message: 'must be the id of a message' })
+  .meta({ openapi: { type: 'string', pattern: '^(0|-?[1-9][0-9]{0,18})$' } })
 
 export const accountId = z
   .string()

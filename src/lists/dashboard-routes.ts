@@ -1,11 +1,14 @@
 /** The routes of the dashboard. They are not part of the contract or of its document. */
 import { workspaceRoutes as accounts } from '../capabilities/accounts/dashboard-routes.ts'
 import { ownRoutes as approvals } from '../capabilities/approvals/dashboard-routes.ts'
+import { workspaceRoutes as inbox } from '../capabilities/chats/dashboard-routes.ts'
 import { ownRoutes as gates } from '../capabilities/gates/dashboard-routes.ts'
 import { workspaceRoutes as keys } from '../capabilities/keys/dashboard-routes.ts'
+import { workspaceRoutes as notes } from '../capabilities/notes/dashboard-routes.ts'
 import { ownRoutes as oidc } from '../capabilities/oidc/dashboard-routes.ts'
 import { workspaceRoutes as savedReplies } from '../capabilities/saved-replies/dashboard-routes.ts'
 import { ownRoutes as sessions } from '../capabilities/sessions/dashboard-routes.ts'
+import { workspaceRoutes as timeline } from '../capabilities/timeline/dashboard-routes.ts'
 import { workspaceRoutes as members, ownRoutes as users } from '../capabilities/users/dashboard-routes.ts'
 import {
   workspaceRoutes as workspace,
@@ -17,9 +20,12 @@ import type { Route } from '../route.ts'
 export const workspaceRoutes: readonly Route[] = [
   ...workspace,
   ...accounts,
+  ...inbox,
   ...keys,
   ...members,
+  ...notes,
   ...savedReplies,
+  ...timeline,
 ]
 
 /** The user's own routes and the operators': under /dashboard/api. */

@@ -128,6 +128,8 @@ export type ForetoldReader = { account_id: string | null; chat_id: string | null
 
 export type ForetoldTexts = { step: number; branch: 'no_reply' | 'seen' | 'unseen' | null; variants: (string | null)[] }
 
+export type InboxChat = { account_id: string; id: string; name: string; provider: string; kind: 'private' | 'group' | 'channel'; last_message_text: string | null; last_message_at: string | null; unread_count: number; username: string | null; last_is_sender: boolean | null; last_state: 'sending' | 'accepted' | 'refused' | 'ambiguous' | null; stage_key: string | null; assignee: { user_id: string; name: string } | null }
+
 export type Key = { name: string; prefix: string; scopes: ('read' | 'write' | 'send' | 'campaigns')[] }
 
 export type LastAttempt = { at: string; status: number | null; ms: number; error: string | null } | null
@@ -201,6 +203,12 @@ export type StartChatRequest = { account_id: string; identifier: string; provide
 export type StartChatResult = { chat: StartedChat; created: boolean }
 
 export type StartedChat = { id: string; account_id: string; name: string; username: string | null }
+
+export type TimelineMessage = { type: 'message'; id: string; at: string; is_sender: boolean; text: string; edited_at: string | null; attachments: (Attachment)[]; state: 'accepted' | 'ambiguous' | null; read_at: string | null; by: { kind: 'user' | 'key' | 'campaign' | 'agent' | 'elsewhere'; name: string | null } | null; campaign: { id: string; name: string | null; step: number } | null; operation_id: string | null }
+
+export type TimelineNote = { type: 'note'; id: string; at: string; text: string; author: { user_id: string; name: string }; deletable: boolean }
+
+export type TimelineOperation = { type: 'operation'; id: string; at: string; text: string; file_name: string | null; state: 'sending' | 'refused' | 'ambiguous'; closed_as: 'sent' | 'not_sent' | null; sentence: string; by: { kind: 'user' | 'key' | 'campaign' | 'agent' | 'elsewhere'; name: string | null } | null; campaign: { id: string; name: string | null; step: number } | null }
 
 export type TimetableRow = { account_id: string | null; chat_id: string | null; identifier: string | null; messages: (ForetoldMessage)[] }
 
@@ -536,6 +544,16 @@ export interface Routes {
     params: { workspace_id: string; account_id: string }
     answer: { account: DashboardAccount }
   }
+  'GET /w/{workspace_id}/inbox': {
+    params: { workspace_id: string }
+    query?: { view?: 'all' | 'unread' | 'unanswered' | 'mine'; account_id?: string; stage_key?: string; column_id?: string; column_value?: string; cursor?: string; limit?: number }
+    answer: { chats: (InboxChat)[]; next_cursor: string | null; has_more: boolean }
+  }
+  'GET /w/{workspace_id}/inbox/counts': {
+    params: { workspace_id: string }
+    query?: { account_id?: string }
+    answer: { all: number; unread: number; unanswered: number; mine: number }
+  }
   'GET /w/{workspace_id}/keys': {
     params: { workspace_id: string }
     answer: { keys: ({ id: string; name: string; prefix: string; scopes: ('read' | 'write' | 'send' | 'campaigns')[]; mcp_only: boolean; user: { id: string; email: string }; created_at: string; expires_at: string | null; revoked_at: string | null; last_used_at: string | null })[] }
@@ -571,6 +589,15 @@ export interface Routes {
     params: { workspace_id: string; user_id: string }
     answer: { setup_link: string; expires_at: string }
   }
+  'POST /w/{workspace_id}/chats/{chat_id}/notes': {
+    params: { workspace_id: string; chat_id: string }
+    body: { account_id: string; text: string }
+    answer: { note: { id: string; at: string; text: string; author: { user_id: string; name: string }; deletable: boolean } }
+  }
+  'DELETE /w/{workspace_id}/notes/{note_id}': {
+    params: { workspace_id: string; note_id: string }
+    answer: { deleted: true }
+  }
   'GET /w/{workspace_id}/saved_replies': {
     params: { workspace_id: string }
     answer: { saved_replies: (SavedReply)[] }
@@ -588,5 +615,10 @@ export interface Routes {
   'DELETE /w/{workspace_id}/saved_replies/{saved_reply_id}': {
     params: { workspace_id: string; saved_reply_id: string }
     answer: { deleted: true }
+  }
+  'GET /w/{workspace_id}/chats/{chat_id}/timeline': {
+    params: { workspace_id: string; chat_id: string }
+    query: { account_id: string; before?: string; after?: string; around?: string; limit?: number }
+    answer: { items: (TimelineMessage | TimelineOperation | TimelineNote)[]; before: string | null; after: string | null; older_on_platform: boolean }
   }
 }

@@ -19,6 +19,8 @@ import {
   operationKey,
 } from './use.ts'
 
+export { isOfAgent } from './use.ts'
+
 /** What an agent may do only with an approval: by route, its tool's name and the gate it needs besides the route's. */
 export const approvable: Readonly<Record<string, { readonly tool: string; readonly gate: Gate }>> = {
   send_message: { tool: 'service_send_message', gate: 'mcp_send' },

@@ -31,6 +31,9 @@ export function operationKey(approval_id: string): string {
   return `${keyPrefix}${approval_id}` // guard: key of an approved operation
 }
 
+/** Whether an operation `o` was approved for an agent. */
+export const isOfAgent: Sql = sql`coalesce(starts_with(o.idempotency_key, ${keyPrefix}), false)`
+
 /** The operation of approval `a`, if it has one. */
 export const joinOperation: Sql = sql`left join operations o
   on o.workspace_id = a.workspace_id and o.kind = a.operation and o.idempotency_key = ${keyPrefix} || a.id`

@@ -10,7 +10,7 @@ import type { ChatNumber } from '../../lib/shapes.ts'
 import { quote } from '../../lib/text.ts'
 import { columnNotFound, invalidStage } from './unknown-names.ts'
 
-interface ChatFilters {
+export interface ChatFilters {
   readonly stage_key?: string | undefined
   readonly column_id?: string | undefined
   readonly column_value?: string | undefined
@@ -23,7 +23,7 @@ interface ChatQuery extends ChatFilters {
 }
 
 /** A position before every chat. */
-const start: Position = ['infinity', '9223372036854775807', '']
+export const startOfChats: Position = ['infinity', '9223372036854775807', '']
 
 /** The page as JSON text. */
 export async function listChats(
@@ -56,7 +56,11 @@ export function readChatPaging(
  */
 export function chatPage(
   accounts: readonly Account[],
-  { filters, after = start, limit }: { filters: ChatFilters; after: Position | undefined; limit: number },
+  {
+    filters,
+    after = startOfChats,
+    limit,
+  }: { filters: ChatFilters; after: Position | undefined; limit: number },
 ): Sql {
   const [at, chat_id, account_id] = after
   return sql`
@@ -89,7 +93,7 @@ function sourceOf({ stage_key, column_id, column_value }: ChatFilters): Sql {
     where v.column_id = ${column_id} and v.account_id = a.id and v.value @> array[${column_value}::text] ${stage}`
 }
 
-async function requireFilters(app: App, caller: Caller, filters: ChatFilters): Promise<void> {
+export async function requireFilters(app: App, caller: Caller, filters: ChatFilters): Promise<void> {
   const { stage_key, column_id } = filters
   if (stage_key !== undefined) {
     const known = await app.db.maybe(sql`

@@ -76,3 +76,29 @@ export const readStateResult = z
     unread: z.boolean().meta({ description: 'Whether the chat is marked unread now.' }),
   })
   .meta({ id: 'ReadStateResult', description: 'Read state of a chat.' })
+
+/** A user of the workspace, for their colleagues. */
+export const member = z.object({
+  user_id: uuid('Id of the user.'),
+  name: said('Name of the user.'),
+})
+
+export const inboxRow = z
+  .object({
+    ...chat.shape,
+    username,
+    last_is_sender: z
+      .boolean()
+      .nullable()
+      .meta({ description: 'Whether the account sent the newest message; null if there is none.' }),
+    last_state: z.enum(['sending', 'accepted', 'refused', 'ambiguous']).nullable().meta({
+      description:
+        'State of the newest thing that was sent; null if the newest message is theirs. What a user recorded for an ambiguous one counts.',
+    }),
+    stage_key: z
+      .string()
+      .nullable()
+      .meta({ description: 'Stage of the chat; null while the gate `pipeline` is closed.' }),
+    assignee: member.nullable().meta({ description: 'The member who answers the chat; null if none does.' }),
+  })
+  .meta({ id: 'InboxChat', description: 'A chat as the inbox lists it.' })

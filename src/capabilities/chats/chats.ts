@@ -7,6 +7,7 @@ import { type ChatId, type ChatNumber, chatNumber, chatPrefix } from '../../lib/
 import { tokenise, toTsvector } from '../../lib/tokens.ts'
 import type { Chat, Message, Person } from '../../platform/port.ts'
 
+export { memberName } from './inbox.ts'
 export { columnNotFound, invalidStage } from './unknown-names.ts'
 
 /**

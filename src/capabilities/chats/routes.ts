@@ -7,7 +7,7 @@ import { chatDetail, chatPage, readStateResult } from './chat-shapes.ts'
 import { requireChat } from './chats.ts'
 import { setReadState, wantReadState } from './read-state.ts'
 
-const example = {
+export const chatExample = {
   account_id: 'acc_2Jk9vQ7wXb4LmN8pRt3Z',
   id: 'platform:chat:42',
   name: 'Ines García',
@@ -18,7 +18,7 @@ const example = {
   unread_count: 1,
 }
 
-const filter = (description: string) =>
+export const filter = (description: string) =>
   z.string().min(1, 'must not be empty').optional().meta({ description })
 
 export const routes: readonly Route[] = [
@@ -64,7 +64,7 @@ export const routes: readonly Route[] = [
     response: chatPage,
     example: {
       query: { account_id: 'acc_2Jk9vQ7wXb4LmN8pRt3Z', limit: '50' },
-      response: { chats: [example], next_cursor: null, has_more: false },
+      response: { chats: [chatExample], next_cursor: null, has_more: false },
     },
     handle: async (app, { caller, accounts, query, checked }) =>
       ok(new Json(await listChats(app, caller, accounts, { query, paging: checked }))),
@@ -89,7 +89,7 @@ export const routes: readonly Route[] = [
       query: { account_id: 'acc_2Jk9vQ7wXb4LmN8pRt3Z' },
       response: {
         chat: {
-          ...example,
+          ...chatExample,
           username: 'ines_garcia',
           participants: [{ id: '42', name: 'Ines García', username: 'ines_garcia', kind: 'person' }],
           stage_key: 'new',

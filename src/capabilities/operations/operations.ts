@@ -103,13 +103,11 @@ function localSentence({ message, unchanged }: Ending, done = 'The change was ma
   return `${what} This request sent nothing.`
 }
 
-function sentenceOn({
-  state,
-  reason,
-  cause,
-  closed_as,
-  reconciled,
-}: Pick<LedgerRow & Ending, 'state' | 'reason' | 'cause' | 'closed_as' | 'reconciled'>): string {
+/** How far a platform operation has come. */
+export type OperationOutcome = Pick<LedgerRow & Ending, 'state' | 'reason' | 'cause' | 'closed_as'> &
+  Partial<Pick<LedgerRow, 'reconciled'>>
+
+export function sentenceOn({ state, reason, cause, closed_as, reconciled }: OperationOutcome): string {
   switch (state) {
     case 'queued':
       return 'Waiting for the worker of the account. Nothing was sent yet.'

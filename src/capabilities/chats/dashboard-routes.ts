@@ -1,0 +1,85 @@
+/** The inbox on the dashboard: chats of all accounts of the workspace, whatever their status. */
+import { z } from 'zod'
+import type { Gate } from '../../contract.ts'
+import { accountId, cursor, limit } from '../../lib/shapes.ts'
+import { count, pageEnd } from '../../lib/wire.ts'
+import { Json, ok, type Route, route } from '../../route.ts'
+import { inboxRow } from './chat-shapes.ts'
+import { countInbox, listInbox, readInboxPaging, views } from './inbox.ts'
+import { chatExample, filter } from './routes.ts'
+
+const example = {
+  ...chatExample,
+  username: 'ines_garcia',
+  last_is_sender: false,
+  last_state: null,
+  stage_key: 'new',
+  assignee: { user_id: '0199a1f0-0000-7000-8000-000000000002', name: 'Ana' },
+}
+
+const members = { scopes: [], role: 'member' } as const
+
+const ofAccount = accountId.optional().meta({ description: 'Only chats of this account.' })
+
+const counted = (what: string) => count(`${what}, counted up to 1,000.`)
+
+export const workspaceRoutes: readonly Route[] = [
+  route({
+    ...members,
+    name: 'list_inbox',
+    method: 'GET',
+    path: '/inbox',
+    summary: 'List the chats of the inbox',
+    account: 'optional',
+    effect: 'read',
+    query: z
+      .object({
+        view: z
+          .enum(views)
+          .default('all')
+          .meta({ description: '`unanswered`: the last message is theirs. `mine`: assigned to the caller.' }),
+        account_id: ofAccount,
+        stage_key: filter('Only chats in this stage.'),
+        column_id: filter('Only chats with `column_value` in this column.'),
+        column_value: filter('Value in the column `column_id`.'),
+        cursor,
+        limit: limit(100, 50),
+      })
+      .refine(({ column_id, column_value }) => (column_id === undefined) === (column_value === undefined), {
+        path: ['column_id'],
+        message: 'and column_value must be given together',
+      }),
+    variant: ({ query: { stage_key, column_id } }) => ({
+      ...members,
+      gates: [
+        ...(stage_key === undefined ? [] : (['pipeline'] satisfies Gate[])),
+        ...(column_id === undefined ? [] : (['crm'] satisfies Gate[])),
+      ],
+    }),
+    check: (app, caller, { query }) => readInboxPaging(app, caller, query),
+    errors: ['not_found', 'invalid_cursor', 'invalid_stage', 'column_not_found', 'feature_disabled'],
+    response: z.object({ chats: z.array(inboxRow), ...pageEnd }),
+    example: { response: { chats: [example], next_cursor: null, has_more: false } },
+    handle: async (app, { caller, accounts, query, checked }) =>
+      ok(new Json(await listInbox(app, caller, accounts, { query, paging: checked }))),
+  }),
+  route({
+    ...members,
+    name: 'count_inbox',
+    method: 'GET',
+    path: '/inbox/counts',
+    summary: 'Count the chats of each view of the inbox',
+    account: 'optional',
+    effect: 'read',
+    query: z.object({ account_id: ofAccount }),
+    errors: ['not_found'],
+    response: z.object({
+      all: counted('Chats'),
+      unread: counted('Chats with unread messages'),
+      unanswered: counted('Chats whose last message is theirs'),
+      mine: counted('Chats assigned to the caller'),
+    }),
+    example: { response: { all: 1_000, unread: 3, unanswered: 7, mine: 2 } },
+    handle: async (app, { caller, accounts }) => ok(await countInbox(app, caller, accounts)),
+  }),
+]
