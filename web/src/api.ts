@@ -13,15 +13,18 @@ interface AnyInput {
   readonly body?: unknown
 }
 
+export type Upload = (
+  url: string,
+  sent: { headers: Readonly<Record<string, string>>; body: unknown; signal: AbortSignal | undefined },
+) => Promise<Response>
+
 /** How to ask, besides what. */
 export interface Manner {
   /** Names the change, so that repeating the request repeats the answer and not the change. */
   readonly key?: string
-  /** Goes along with the body's fields, as a form. */
-  readonly file?: File | undefined
+  /** Sends the body another way, such as with a file. */
+  readonly upload?: Upload | undefined
   readonly signal?: AbortSignal | undefined
-  /** The part of the file that has left, from 0 to 1. */
-  readonly onProgress?: ((part: number) => void) | undefined
 }
 
 interface ErrorBody {
@@ -82,12 +85,9 @@ export async function ask<R extends RouteName>(name: R, ...[input, how]: Asked<R
   return answer as Answer<R>
 }
 
-async function send(
-  url: string,
-  { method, body, key, file, signal, onProgress }: Sending,
-): Promise<Response> {
+async function send(url: string, { method, body, key, upload, signal }: Sending): Promise<Response> {
   const named: Record<string, string> = key === undefined ? {} : { 'idempotency-key': key }
-  if (file) return sendForm(url, { headers: named, form: formOf(body, file), signal, onProgress })
+  if (upload) return upload(url, { headers: named, body, signal })
   return fetch(url, {
     method,
     credentials: 'same-origin',
@@ -100,44 +100,6 @@ async function send(
 interface Sending extends Manner {
   readonly method: string
   readonly body: unknown
-}
-
-function formOf(body: unknown, file: File): FormData {
-  const form = new FormData()
-  for (const [field, value] of Object.entries(body ?? {})) form.set(field, String(value))
-  form.set('attachments', file)
-  return form
-}
-
-interface SentForm extends Pick<Manner, 'signal' | 'onProgress'> {
-  readonly headers: Readonly<Record<string, string>>
-  readonly form: FormData
-}
-
-/** `fetch` does not say how much of a file has left. */
-function sendForm(url: string, { headers, form, signal, onProgress }: SentForm): Promise<Response> {
-  return new Promise((resolve, reject) => {
-    const request = new XMLHttpRequest()
-    request.open('POST', url)
-    for (const [name, value] of Object.entries(headers)) request.setRequestHeader(name, value)
-    request.upload.onprogress = ({ loaded, total }) => onProgress?.(total > 0 ? loaded / total : 0)
-    request.onerror = request.onabort = request.ontimeout = () => reject(new Error('No answer arrived.'))
-    request.onload = () => resolve(responseOf(request))
-    signal?.addEventListener('abort', () => request.abort(), { once: true })
-    request.send(form)
-  })
-}
-
-function responseOf(request: XMLHttpRequest): Response {
-  const lines = request
-    .getAllResponseHeaders()
-    .trim()
-    .split(/[\r\n]+/)
-  const headers = lines.flatMap((line): [string, string][] => {
-    const at = line.indexOf(':')
-    return at > 0 ? [[line.slice(0, at), line.slice(at + 1).trim()]] : []
-  })
-  return new Response(request.responseText, { status: request.status, headers })
 }
 
 function isErrorBody(answer: unknown): answer is ErrorBody {

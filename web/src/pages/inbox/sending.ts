@@ -16,6 +16,7 @@ import {
   onOutboxChange,
 } from '../../outbox.ts'
 import { endSession, queryClient } from '../../queries.ts'
+import { uploadOf } from '../../upload.ts'
 import { refreshChat } from './inbox-queries.ts'
 
 export interface PendingSend {
@@ -146,7 +147,7 @@ async function attemptOnce(entry: OutboxEntry, attempt: number): Promise<number 
     const { message_id } = await ask(
       'POST /w/{workspace_id}/messages',
       { params: { workspace_id }, body: { account_id, chat_id, text } },
-      { key, ...(file && { file }), onProgress: (progress) => change(key, { progress }) },
+      { key, ...(file && { upload: uploadOf(file, (progress) => change(key, { progress })) }) },
     )
     change(key, { because: null, until: null, progress: null, message_id })
     await refreshChat(queryClient, entry)
