@@ -15,4 +15,5 @@ declare module './api-types.ts' {
     }
   }
 }
+
 export type { Routes }

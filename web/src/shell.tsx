@@ -14,6 +14,7 @@ import {
 } from 'lucide-react'
 import { type ComponentType, lazy, type ReactNode, Suspense, useEffect, useState } from 'react'
 import { ask } from './api.ts'
+import { useGoKeys } from './keys.ts'
 import { clearOutbox } from './outbox.ts'
 import { useSession, useWorkspace } from './place.ts'
 import { queryClient, waitingQuery } from './queries.ts'
@@ -21,6 +22,7 @@ import { TimeZone } from './ui/time.tsx'
 
 export function Shell() {
   const { user } = useSession()
+  useGoToPages()
   return (
     <TimeZone.Provider value={user.time_zone}>
       <a
@@ -39,6 +41,20 @@ export function Shell() {
         </main>
       </div>
     </TimeZone.Provider>
+  )
+}
+
+function useGoToPages(): void {
+  const workspace = useWorkspace()
+  const navigate = useNavigate()
+  const params = { workspace_id: workspace?.id ?? '' }
+  useGoKeys(
+    workspace
+      ? {
+          i: () => void navigate({ to: '/w/$workspace_id/inbox', params }),
+          a: () => void navigate({ to: '/w/$workspace_id/accounts', params }),
+        }
+      : {},
   )
 }
 

@@ -24,7 +24,10 @@ function formOf(body: unknown, file: File): FormData {
 }
 
 function responseOf(request: XMLHttpRequest): Response {
-  const lines = request.getAllResponseHeaders().trim().split(/[\r\n]+/)
+  const lines = request
+    .getAllResponseHeaders()
+    .trim()
+    .split(/[\r\n]+/)
   const headers = lines.flatMap((line): [string, string][] => {
     const at = line.indexOf(':')
     return at > 0 ? [[line.slice(0, at), line.slice(at + 1).trim()]] : []

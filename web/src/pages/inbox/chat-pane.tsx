@@ -1,15 +1,19 @@
 /** The open chat: who it is, what was said, the composer, and at the side what is known about it. */
-import { useQuery } from '@tanstack/react-query'
+import { useInfiniteQuery, useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
-import { ChevronLeft } from 'lucide-react'
+import { useState } from 'react'
 import { Refused } from '../../api.ts'
-import { ExactLine } from '../../exact-text.tsx'
 import type { Workspace } from '../../queries.ts'
 import { buttonClass } from '../../ui/button.tsx'
+import { Dialog } from '../../ui/dialog.tsx'
 import { accountsQuery } from '../accounts/account-queries.ts'
+import { assigneeKey } from './chat-changes.ts'
+import { Head } from './chat-head.tsx'
 import { Composer } from './composer.tsx'
 import type { Go } from './inbox.tsx'
-import { type ChatDetail, type ChatRef, chatQuery } from './inbox-queries.ts'
+import type { InboxList } from './inbox-list.ts'
+import { type ChatRef, chatQuery, type InboxChat, timelineQuery } from './inbox-queries.ts'
+import { SidePanel } from './side-panel.tsx'
 import { TimelineView } from './timeline.tsx'
 
 interface PaneProps {
@@ -21,54 +25,73 @@ interface PaneProps {
 export function ChatPane({ chat, workspace }: PaneProps) {
   const query = useQuery(chatQuery(chat))
   const { data: accounts } = useQuery(accountsQuery(workspace.id, false))
+  const { data: timeline } = useInfiniteQuery({ ...timelineQuery(chat), enabled: false })
+  const assignee = useAssignee(chat)
+  const [mode, setMode] = useState<'answer' | 'note'>('answer')
+  const [isAboutOpen, setAboutOpen] = useState(false)
   const account = accounts?.accounts.find(({ id }) => id === chat.account_id)
-  const isMissing = query.error instanceof Refused && query.error.status === 404
-  if (isMissing) return <MissingChat workspace={workspace} />
+  const detail = query.data?.chat
+  if (query.error instanceof Refused && query.error.status === 404)
+    return <MissingChat workspace={workspace} />
+  const notes = (timeline?.pages ?? []).flatMap(({ items }) => items.filter((item) => item.type === 'note'))
+  const panel = detail && (
+    <SidePanel
+      chat={chat}
+      detail={detail}
+      assignee={assignee}
+      notes={notes}
+      workspace={workspace}
+      onNote={() => {
+        setAboutOpen(false)
+        setMode('note')
+      }}
+    />
+  )
   return (
     <>
       <section aria-label="Chat" className="flex min-h-0 min-w-0 flex-col">
-        <Head chat={query.data?.chat} workspace={workspace} account={account?.name} />
-        <TimelineView chat={chat} unread={query.data?.chat.unread_count} />
-        <Composer chat={chat} workspace={workspace} account={account} name={query.data?.chat.name ?? ''} />
+        <Head
+          chat={chat}
+          detail={detail}
+          workspace={workspace}
+          account={account?.name}
+          onAbout={() => setAboutOpen(true)}
+        />
+        <TimelineView chat={chat} unread={detail?.unread_count} />
+        <Composer
+          chat={chat}
+          workspace={workspace}
+          account={account}
+          name={detail?.name ?? ''}
+          mode={mode}
+          setMode={setMode}
+        />
       </section>
       <aside
         aria-label="About this chat"
-        className="hidden min-h-0 overflow-y-auto border-l border-line p-4 min-[1181px]:block"
-      />
+        className="hidden min-h-0 overflow-y-auto border-l border-line px-4 py-4.5 min-[1181px]:block"
+      >
+        {panel}
+      </aside>
+      <Dialog open={isAboutOpen} onClose={() => setAboutOpen(false)} title="About this chat">
+        <div className="-mx-6 min-h-0 overflow-y-auto px-6 pb-1">{panel}</div>
+      </Dialog>
     </>
   )
 }
 
-interface HeadProps {
-  chat: ChatDetail | undefined
-  workspace: Workspace
-  account: string | undefined
-}
-
-function Head({ chat, workspace, account }: HeadProps) {
-  const where = chat && [chat.username !== null && `@${chat.username}`, account && `with ${account}`]
-  return (
-    <header className="flex h-[61px] shrink-0 items-center gap-2 border-b border-line pl-2 pr-2.5 min-[761px]:pl-4.5">
-      <Link
-        to="/w/$workspace_id/inbox"
-        params={{ workspace_id: workspace.id }}
-        search={(before) => {
-          const { chat: _, of: __, message: ___, ...rest } = before as Record<string, string>
-          return rest
-        }}
-        aria-label="Back to the chats"
-        className="grid size-11 shrink-0 place-items-center rounded-lg text-soft hover:bg-hover min-[761px]:hidden"
-      >
-        <ChevronLeft aria-hidden className="size-5" />
-      </Link>
-      <div className="min-w-0 flex-1">
-        <h2 tabIndex={-1} className="truncate text-base font-semibold">
-          {chat && <ExactLine text={chat.name} empty="No name" />}
-        </h2>
-        <p className="truncate text-xs text-muted">{where?.filter(Boolean).join(', ')}</p>
-      </div>
-    </header>
-  )
+/** As the list has it; for a chat that the list has not reached, as it was set here. */
+function useAssignee(chat: ChatRef): InboxChat['assignee'] | undefined {
+  const client = useQueryClient()
+  const { data: set } = useQuery<InboxChat['assignee']>({ queryKey: assigneeKey(chat), enabled: false })
+  const lists = client.getQueriesData<InboxList>({ queryKey: ['inbox', chat.workspace_id] })
+  for (const [, list] of lists) {
+    const row = list?.chats.find(
+      ({ account_id, id }) => account_id === chat.account_id && id === chat.chat_id,
+    )
+    if (row) return row.assignee
+  }
+  return set
 }
 
 function MissingChat({ workspace }: { workspace: Workspace }) {

@@ -22,6 +22,8 @@ const textMax = 4096
 const fileBytesMax = 25 * 1024 * 1024
 
 interface ComposerProps {
+  mode: 'answer' | 'note'
+  setMode: (mode: 'answer' | 'note') => void
   chat: ChatRef
   workspace: Workspace
   account: Account | undefined
@@ -29,11 +31,10 @@ interface ComposerProps {
 }
 
 export function Composer(props: ComposerProps) {
-  const [mode, setMode] = useState<'answer' | 'note'>('answer')
-  return mode === 'note' ? (
-    <NoteForm chat={props.chat} onClose={() => setMode('answer')} />
+  return props.mode === 'note' ? (
+    <NoteForm chat={props.chat} onClose={() => props.setMode('answer')} />
   ) : (
-    <Answer {...props} onNote={() => setMode('note')} />
+    <Answer {...props} onNote={() => props.setMode('note')} />
   )
 }
 
@@ -132,7 +133,7 @@ function Answer({ chat, workspace, account, name, onNote }: ComposerProps & { on
         {closed && <p className="px-3.25 py-1 text-soft">{closed}</p>}
         <div className="flex items-center gap-0.5 px-1.5 pb-1.5 pl-2">
           <AttachButton onFile={attach} />
-          <IconButton label="Saved replies" keys="/" onClick={() => setPicking(!picking)}>
+          <IconButton label="Saved replies" keys="/" data-replies onClick={() => setPicking(!picking)}>
             <Slash aria-hidden className="size-4" />
           </IconButton>
           <IconButton label="Write a note" keys="N" onClick={onNote} data-note>
@@ -166,11 +167,12 @@ function refusalOf(file: File): string | undefined {
 /** Another user's answer that the platform accepted after this draft was begun. */
 function useOvertaken(chat: ChatRef, begun_at: string): { id: string; name: string } | undefined {
   const { user } = useSession()
+  const own = [user.name, user.email.split('@')[0]]
   const client = useQueryClient()
   const pages = client.getQueryData(timelineQuery(chat).queryKey)?.pages ?? []
   for (const item of pages.flatMap(({ items }) => items).toReversed()) {
     if (item.type !== 'message' || !item.is_sender || item.at <= begun_at) continue
-    if (item.by?.kind === 'user' && item.by.name !== (user.name || user.email)) {
+    if (item.by?.kind === 'user' && !own.includes(item.by.name ?? '')) {
       return { id: item.id, name: item.by.name ?? 'Another member' }
     }
   }

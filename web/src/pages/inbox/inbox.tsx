@@ -1,19 +1,31 @@
 /** The inbox: every chat of every account in one list, the open one beside it, and what is known about it. The address is the state. */
-import { useQuery } from '@tanstack/react-query'
+import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { useNavigate, useSearch } from '@tanstack/react-router'
-import { lazy, Suspense, useCallback, useEffect, useMemo } from 'react'
+import { lazy, Suspense, useCallback, useEffect, useMemo, useState } from 'react'
+import { type KeyActions, useKeys } from '../../keys.ts'
 import { forgetOthers } from '../../outbox.ts'
 import { useSession, useWorkspace } from '../../place.ts'
 import type { Workspace } from '../../queries.ts'
+import { ToastPlace, undoLast } from '../../ui/toast.tsx'
 import { Missing } from '../stopped.tsx'
+import { markRead } from './chat-changes.ts'
 import { ChatList } from './chat-list.tsx'
+import {
+  type ChatRef,
+  chatQuery,
+  countsQuery,
+  type InboxChat,
+  inboxQuery,
+  type ListFilter,
+} from './inbox-queries.ts'
 import { NoChat } from './no-chat.tsx'
-import { type ChatRef, countsQuery, type ListFilter } from './inbox-queries.ts'
 import { startOutbox } from './sending.ts'
 
 const loadPane = () => import('./chat-pane.tsx')
 /** Loads after the list: the first row appears sooner. */
 const ChatPane = lazy(async () => ({ default: (await loadPane()).ChatPane }))
+
+const KeyList = lazy(async () => ({ default: (await import('./key-list.tsx')).KeyList }))
 
 export interface InboxSearch {
   view?: 'unread' | 'unanswered' | 'mine'
@@ -34,6 +46,8 @@ export function InboxPage() {
 function Inbox({ workspace }: { workspace: Workspace }) {
   const { user } = useSession()
   const { filter, chat, go } = useInboxPlace(workspace.id)
+  const [showsKeys, setShowsKeys] = useState(false)
+  useInboxKeys({ filter, chat, go, onHelp: () => setShowsKeys(true) })
   const { data: counts } = useQuery(countsQuery(workspace.id, filter.account_id))
   useEffect(() => {
     void loadPane()
@@ -57,8 +71,58 @@ function Inbox({ workspace }: { workspace: Workspace }) {
       ) : (
         <NoChat />
       )}
+      <ToastPlace />
+      {showsKeys && (
+        <Suspense>
+          <KeyList onClose={() => setShowsKeys(false)} />
+        </Suspense>
+      )}
     </div>
   )
+}
+
+interface KeyPlace {
+  filter: ListFilter
+  chat: ChatRef | undefined
+  go: Go
+  onHelp: () => void
+}
+
+function useInboxKeys({ filter, chat, go, onHelp }: KeyPlace): void {
+  const client = useQueryClient()
+  const here = {
+    ...(filter.view !== 'all' && { view: filter.view }),
+    ...(filter.account_id !== undefined && { account: filter.account_id }),
+  }
+  const isOpen = (row: InboxChat) => row.account_id === chat?.account_id && row.id === chat.chat_id
+  /** The chat that many places further in the list. */
+  const find = (step: number) => {
+    const chats = client.getQueryData(inboxQuery(filter).queryKey)?.chats ?? []
+    const at = chats.findIndex(isOpen)
+    return at < 0 ? chats[0] : chats[at + step]
+  }
+  const open = (row: InboxChat | undefined) => row && go({ ...here, chat: row.id, of: row.account_id })
+  const unreadOf = () => (chat ? (client.getQueryData(chatQuery(chat).queryKey)?.chat.unread_count ?? 0) : 0)
+  const actions: KeyActions = {
+    j: () => open(find(1)),
+    k: () => open(find(-1)),
+    '?': onHelp,
+    z: () => undoLast(),
+    ...(chat && {
+      Escape: () => go(here),
+      e: () => {
+        const next = find(1)
+        void markRead(chat, { unread: false, before: unreadOf() })
+        open(next)
+      },
+      u: () => void markRead(chat, { unread: true, before: unreadOf() }),
+      r: () => document.querySelector<HTMLElement>('[data-composer]')?.focus(),
+      n: () => document.querySelector<HTMLElement>('[data-note]')?.click(),
+      m: () => document.querySelector<HTMLElement>('[data-move]')?.click(),
+      '/': () => document.querySelector<HTMLElement>('[data-replies]')?.click(),
+    }),
+  }
+  useKeys(actions)
 }
 
 export type Go = (search: InboxSearch) => void

@@ -15,9 +15,11 @@ import {
   type OutboxEntry,
   onOutboxChange,
 } from '../../outbox.ts'
+import { answeringMarksRead } from '../../preferences.ts'
 import { endSession, queryClient } from '../../queries.ts'
 import { uploadOf } from '../../upload.ts'
-import { refreshChat } from './inbox-queries.ts'
+import { markRead } from './chat-changes.ts'
+import { chatQuery, refreshChat } from './inbox-queries.ts'
 
 export interface PendingSend {
   readonly entry: OutboxEntry
@@ -152,6 +154,9 @@ async function attemptOnce(entry: OutboxEntry, attempt: number): Promise<number 
     change(key, { because: null, until: null, progress: null, message_id })
     await refreshChat(queryClient, entry)
     await endSending(entry)
+    const unread = queryClient.getQueryData(chatQuery(entry).queryKey)?.chat.unread_count ?? 0
+    if (unread > 0 && answeringMarksRead())
+      void markRead(entry, { unread: false, before: unread, quiet: true })
     return undefined
   } catch (error) {
     return onRefusal(entry, attempt, error)
