@@ -28,12 +28,15 @@ const shipped = ['src/db/**/*.test.ts', 'src/http/multipart.test.ts', 'test/idem
 const limits = ['test/limits/**/*.test.ts']
 /** A workspace with little storage. */
 const stored = ['test/stored-files.test.ts']
-/** Large data, or minutes of real processes: `npm run test:slow`. */
+/** Large data, or many real processes: `npm run test:slow`. */
 const slow = [
+  'src/capabilities/media/slow-readers.test.ts',
   'src/capabilities/search/search-large.test.ts',
   'test/back-in-time.test.ts',
-  'test/backup-large.test.ts',
-  'test/first-start.test.ts',
+  'test/backup{,-large}.test.ts',
+  'test/{cli,command-line,demo,first-start,readme}.test.ts',
+  'test/{processes,several-processes}.test.ts',
+  'test/lockout.test.ts',
   'test/pools.test.ts',
   'test/races.test.ts',
   'test/simulation/**/*.test.ts',

@@ -1,6 +1,7 @@
 /**
  * Five hundred accounts in one worker: how fast they connect, what one costs in memory, and whether accounts in
  * trouble (one that reconnects for ever, one that is flooded, one that is frozen) delay the others' updates.
+ * With `--platform telegram` it measures Telegram accounts instead.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from '../src/db/sql.ts'
@@ -14,6 +15,11 @@ const accounts = 500
 const messages = 3_000
 const perSecond = 150
 const connectMsMax = 30_000
+
+if (process.argv.includes('telegram')) {
+  await import('./accounts-telegram.ts')
+  process.exit()
+}
 
 await withInstance(async (app, data_dir) => {
   const { ids } = await makeAccounts(app, accounts)

@@ -14,6 +14,7 @@ const helpers = [
   'progress.ts',
   'rows.ts',
   'search-rows.ts',
+  'telegram-stage.ts',
   'texts.ts',
 ]
 console.log(`${cpus().length} cores, ${cpus()[0]?.model.trim()}, Node ${process.version}`)

@@ -3,6 +3,7 @@
  * SQL in the same run: three statements, two flushed commits and one shared flush of a file. Medians of alternating rounds after
  * a warm-up round. One service, 50 accounts, 100 callers, a platform that answers immediately. Then 20 uploads of 25 MiB at the
  * same time, and their cost in memory.
+ * With `--platform telegram` it measures Telegram accounts instead.
  */
 import { execFile } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
@@ -40,6 +41,11 @@ interface Measured {
   readonly p50?: number
   readonly p99: number
   readonly accepted: number
+}
+
+if (process.argv.includes('telegram')) {
+  await import('./send-telegram.ts')
+  process.exit()
 }
 
 await withInstance(

@@ -5,6 +5,7 @@ import type { Config } from './config.ts'
 import type { Account, Allowlist, Caller, Gate, RouteInfo } from './contract.ts'
 import type { Database } from './db/sql.ts'
 import type { Secrets } from './lib/secrets.ts'
+import type { Mark } from './mark.ts'
 import type { OperationKinds, State } from './operation.ts'
 
 export interface App {
@@ -93,6 +94,10 @@ export interface Wake {
   /** Call it after the commit, never inside a data transaction. */
   signal(topic: Topic): void
   on(topic: Topic, listener: () => void): () => void
+  /** For pages that show what has changed, in every process. After the commit, as `signal`. */
+  mark(...marks: readonly Mark[]): void
+  /** Marks of all processes, some milliseconds of them at a time. */
+  onMarks(listener: (marks: readonly Mark[]) => void): () => void
   close(): Promise<void>
 }
 

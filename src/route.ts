@@ -7,6 +7,7 @@ import type { App, Rule } from './app.ts'
 import type { Account, AnyCaller, Caller, Gate, Needs, RouteInfo, UserCaller, Visitor } from './contract.ts'
 import type { Tx } from './db/sql.ts'
 import type { ApiError, ErrorCode } from './lib/errors.ts'
+import type { MarkKind } from './mark.ts'
 import type { NewOperation, OperationKind } from './operation.ts'
 
 export interface Reply {
@@ -79,6 +80,28 @@ export class Bytes implements AsyncIterable<Uint8Array> {
   }
 }
 
+/** Server-sent events, as they happen. It begins with the answer and has no end of its own. */
+export class Live {
+  readonly begin: (sink: EventSink) => void
+
+  constructor(begin: (sink: EventSink) => void) {
+    this.begin = begin
+  }
+}
+
+/** The receiving end of a `Live` reply. */
+export interface EventSink {
+  /** Bytes that the client has not taken yet. */
+  readonly waiting: number
+  write(text: string): void
+  /** After the last event. */
+  end(): void
+  /** At once, for a client that does not read. */
+  cut(): void
+  /** Called once, when either side has ended it. */
+  onEnd(act: () => void): void
+}
+
 /** A form as received: its fields, and its one file, which is stored already unless there is a refusal. */
 export class Form {
   readonly fields: Readonly<Record<string, unknown>>
@@ -132,6 +155,10 @@ interface RouteDescription extends RouteInfo {
   /** The media types of a response that is a file. */
   readonly bytes?: readonly string[]
   readonly statuses?: readonly [number, ...number[]]
+  /** Answers with a `Live` reply: events as they happen, until one side leaves. */
+  readonly live?: true
+  /** What its success changes for pages that are open: `perform` marks it. Every route that writes has it. */
+  readonly touches?: readonly MarkKind[]
   /** Errors it can return beyond those that its needs imply. */
   readonly errors?: readonly (ErrorCode | readonly [ErrorCode, number])[]
   readonly example: {

@@ -22,6 +22,7 @@ const floors: readonly (readonly string[])[] = [
   ['app.ts'],
   ['operation.ts'],
   ['contract.ts'],
+  ['mark.ts'],
   ['platform', 'db', 'config.ts'],
   ['lib'],
 ]

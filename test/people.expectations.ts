@@ -73,6 +73,7 @@ export const lines: Readonly<Record<string, Line>> = {
   get_approval: { method: 'GET', path: '/approvals/{request_id}', ...ofOneself },
   approve_request: { method: 'POST', path: '/approvals/{request_id}/approve', ...ofOneself },
   deny_request: { method: 'POST', path: '/approvals/{request_id}/deny', ...ofOneself },
+  open_stream: { method: 'GET', path: '/stream', objects: ['any'], answers: users('200') },
   get_sign_in: { method: 'GET', path: '/sign-in', objects: ['any'], answers: everybody('200') },
   sign_in: {
     method: 'POST',

@@ -205,7 +205,7 @@ describe.each(listed.map((route) => [`${route.method} ${route.path}`, route] as 
         // A refusal changes nothing. A key that was made for the request is one row.
         const made = route.path.includes('{key_id}') && !['missing', 'malformed'].includes(subject) ? 1 : 0
         expect(await changes()).toEqual({ rows: before.rows + made })
-      } else {
+      } else if (!route.live) {
         expect(route.response.safeParse(answer.body).error).toBeUndefined()
       }
     }

@@ -79,6 +79,7 @@ export const inWorkspace: Readonly<Record<string, Role>> = {
 
 /** Under /dashboard/api: everyone, signed in or not; every user; operators only. */
 export const outside: Readonly<Record<string, 'everybody' | 'user' | 'operator'>> = {
+  open_stream: 'user',
   list_approvals: 'user',
   get_approval: 'user',
   approve_request: 'user',

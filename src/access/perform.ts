@@ -16,6 +16,7 @@ import { requireKey } from './keys.ts'
 import { requireNeeds } from './needs.ts'
 import { requireAccountLimits, requireWorkspaceLimit } from './operation-limits.ts'
 import { requireSession, type SignedInUser } from './sessions.ts'
+import { markTouched } from './touched.ts'
 
 /** A request from HTTP, MCP or the dashboard. The body is read only once the caller is known to be allowed. */
 export interface Incoming {
@@ -77,7 +78,7 @@ const sessionRule = { limit: 600, seconds: 60 }
 /** The same for a signed-in user. The gate `rest` applies to keys, so the dashboard works while it is closed. */
 export async function admitUser(
   app: App,
-  asked: { token: string | undefined; workspace_id: string | undefined },
+  asked: Parameters<typeof requireSession>[1],
 ): Promise<SignedInUser & { readonly window: Window }> {
   const known = await requireSession(app, asked)
   return { ...known, window: await app.limits.take(`session:${known.user.via.id}`, sessionRule) }
@@ -121,6 +122,12 @@ async function performOutside(
     key: undefined,
     range: undefined,
   } as unknown as AnyCall
+  const reply = await runOutside(app, route, call)
+  markTouched(app, route, caller, { params, query, body, reply })
+  return reply
+}
+
+function runOutside(app: App, route: Route, call: AnyCall): Promise<Reply> {
   switch (route.effect) {
     case 'read':
       return route.handle(app, call)
@@ -232,8 +239,19 @@ export async function inspect(
 }
 
 async function performInside(app: App, route: Route, caller: Caller, read: ReceivedRequest): Promise<Reply> {
-  const { params, received, approval, again } = read
   const checked = await check(app, route, caller, read)
+  const reply = await runInside(app, route, caller, { read, checked })
+  markTouched(app, route, caller, { ...read, body: checked.body, reply })
+  return reply
+}
+
+async function runInside(
+  app: App,
+  route: Route,
+  caller: Caller,
+  { read, checked }: { read: ReceivedRequest; checked: CheckedRequest },
+): Promise<Reply> {
+  const { params, received, approval, again } = read
   if (route.effect === 'read') return route.handle(app, checked.call(undefined))
   if (route.effect === 'admin') return tellLostCommit(route.handle(app, checked.call(undefined)))
   const key = keyOf(checked.needs, read)

@@ -34,15 +34,23 @@ export interface SignedInUser {
   readonly member: Caller | undefined
 }
 
+interface AskedSession {
+  readonly token: string | undefined
+  readonly workspace_id: string | undefined
+  /** Whether the request counts as use of the session, which keeps it from ending. */
+  readonly used: boolean
+}
+
 /** The user behind the cookie, and their role in the workspace. Nothing is cached between two requests. */
 export async function requireSession(
   app: App,
-  { token, workspace_id }: { token: string | undefined; workspace_id: string | undefined },
+  { token, workspace_id, used }: AskedSession,
 ): Promise<SignedInUser> {
   const row = token && tokenForm.test(token) && (await findSession(app.db, token, workspace_id))
   if (!row) throw new ApiError('not_signed_in')
   const { id, user_id, operator, role, issuer, subject, idp_user_uuid } = row
-  if (row.unnoted) await app.db.run(sql`update sessions set last_seen_at = domain_now() where id = ${id}`)
+  if (row.unnoted && used)
+    await app.db.run(sql`update sessions set last_seen_at = domain_now() where id = ${id}`)
   const via = { kind: 'session', id, operator, identity: { issuer, subject, idp_user_uuid } } as const
   const user: UserCaller = { user_id, via: { ...via, role: null } }
   if (!row.workspace_id || !role) return { user, member: undefined }
@@ -63,6 +71,24 @@ function findSession(
       join identities i on i.issuer = s.issuer and i.subject = s.subject and i.user_id = s.user_id
       left join memberships m on m.user_id = s.user_id and m.workspace_id = ${wanted}::uuid and m.ended_at is null
     where s.token_hash = ${sha256(token)} and ${alive} and u.disabled_at is null`)
+}
+
+/** Who a session belongs to, and whose news it may get. */
+export interface Audience {
+  readonly session_id: string
+  readonly user_id: string
+  readonly operator: boolean
+  readonly workspaces: readonly string[]
+}
+
+/** Of the sessions that are still valid. It counts as no use of them. */
+export function listAudiences(db: Db, session_ids: readonly string[]): Promise<Audience[]> {
+  return db.rows<Audience>(sql`
+    select s.id as session_id, s.user_id, u.operator,
+      array(select m.workspace_id from memberships m where m.user_id = s.user_id and m.ended_at is null) as workspaces
+    from sessions s join users u on u.id = s.user_id
+      join identities i on i.issuer = s.issuer and i.subject = s.subject and i.user_id = s.user_id
+    where s.id = any(${session_ids}::uuid[]) and ${alive} and u.disabled_at is null`)
 }
 
 /** 32 random bytes. */

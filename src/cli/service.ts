@@ -149,6 +149,7 @@ export class Service {
     // Otherwise what is still opening would stay open.
     await this.#beginning?.catch(() => {})
     this.#talk?.stop()
+    this.app.beginStop()
     await this.#server?.close()
     await this.#admin?.close()
     await this.#running?.stop()

@@ -4,6 +4,8 @@ import { copyDatabase, type TestDatabase } from '../../test/harness/database.ts'
 import { until } from '../../test/harness/process.ts'
 import { openDatabase } from '../db/pool.ts'
 import type { Database } from '../db/sql.ts'
+import type { Mark } from '../mark.ts'
+import { readNotification, toNotifications } from './mark-batch.ts'
 import { localWake, sharedWake } from './wake.ts'
 
 const onOutbox = { topic: 'outbox' }
@@ -113,5 +115,98 @@ describe('between processes', () => {
     const wake = sharedWake(db)
     await wake.close()
     await until('every connection is closed', 30_000, async () => (await listeners()) === 0)
+  })
+})
+
+describe('marks', () => {
+  const workspace_id = '0199a1f0-0000-7000-8000-000000000001'
+  const others = '0199a1f0-0000-7000-8000-000000000002'
+  const inChat = (n: number, workspace = workspace_id): Mark => ({
+    workspace_id: workspace,
+    kind: 'messages',
+    account_id: 'acc_2Jk9vQ7wXb4LmN8pRt3Z',
+    chat_id: `platform:chat:${n}`,
+  })
+  const many = (count: number) => Array.from({ length: count }, (_, n) => inChat(n))
+
+  test('of a few milliseconds arrive together, equal ones once', async () => {
+    const wake = localWake()
+    const received: (readonly Mark[])[] = []
+    wake.onMarks((marks) => received.push(marks))
+    wake.mark(inChat(1), inChat(2))
+    wake.mark(inChat(1))
+    await until('they arrive', 30_000, () => received.length > 0)
+    expect(received).toEqual([[inChat(1), inChat(2)]])
+  })
+
+  test('the last presence of a user counts', async () => {
+    const wake = localWake()
+    const received: Mark[] = []
+    wake.onMarks((marks) => received.push(...marks))
+    const presence = { ...inChat(1), kind: 'presence', user_id: others } as const
+    wake.mark({ ...presence, state: 'typing' }, { ...presence, state: 'gone' })
+    await wake.close()
+    expect(received).toEqual([{ ...presence, state: 'gone' }])
+  })
+
+  test('of a workspace beyond 100 become one, and those of another stay', async () => {
+    const wake = localWake()
+    const received: Mark[] = []
+    wake.onMarks((marks) => received.push(...marks))
+    wake.mark(...many(100))
+    await wake.close()
+    expect(received.splice(0)).toEqual(many(100))
+    wake.mark(...many(101), inChat(500), inChat(1, others))
+    await wake.close()
+    expect(received).toEqual([{ workspace_id, kind: 'everything' }, inChat(1, others)])
+  })
+
+  test('travel to the other process in notifications that PostgreSQL accepts, and come back to none', async () => {
+    const [one, other] = [sharedWake(db), sharedWake(db)]
+    const here: Mark[] = []
+    const there: Mark[] = []
+    one.onMarks((marks) => here.push(...marks))
+    other.onMarks((marks) => there.push(...marks))
+    await until('both listen', 30_000, async () => {
+      one.mark({ workspace_id: others, kind: 'keys' })
+      await sleep(30)
+      return there.length > 0
+    })
+    const ofOurs = (marks: readonly Mark[]) => marks.filter((mark) => mark.workspace_id === workspace_id)
+    one.mark(...many(100))
+    await until('all arrive', 30_000, () => ofOurs(there).length >= 100)
+    other.mark({ workspace_id, kind: 'notes' })
+    await until('the answer arrives', 30_000, () => here.some(({ kind }) => kind === 'notes'))
+    expect(ofOurs(there)).toEqual([...many(100), { workspace_id, kind: 'notes' }])
+    expect(ofOurs(here)).toEqual([...many(100), { workspace_id, kind: 'notes' }])
+    await one.close()
+    await other.close()
+  })
+
+  test('everything may have changed after the connection was cut', async () => {
+    const wake = sharedWake(db)
+    const received: Mark[] = []
+    wake.onMarks((marks) => received.push(...marks))
+    await until('it listens', 30_000, async () => (await listeners()) > 0)
+    await until('it says so', 30_000, async () => {
+      await db.pool.query(
+        `select pg_terminate_backend(pid) from pg_stat_activity
+         where datname = current_database() and usename = current_user and pid <> pg_backend_pid()`,
+      )
+      await sleep(50)
+      return received.length > 0
+    })
+    expect(received[0]).toEqual({ workspace_id: null, kind: 'everything' })
+    await wake.close()
+  })
+
+  test('fill notifications below 8,000 bytes', () => {
+    const marks = many(1_000)
+    const payloads = toNotifications('0199a1f0-0000-7000-8000-000000000003', marks)
+    const longest = Math.max(...payloads.map((payload) => Buffer.byteLength(payload)))
+    expect(longest).toBeLessThan(8_000)
+    expect(longest).toBeGreaterThan(7_000)
+    expect(payloads.flatMap((payload) => readNotification(payload).marks)).toEqual(marks)
+    expect(readNotification('not ours')).toEqual({ origin: '', marks: [] })
   })
 })

@@ -8,7 +8,7 @@ import type { Route } from '../route.ts'
 import { pathOf } from './base.ts'
 import { deviceTokenOf, sessionTokenOf } from './cookies.ts'
 import { type Door, type Enter, matchPrefix } from './doors.ts'
-import { requireOwnHost, requireOwnOrigin, requirePrivate } from './origins.ts'
+import { requireNoForeignReader, requireOwnHost, requireOwnOrigin, requirePrivate } from './origins.ts'
 
 /** The dashboard's own routes, besides the contract's. */
 export interface DashboardRoutes {
@@ -79,13 +79,16 @@ function makeEnter(app: App): Enter {
     // No hook has run for a malformed address.
     request.transport ??= requireOwnHost(app.config, request.headers.host ?? '')
     requireOwnOrigin(app.config, request, route)
+    if (route?.live) requireNoForeignReader(app.config, request)
     const token = sessionTokenOf(request)
     if (route?.asked_by === 'visitor') {
       // Also if nothing changes: the token of a set-up link is as good as a password.
       if (route.method !== 'GET') requirePrivate(request)
       return visitorOf(request)
     }
-    const { user, member, window } = await admitUser(app, { token, workspace_id })
+    // A browser opens its stream again by itself: that must not keep a session alive.
+    const used = !route?.live // guard: a stream is no use of its session
+    const { user, member, window } = await admitUser(app, { token, workspace_id, used })
     request.caller = member ?? user
     request.window = window
     if (!window.allowed) throw new ApiError('rate_limited', { retry_after: window.retry_after })

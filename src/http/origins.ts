@@ -80,6 +80,13 @@ export function requireNoForeignPage(config: Config, request: FastifyRequest): v
     })
 }
 
+/** For what only our own pages read: a browser says in one of two headers which site asks. */
+export function requireNoForeignReader(config: Config, request: FastifyRequest): void {
+  const { 'sec-fetch-site': site } = request.headers
+  if (site !== undefined && site !== 'same-origin') throw new ApiError('origin_refused') // guard: the stream is for our own pages
+  requireNoForeignPage(config, request)
+}
+
 /** In the format of the `Origin` header. */
 function originOf({ base_url }: Config, transport: Transport | undefined, host: string): string {
   if (transport !== 'loopback' && base_url !== undefined) return new URL(base_url).origin

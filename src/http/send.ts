@@ -1,8 +1,8 @@
-/** Sends a route's answer: an object, JSON from the database, a long text, or a file. */
+/** Sends a route's answer: an object, JSON from the database, a long text, a file, or events. */
 import { transcode } from 'node:buffer'
 import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { Bytes, Json, type Reply, Stream } from '../route.ts'
+import { Bytes, Json, Live, type Reply, Stream } from '../route.ts'
 import { setDeviceCookie, setFlowCookie, setSessionCookie } from './cookies.ts'
 
 export const json = 'application/json; charset=utf-8'
@@ -19,6 +19,7 @@ export function send(
   request.operation_id = headers['X-Operation-Id']
   if (status >= 400) request.refusal = (body as { readonly code?: string }).code
   if (body instanceof Json) return reply.type(json).send(bytesOf(body.text))
+  if (body instanceof Live) return sendLive(request, reply, body)
   if (body instanceof Bytes) reply.header('content-length', String(body.length))
   else if (body instanceof Stream) reply.type(json)
   else return reply.send(body)
@@ -28,6 +29,25 @@ export function send(
   const readable = Readable.from(chunks, { objectMode: body instanceof Stream, highWaterMark: 1 })
   readable.once('error', (error) => {
     request.broken = error
+  })
+  return reply.send(readable)
+}
+
+/** Proxies that buffer answers would hold events back. */
+const liveHeaders = { 'content-type': 'text/event-stream; charset=utf-8', 'x-accel-buffering': 'no' }
+
+function sendLive(request: FastifyRequest, reply: FastifyReply, live: Live): FastifyReply {
+  reply.headers(liveHeaders)
+  if (request.method === 'HEAD') return reply.send('')
+  const readable = new Readable({ read() {} })
+  live.begin({
+    get waiting() {
+      return readable.readableLength + reply.raw.writableLength
+    },
+    write: (text) => void readable.push(text),
+    end: () => void readable.push(null),
+    cut: () => void reply.raw.destroy(),
+    onEnd: (act) => void reply.raw.once('close', act),
   })
   return reply.send(readable)
 }

@@ -89,6 +89,7 @@ export const errors = {
     503,
     'The tables of this feature are missing. The operator must migrate the database.',
   ],
+  stream_unavailable: [503, 'This process has as many open streams as it may have. Retry later.'],
   store_unavailable: [503, 'The database does not respond. Nothing was done; retry the request.'],
   provider_unavailable: [503, 'The platform is not available.'],
   session_unavailable: [503, "The account's session is not live right now."],
@@ -108,6 +109,7 @@ export const operatorCodes: readonly ErrorCode[] = [
   'sign_in_refused',
   'missing_role',
   'origin_refused',
+  'stream_unavailable',
 ]
 
 interface ErrorOptions {

@@ -4,6 +4,7 @@ import { ownRoutes as approvals } from '../capabilities/approvals/dashboard-rout
 import { workspaceRoutes as inbox } from '../capabilities/chats/dashboard-routes.ts'
 import { ownRoutes as gates } from '../capabilities/gates/dashboard-routes.ts'
 import { workspaceRoutes as keys } from '../capabilities/keys/dashboard-routes.ts'
+import { ownRoutes as live } from '../capabilities/live/dashboard-routes.ts'
 import { workspaceRoutes as notes } from '../capabilities/notes/dashboard-routes.ts'
 import { ownRoutes as oidc } from '../capabilities/oidc/dashboard-routes.ts'
 import { workspaceRoutes as savedReplies } from '../capabilities/saved-replies/dashboard-routes.ts'
@@ -36,4 +37,5 @@ export const ownRoutes: readonly Route[] = [
   ...gates,
   ...users,
   ...workspaces,
+  ...live,
 ]

@@ -50,6 +50,12 @@ export async function askDashboard(
     },
     ...(body !== undefined && { body: JSON.stringify(body) }),
   })
+  const { status, headers: received } = response
+  // A stream has no end.
+  if (received.get('content-type')?.startsWith('text/event-stream')) {
+    await response.body?.cancel()
+    return { status, headers: received, body: {} }
+  }
   const text = await response.text()
-  return { status: response.status, headers: response.headers, body: text ? JSON.parse(text) : {} }
+  return { status, headers: received, body: text ? JSON.parse(text) : {} }
 }

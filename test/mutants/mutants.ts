@@ -610,7 +610,84 @@ const contract: readonly Mutant[] = [
   ),
 ]
 
+const streams = {
+  file: 'src/capabilities/live/live.test.ts',
+  still: 'GET /stream 200 with the headers of a stream that no proxy holds back',
+}
+const marks = {
+  file: 'src/events/wake.test.ts',
+  still: 'marks of a few milliseconds arrive together, equal ones once',
+}
+/** What the live stream carries, for whom, and how many there may be. */
+const live: readonly Mutant[] = [
+  mutant(
+    streams,
+    'guard: a route marks what it touches',
+    'GET /stream 200 says where a request changed something, and not what',
+  ),
+  mutant(
+    streams,
+    'guard: marks of own workspaces',
+    'GET /stream 200 brings each of 10,000 marks of two workspaces to its members and to nobody else',
+    'const own = [...sorted.workspaces.values()]',
+  ),
+  mutant(
+    streams,
+    'guard: memberships of a stream',
+    'GET /stream 200 brings no more of a workspace that the user has left',
+    'if (audience) void 0',
+  ),
+  mutant(
+    streams,
+    'guard: a stream ends with its session',
+    'GET /stream 200 carries a comment, and ends when its session has ended meanwhile',
+  ),
+  mutant(
+    streams,
+    'guard: a stream is no use of its session',
+    'GET /stream 200 is no use of the session',
+    'const used = true',
+  ),
+  mutant(streams, 'guard: the stream is for our own pages', 'GET /stream 403 for pages of other sites'),
+  mutant(
+    streams,
+    'guard: streams of a session',
+    "GET /stream 200 replaces the session's oldest stream beyond five",
+  ),
+  mutant(
+    streams,
+    'guard: streams of a process',
+    'a process with as many streams as it may have 503 until one closes, and a stop waits for none of them',
+    'return this.#ended',
+  ),
+  mutant(
+    streams,
+    'guard: a reader that does not read',
+    'GET /stream 200 is cut off when the client does not read',
+    'const reads = true',
+  ),
+  mutant(
+    marks,
+    'guard: own marks arrive once',
+    'marks travel to the other process in notifications that PostgreSQL accepts, and come back to none',
+    'this.#local.deliver(marks)',
+  ),
+  mutant(
+    marks,
+    'guard: many marks become one',
+    'marks of a workspace beyond 100 become one, and those of another stay',
+    'return',
+  ),
+  mutant(
+    marks,
+    'guard: below the limit of a notification',
+    'marks fill notifications below 8,000 bytes',
+    'if (bytes < 0) {',
+  ),
+]
+
 export const mutants: readonly Mutant[] = [
+  ...live,
   // The boundary.
   crosses('guard: dispatch', 'dispatch is off'),
   mutant(crossing, 'guard: restore_counter', 'does not cross the restore counter is lower', 'where true'),

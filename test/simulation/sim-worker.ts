@@ -53,7 +53,7 @@ export class SimWorker {
       db: parkDatabase(base.db, schedule, name, lost),
       sources: schedule.sourcesOf(name, { newId: place.newId, newToken: place.newId }),
       settings: { current: settings, refresh: settings },
-      wake: { signal() {}, on: () => () => {}, close: async () => {} },
+      wake: { signal() {}, on: () => () => {}, mark() {}, onMarks: () => () => {}, close: async () => {} },
       limits: memoryLimits(() => schedule.now),
       metrics: new Registry(),
     }

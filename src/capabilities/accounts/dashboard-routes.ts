@@ -113,6 +113,7 @@ const accountRoutes: readonly Route[] = [
     path: '/accounts',
     summary: 'Create an account',
     effect: 'admin',
+    touches: ['accounts'],
     statuses: [201],
     body: z.strictObject({
       name: text(200),
@@ -137,6 +138,7 @@ const accountRoutes: readonly Route[] = [
     path: '/accounts/{account_id}',
     summary: 'Change the name, the limit or the proxy of an account',
     effect: 'admin',
+    touches: ['accounts'],
     params,
     body: z
       .strictObject({ name: text(200).optional(), ...settings })
@@ -164,6 +166,7 @@ function enabling({ name, summary, enabled }: { name: string; summary: string; e
     path: `/accounts/{account_id}/${enabled ? 'enable' : 'disable'}`,
     summary,
     effect: 'admin',
+    touches: ['accounts'],
     params,
     errors: ['not_found'],
     response: one,
@@ -189,6 +192,7 @@ const logout = route({
   description:
     'Ends its login at the platform and deletes the key. Answers once a worker has done so; the history stays.',
   effect: 'admin',
+  touches: ['accounts'],
   params,
   errors: ['not_found', 'conflict', 'provider_unavailable', 'flood_wait'],
   response: one,

@@ -76,6 +76,7 @@ export const loginRoutes: readonly Route[] = [
     path,
     summary: 'Begin the login of an account',
     effect: 'admin',
+    touches: ['accounts'],
     params,
     body: z.strictObject({
       phone: z
@@ -118,6 +119,7 @@ export const loginRoutes: readonly Route[] = [
     path: `${path}/answer`,
     summary: 'Answer the login of an account',
     effect: 'admin',
+    touches: ['accounts'],
     params,
     body: z.strictObject({
       kind: z.enum(['code', 'password']).meta({ description: 'What the text is.' }),
@@ -143,6 +145,7 @@ export const loginRoutes: readonly Route[] = [
     path,
     summary: 'Give up the login of an account',
     effect: 'admin',
+    touches: ['accounts'],
     params,
     errors: ['not_found'],
     response,

@@ -97,6 +97,7 @@ export const routes: readonly Route[] = [
     collision: 409,
     account: 'required',
     effect: 'local',
+    touches: ['campaigns'],
     variant: ({ body: { audience_type } }) => ({
       scopes: ['send'],
       gates: ['broadcast', audience_type === 'stage' ? 'pipeline' : 'crm'],

@@ -23,6 +23,7 @@ export const mutation = {
   idempotency: 'required',
   collision: 409,
   effect: 'local',
+  touches: ['campaigns'],
 } as const
 
 const sequenceTexts = {

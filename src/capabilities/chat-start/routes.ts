@@ -34,6 +34,7 @@ export const routes: readonly Route[] = [
     idempotency: 'required',
     account: 'required',
     effect: 'platform',
+    touches: ['chats', 'messages', 'operations'],
     flood: 429,
     account_limits: ({ config }) => [
       { limit: config.start_chat_minute, seconds: 60 },

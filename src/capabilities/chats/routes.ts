@@ -115,6 +115,7 @@ export const routes: readonly Route[] = [
     idempotency: 'required',
     account: 'required',
     effect: 'platform',
+    touches: ['chats', 'operations'],
     collision: 409,
     flood: 429,
     account_limits: ({ config }) => [{ limit: config.read_state_minute, seconds: 60 }],

@@ -111,6 +111,7 @@ export const routes: readonly Route[] = [
     gates: ['crm'],
     account: 'extended',
     effect: 'local',
+    touches: ['columns'],
     body: z
       .strictObject({
         account_id: scopedAccountId,

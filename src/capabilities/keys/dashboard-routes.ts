@@ -57,6 +57,7 @@ export const workspaceRoutes: readonly Route[] = [
     path: '/keys',
     summary: 'Create a key',
     effect: 'admin',
+    touches: ['keys'],
     statuses: [201],
     body: z.strictObject({
       name: text(200),
@@ -90,6 +91,7 @@ export const workspaceRoutes: readonly Route[] = [
     path: '/keys/{key_id}/revoke',
     summary: 'Revoke a key',
     effect: 'admin',
+    touches: ['keys'],
     params: z.strictObject({ key_id: z.string() }),
     errors: ['not_found'],
     response: z.object({ key: keyOut }),

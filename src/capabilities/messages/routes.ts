@@ -110,6 +110,7 @@ export const routes: readonly Route[] = [
     idempotency: 'required',
     account: 'extended',
     effect: 'platform',
+    touches: ['messages', 'operations'],
     flood: 503,
     variant: ({ body }) => ({
       scopes: ['send'],

@@ -87,6 +87,7 @@ export const routes: readonly Route[] = [
     gates: ['pipeline'],
     account: 'extended',
     effect: 'local',
+    touches: ['pipeline'],
     body: z
       .strictObject({ account_id: scopedAccountId, chat_id: chatId, stage_key })
       .meta({ id: 'MoveRequest', description: 'A chat and its new stage.' }),

@@ -53,6 +53,7 @@ export const workspaceRoutes: readonly Route[] = [
     path: '/saved_replies',
     summary: 'Create a saved reply',
     effect: 'local',
+    touches: ['saved_replies'],
     statuses: [201],
     body: z.strictObject({ title: text(titleMax), text: text(textMax) }),
     errors: ['conflict'],
@@ -73,6 +74,7 @@ export const workspaceRoutes: readonly Route[] = [
     path: '/saved_replies/{saved_reply_id}',
     summary: 'Change a saved reply',
     effect: 'local',
+    touches: ['saved_replies'],
     params,
     body: z
       .strictObject({ title: text(titleMax).optional(), text: text(textMax).optional() })
@@ -92,6 +94,7 @@ export const workspaceRoutes: readonly Route[] = [
     path: '/saved_replies/{saved_reply_id}',
     summary: 'Delete a saved reply',
     effect: 'local',
+    touches: ['saved_replies'],
     params,
     errors: ['not_found'],
     response: z.object({ deleted: z.literal(true) }),

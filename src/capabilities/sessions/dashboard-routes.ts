@@ -115,6 +115,7 @@ const forUsers: readonly Route[] = [
     summary: 'Sign out',
     scopes: [],
     effect: 'local',
+    touches: ['sessions'],
     response: done,
     example: { response: { ok: true, message: 'You are signed out.' } },
     handle: async (_, tx, { caller: { user_id, via } }) => {
@@ -154,6 +155,7 @@ const forUsers: readonly Route[] = [
     summary: 'Update your profile',
     scopes: [],
     effect: 'admin',
+    touches: ['sessions'],
     body: z.strictObject({
       name: z.string().optional(),
       time_zone: z.string().min(1).max(64).nullable().optional(),
@@ -172,6 +174,7 @@ const forUsers: readonly Route[] = [
     summary: 'Change your password and end all other sessions',
     scopes: [],
     effect: 'local',
+    touches: ['sessions'],
     body: z.strictObject({ current_password: givenPassword.optional(), password: newPassword }),
     errors: ['sign_in_refused'],
     response: done,
@@ -215,6 +218,7 @@ const forUsers: readonly Route[] = [
     summary: 'End one of your sessions',
     scopes: [],
     effect: 'local',
+    touches: ['sessions'],
     params: sessionId,
     malformed: 'not_found',
     errors: ['not_found'],
@@ -236,6 +240,7 @@ const forUsers: readonly Route[] = [
     summary: 'End all of your sessions but this one',
     scopes: [],
     effect: 'local',
+    touches: ['sessions'],
     response: done.extend({ revoked: z.int() }),
     example: { response: { ok: true, message: '2 other sessions have ended.', revoked: 2 } },
     handle: async (app, tx, { caller }) => {

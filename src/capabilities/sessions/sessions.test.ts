@@ -422,6 +422,7 @@ describe('POST /dashboard/api/password', () => {
     const { user } = await requireSession(service.app, {
       token: browser.cookie?.split('=')[1],
       workspace_id: undefined,
+      used: true,
     })
     const change = { current_password: password, password: 'horse of a thief' }
     const prepared = await prepareChange(service.app, user, change)

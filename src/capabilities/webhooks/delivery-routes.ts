@@ -114,6 +114,7 @@ export const deliveryRoutes: readonly Route[] = [
     description:
       'Makes the delivery due now, with a new series of attempts. A failing endpoint gets it at its next attempt, an inactive one once it is active.',
     effect: 'local',
+    touches: ['webhooks'],
     params: deliveryParams,
     errors: ['webhook_not_found', 'not_found'],
     response: queuedOut,
@@ -134,6 +135,7 @@ export const deliveryRoutes: readonly Route[] = [
     summary: 'Resend failed deliveries',
     description: 'Queues at most 10,000 failed deliveries, oldest first. Repeat until `queued` is 0.',
     effect: 'local',
+    touches: ['webhooks'],
     params: webhookParams,
     body: z
       .strictObject({ since: sinceIn })
@@ -165,6 +167,7 @@ export const deliveryRoutes: readonly Route[] = [
       'Makes one attempt to deliver `webhook.test`, even if the endpoint is inactive. A failure does not count; a success closes ' +
       'the circuit breaker. `GET …/deliveries/{delivery_id}` returns the result.',
     effect: 'local',
+    touches: ['webhooks'],
     params: webhookParams,
     errors: ['webhook_not_found'],
     response: queuedOut,

@@ -39,6 +39,7 @@ export const routes: readonly Route[] = [
       'Delivers every event from now on at least once, signed with the secret, which is shown only now. A workspace can have ' +
       'at most 10 webhooks.',
     effect: 'local',
+    touches: ['webhooks'],
     statuses: [201],
     body: z
       .strictObject({ url: urlIn, events: eventsIn.optional() })
@@ -74,6 +75,7 @@ export const routes: readonly Route[] = [
       'Undelivered events go to the new address. An inactive endpoint keeps its position: once it is active again, ' +
       'Parley delivers the events of the last 30 days. `active: true` and a new `url` reset the failure count to 0.',
     effect: 'local',
+    touches: ['webhooks'],
     params: webhookParams,
     body: z
       .strictObject({
@@ -100,6 +102,7 @@ export const routes: readonly Route[] = [
     summary: 'Delete a webhook',
     description: 'Deletes the webhook and its undelivered events. `GET /events` still returns these events.',
     effect: 'local',
+    touches: ['webhooks'],
     params: webhookParams,
     errors: ['webhook_not_found'],
     response: z.object(done).meta({ id: 'WebhookDeleted', description: 'The webhook was deleted.' }),
@@ -117,6 +120,7 @@ export const routes: readonly Route[] = [
     summary: 'Rotate a webhook secret',
     description: 'Creates a new secret. For 24 hours Parley also signs deliveries with the previous one.',
     effect: 'local',
+    touches: ['webhooks'],
     params: webhookParams,
     errors: ['webhook_not_found'],
     response: withSecret,

@@ -1,0 +1,178 @@
+/** The open streams of this process: who gets which marks, how many there may be, and when one ends. */
+import { type Audience, listAudiences } from '../../access/sessions.ts'
+import type { App } from '../../app.ts'
+import { isPrivate, type Mark } from '../../mark.ts'
+import type { EventSink } from '../../route.ts'
+
+const streamsMax = 1_000
+const sessionStreamsMax = 5
+/** How often each stream carries a comment, and sessions and memberships are read again. */
+const lookMs = 20_000
+/** A client that leaves more than this unread is cut off. */
+const unreadBytesMax = 64 * 1024
+/** More than this at once costs a page more than reading everything again. */
+const eventLengthMax = 32 * 1024
+/** How long a browser waits before it opens the stream again. */
+const retryMs = 2_000
+
+interface OpenStream {
+  audience: Audience
+  readonly sink: EventSink
+}
+
+export class Streams {
+  readonly #app: App
+  /** The oldest first. */
+  readonly #open = new Set<OpenStream>()
+  readonly #timer: NodeJS.Timeout
+  #checking = false
+  #checkAgain = false
+  #ended = false
+
+  constructor(app: App) {
+    this.#app = app
+    const off = app.wake.onMarks((marks) => this.#deliver(marks))
+    this.#timer = setInterval(() => void this.look(), lookMs).unref()
+    const stop = () => {
+      off()
+      this.endAll()
+    }
+    app.stopping.addEventListener('abort', stop)
+    if (app.stopping.aborted) stop()
+  }
+
+  get full(): boolean {
+    return this.#ended || this.#open.size >= streamsMax // guard: streams of a process
+  }
+
+  countOf(user_id: string): number {
+    return [...this.#open].filter(({ audience }) => audience.user_id === user_id).length
+  }
+
+  add(audience: Audience, sink: EventSink): void {
+    // Others may have been added since the caller asked.
+    if (this.full) {
+      sink.cut()
+      return
+    }
+    const stream: OpenStream = { audience, sink }
+    this.#open.add(stream)
+    sink.onEnd(() => this.#open.delete(stream))
+    sink.write(`retry: ${retryMs}\n\n`)
+    const own = [...this.#open].filter((each) => each.audience.session_id === audience.session_id)
+    // The browser does not open one again that another one replaced.
+    for (const oldest of own.slice(0, -sessionStreamsMax)) this.#end(oldest, 'event: replaced\ndata: {}\n\n') // guard: streams of a session
+  }
+
+  /** Keeps connections open, and ends the streams of sessions that have ended. */
+  look(): Promise<void> {
+    for (const stream of this.#open) this.#write(stream, ':\n\n')
+    return this.#check()
+  }
+
+  endAll(): void {
+    this.#ended = true
+    clearInterval(this.#timer)
+    for (const stream of this.#open) this.#end(stream)
+  }
+
+  #deliver(marks: readonly Mark[]): void {
+    if (this.#open.size === 0) return
+    const sorted = sortOut(marks)
+    for (const stream of this.#open) {
+      const texts = textsFor(stream.audience, sorted)
+      if (texts.length > 0) this.#write(stream, eventOf(texts.join(',')))
+    }
+    if (marks.some(changesAudience)) void this.#check()
+  }
+
+  #write(stream: OpenStream, text: string): void {
+    const { sink } = stream
+    const reads = sink.waiting + text.length <= unreadBytesMax // guard: a reader that does not read
+    if (reads) sink.write(text)
+    else this.#cut(stream)
+  }
+
+  #end(stream: OpenStream, last?: string): void {
+    const { sink } = stream
+    this.#open.delete(stream)
+    if (last) sink.write(last)
+    // A stop does not wait for a client that does not read.
+    if (sink.waiting > unreadBytesMax / 2) sink.cut()
+    else sink.end()
+  }
+
+  #cut(stream: OpenStream): void {
+    this.#open.delete(stream)
+    stream.sink.cut()
+  }
+
+  /** One statement for all streams. */
+  async #check(): Promise<void> {
+    this.#checkAgain = true
+    if (this.#checking) return
+    this.#checking = true
+    while (this.#checkAgain && this.#open.size > 0) {
+      this.#checkAgain = false
+      // If the database does not respond, the next look asks again; no marks of others arrive meanwhile.
+      await this.#readAudiences().catch(() => {})
+    }
+    this.#checking = false
+  }
+
+  async #readAudiences(): Promise<void> {
+    const asked = [...this.#open]
+    const ids = [...new Set(asked.map(({ audience }) => audience.session_id))]
+    const rows = await listAudiences(this.#app.db, ids)
+    const audiences = new Map(rows.map((row) => [row.session_id, row]))
+    for (const stream of asked) {
+      const audience = audiences.get(stream.audience.session_id)
+      if (audience)
+        stream.audience = audience // guard: memberships of a stream
+      else if (this.#open.has(stream)) this.#end(stream) // guard: a stream ends with its session
+    }
+  }
+}
+
+function eventOf(marks: string): string {
+  const everything: Mark = { workspace_id: null, kind: 'everything' }
+  return `event: marks\ndata: [${marks.length <= eventLengthMax ? marks : JSON.stringify(everything)}]\n\n`
+}
+
+/** Sessions end and memberships change: what a stream may carry is read again at once. */
+function changesAudience({ kind, workspace_id }: Mark): boolean {
+  return kind === 'members' || kind === 'sessions' || (kind === 'everything' && workspace_id === null)
+}
+
+/** The marks of a batch as JSON, by who gets them. */
+interface SortedMarks {
+  readonly workspaces: Map<string, string>
+  readonly users: Map<string, string>
+  readonly operators: string
+  readonly everyone: string
+}
+
+function sortOut(marks: readonly Mark[]): SortedMarks {
+  const workspaces = new Map<string, string>()
+  const users = new Map<string, string>()
+  let operators = ''
+  let everyone = ''
+  const join = (texts: string | undefined, mark: Mark) => `${texts ? `${texts},` : ''}${JSON.stringify(mark)}`
+  for (const mark of marks) {
+    const { workspace_id, user_id, kind } = mark
+    if (isPrivate(mark)) {
+      if (user_id !== undefined) users.set(user_id, join(users.get(user_id), mark))
+    } else if (workspace_id !== null) workspaces.set(workspace_id, join(workspaces.get(workspace_id), mark))
+    // A gate opens and closes what every user may do.
+    else if (kind === 'gates' || kind === 'everything') everyone = join(everyone, mark)
+    else operators = join(operators, mark)
+  }
+  return { workspaces, users, operators, everyone }
+}
+
+function textsFor({ user_id, operator, workspaces }: Audience, sorted: SortedMarks): string[] {
+  const own = workspaces.map((id) => sorted.workspaces.get(id)) // guard: marks of own workspaces
+  return [...own, sorted.users.get(user_id), operator ? sorted.operators : '', sorted.everyone].filter(
+    (text) => text !== undefined && text !== '',
+  ) as string[]
+}
