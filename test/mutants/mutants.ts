@@ -65,6 +65,11 @@ const accountRoutes = {
   still: 'POST /accounts/{account_id}/disable 200, then enable connects it again; a repeat changes nothing',
 }
 
+const callAccounts = {
+  file: 'src/access/accounts.test.ts',
+  still: "a read list_contacts at the dashboard sees no other workspace's account",
+}
+
 const savedReplies = {
   file: 'src/capabilities/saved-replies/saved-replies.test.ts',
   still: 'POST /saved_replies 201, and the list has it by title',
@@ -2262,9 +2267,30 @@ export const mutants: readonly Mutant[] = [
     'PATCH /accounts/{account_id} 200 with another proxy takes the account from its worker; with another name it does not',
   ),
   mutant(
+    callAccounts,
+    'guard: members read accounts in every status',
+    'a read list_messages at the dashboard sees an account of any status',
+    'return false',
+    'reads at the dashboard need a READY account',
+  ),
+  mutant(
+    callAccounts,
+    'guard: members read accounts in every status',
+    'a write move_chat needs a READY account at both doors',
+    "return channel === 'dashboard'",
+    'writes at the dashboard use every account',
+  ),
+  mutant(
+    callAccounts,
+    'guard: members read accounts in every status',
+    'a read get_chat at the API answers 403 for an account that is not READY, and 400 without one',
+    "return effect === 'read'",
+    'reads at the API see every account',
+  ),
+  mutant(
     savedReplies,
     'guard: saved replies counted one at a time',
-    'POST /saved_replies 409 for the 501st, also of two requests at the same moment; another workspace is not affected',
+    'POST /saved_replies 409 while another request that has not committed stores the 500th',
   ),
   mutant(
     savedReplies,
