@@ -67,8 +67,40 @@ const changesAccount = (own: string) =>
 
 const fromMember = (own: string) => ({ ...members, member: own, admin: own, owner: own })
 const changesSavedReply = { objects: ofWorkspace, answers: fromMember('200, 404, 404, 404') } as const
+const everyMember = (answer: string) => ({ ...members, member: answer, admin: answer, owner: answer })
+/** A chat is named with its account, which is the object. */
+const ofChat = { objects: ofWorkspace, answers: everyMember('200, 404, 404, 404') } as const
 
 export const lines: Readonly<Record<string, Line>> = {
+  list_inbox: { method: 'GET', path: '/inbox', objects: ['any'], answers: everyMember('200') },
+  count_inbox: { method: 'GET', path: '/inbox/counts', objects: ['any'], answers: everyMember('200') },
+  list_assignees: { method: 'GET', path: '/assignees', objects: ['any'], answers: everyMember('200') },
+  get_board: { method: 'GET', path: '/board', objects: ['any'], answers: everyMember('200') },
+  get_timeline: { method: 'GET', path: '/chats/{chat_id}/timeline', ...ofChat },
+  assign_chat: { method: 'PUT', path: '/chats/{chat_id}/assignee', ...ofChat },
+  create_note: {
+    method: 'POST',
+    path: '/chats/{chat_id}/notes',
+    objects: ofWorkspace,
+    answers: everyMember('201, 404, 404, 404'),
+  },
+  delete_note: {
+    method: 'DELETE',
+    path: '/notes/{note_id}',
+    objects: ['own', 'colleague', 'foreign', 'missing', 'malformed'],
+    answers: {
+      ...members,
+      member: '200, 403 missing_role, 404, 404, 404',
+      admin: '200, 200, 404, 404, 404',
+      owner: '200, 200, 404, 404, 404',
+    },
+  },
+  close_operation: {
+    method: 'POST',
+    path: '/operations/{operation_id}/close',
+    objects: ofWorkspace,
+    answers: everyMember('200, 404, 404, 404'),
+  },
   list_approvals: { method: 'GET', path: '/approvals', objects: ['any'], answers: users('200') },
   get_approval: { method: 'GET', path: '/approvals/{request_id}', ...ofOneself },
   approve_request: { method: 'POST', path: '/approvals/{request_id}/approve', ...ofOneself },

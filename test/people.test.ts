@@ -10,6 +10,7 @@ import { routes } from '../src/lists/routes.ts'
 import type { Route } from '../src/route.ts'
 import { askDashboard, signIn } from './harness/person.ts'
 import { type Answer, openService, type Service, type Tenant } from './harness/service.ts'
+import { addOperation } from './harness/team.ts'
 import { type Line, lines, type Persona, personas, type Subject } from './people.expectations.ts'
 
 const listed = [...workspaceRoutes, ...ownRoutes]
@@ -100,9 +101,10 @@ test('every route for people has a line, and every line a route', () => {
 
 /** The object in the address, new for every request. */
 async function objectOf(route: Route, subject: Subject, persona: Persona): Promise<string> {
-  if (subject === 'missing') return route.path.includes('{account_id}') ? newAccountId() : newId()
+  const ofAccount = /\{(account|chat)_id\}/.test(route.path)
+  if (subject === 'missing') return ofAccount ? newAccountId() : newId()
   if (subject === 'malformed') return "x' or 1=1"
-  if (route.path.includes('{account_id}')) return subject === 'foreign' ? accounts.other : accounts.own
+  if (ofAccount) return subject === 'foreign' ? accounts.other : accounts.own
   if (route.path.includes('{saved_reply_id}')) return savedReplyOf(subject === 'foreign' ? other : own)
   const user_id = {
     own: users[persona] ?? own.user_id,
@@ -111,6 +113,8 @@ async function objectOf(route: Route, subject: Subject, persona: Persona): Promi
     foreign: other.user_id,
     any: own.user_id,
   }[subject]
+  if (route.path.includes('{note_id}')) return noteOf(subject, user_id)
+  if (route.path.includes('{operation_id}')) return operationOf(subject)
   if (route.path.includes('{session_id}')) return sessionOf(subject, persona)
   if (route.path.includes('{request_id}'))
     return requestFor(subject === 'foreign' ? userOf('elsewhere') : user_id)
@@ -146,6 +150,22 @@ async function requestFor(user_id: string): Promise<string> {
   return id
 }
 
+async function noteOf(subject: Subject, author_id: string): Promise<string> {
+  const [tenant, account_id] = subject === 'foreign' ? [other, accounts.other] : [own, accounts.own]
+  const id = newId()
+  await service.app.db.run(sql`
+    insert into notes (id, workspace_id, account_id, chat_id, author_id, text)
+    select ${id}, ${tenant.workspace_id}, ${account_id}, 42, user_id, 'A note.' from memberships
+    where workspace_id = ${tenant.workspace_id} order by (user_id = ${author_id}) desc limit 1`)
+  return id
+}
+
+/** Of a message whose outcome is unknown. */
+function operationOf(subject: Subject): Promise<string> {
+  const [{ workspace_id }, account_id] = subject === 'foreign' ? [other, accounts.other] : [own, accounts.own]
+  return addOperation(service, { workspace_id, account_id }, { state: 'ambiguous', reason: 'timeout' })
+}
+
 /** The colleague cannot sign in yet, so another user stands in here. */
 async function sessionOf(subject: Subject, persona: Persona): Promise<string> {
   const colleague = persona === 'admin' ? 'member' : 'admin'
@@ -162,20 +182,31 @@ async function ask(route: Route, persona: Persona, subject: Subject): Promise<An
   const id = await objectOf(route, subject, persona)
   gatesTouched ||= route.name === 'set_gate'
   const { params = {}, body } = route.example
-  const named = subject === 'any' ? params : Object.fromEntries(Object.keys(params).map((name) => [name, id]))
+  const named = subject === 'any' ? params : { ...params, ...objectNames(id) }
   const path = route.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => {
     if (subject === 'missing' && (name === 'name' || name === 'list')) return 'nothing'
     return encodeURIComponent((named as Record<string, string>)[name] ?? '')
   })
-  return askDashboard(service, route.method, `${isOwnRoute(route) ? '' : `/w/${own.workspace_id}`}${path}`, {
+  const query =
+    route.path.includes('{chat_id}') && route.method === 'GET' ? `?account_id=${encodeURIComponent(id)}` : ''
+  const door = isOwnRoute(route) ? '' : `/w/${own.workspace_id}`
+  return askDashboard(service, route.method, `${door}${path}${query}`, {
     cookie: cookies[persona],
-    body: bodies[route.name]?.() ?? body,
+    body: bodies[route.name]?.(id) ?? body,
     headers: persona === 'key' ? { authorization: `Bearer ${own.key}` } : {},
   })
 }
 
-/** For bodies that would not work twice. */
-const bodies: Readonly<Record<string, () => unknown>> = {
+/** The object under every name that a path may have for it. */
+function objectNames(id: string): Record<string, string> {
+  const names = ['user', 'key', 'session', 'request', 'account', 'note', 'operation', 'saved_reply']
+  return Object.fromEntries(names.map((name) => [`${name}_id`, id]))
+}
+
+/** For bodies that would not work twice, or that name the object. */
+const bodies: Readonly<Record<string, (id: string) => unknown>> = {
+  assign_chat: (account_id) => ({ account_id, user_id: userOf('colleague') }),
+  create_note: (account_id) => ({ account_id, text: 'A note.' }),
   sign_in: () => ({ email: `nobody${serial++}@own.example`, password: 'correct horse battery' }),
   change_password: () => ({ password: 'another horse battery' }),
   add_member: () => ({ email: `new${serial++}@own.example`, role: 'member' }),

@@ -63,6 +63,10 @@ export const inWorkspace: Readonly<Record<string, Role>> = {
   list_inbox: 'member',
   count_inbox: 'member',
   get_timeline: 'member',
+  list_assignees: 'member',
+  assign_chat: 'member',
+  close_operation: 'member',
+  get_board: 'member',
   create_note: 'member',
   // Their own notes; admins delete everyone's.
   delete_note: 'member',

@@ -14,6 +14,8 @@ export type Approval = { id: string; state: 'waiting' | 'approved' | 'denied' | 
 
 export type Attachment = { index: number; kind: 'photo' | 'voice' | 'video' | 'sticker' | 'file'; file_name: string; media_type: string; size: number; width?: number; height?: number; seconds?: number }
 
+export type BoardStage = { key: string; label: string; terminal: boolean; hidden: boolean; count: number; chats: (InboxChat)[] }
+
 export type Broadcast = { broadcast_id: string; recipients: number; audience_total: number; capped: boolean; status: 'queued' | 'sending' | 'completed'; message_text: string; created_at: string; started_at: string | null; completed_at: string | null; totals: CampaignTotals; people: (CampaignRecipient)[] }
 
 export type BroadcastRequest = { account_id: string; audience_type: 'stage' | 'column'; audience_ref: string; column_value?: string; message_text: string }
@@ -547,6 +549,11 @@ export interface Routes {
     params: { workspace_id: string; account_id: string }
     answer: { account: DashboardAccount }
   }
+  'GET /w/{workspace_id}/board': {
+    params: { workspace_id: string }
+    query?: { account_id?: string }
+    answer: { stages: (BoardStage)[] }
+  }
   'GET /w/{workspace_id}/inbox': {
     params: { workspace_id: string }
     query?: { view?: 'all' | 'unread' | 'unanswered' | 'mine'; account_id?: string; stage_key?: string; column_id?: string; column_value?: string; cursor?: string; limit?: number }
@@ -556,6 +563,15 @@ export interface Routes {
     params: { workspace_id: string }
     query?: { account_id?: string }
     answer: { all: number; unread: number; unanswered: number; mine: number }
+  }
+  'GET /w/{workspace_id}/assignees': {
+    params: { workspace_id: string }
+    answer: { assignees: ({ user_id: string; name: string })[] }
+  }
+  'PUT /w/{workspace_id}/chats/{chat_id}/assignee': {
+    params: { workspace_id: string; chat_id: string }
+    body: { account_id: string; user_id: string | null }
+    answer: { assignee: { user_id: string; name: string } | null }
   }
   'GET /w/{workspace_id}/keys': {
     params: { workspace_id: string }
@@ -600,6 +616,11 @@ export interface Routes {
   'DELETE /w/{workspace_id}/notes/{note_id}': {
     params: { workspace_id: string; note_id: string }
     answer: { deleted: true }
+  }
+  'POST /w/{workspace_id}/operations/{operation_id}/close': {
+    params: { workspace_id: string; operation_id: string }
+    body: { sent: boolean }
+    answer: { operation: Operation }
   }
   'GET /w/{workspace_id}/saved_replies': {
     params: { workspace_id: string }

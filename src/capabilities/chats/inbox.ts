@@ -5,6 +5,7 @@ import { type Sql, sql } from '../../db/sql.ts'
 import { messageKinds, unsent } from '../../ledger/unsent.ts'
 import { type Paging, type Position, readPaging } from '../../lib/cursor.ts'
 import { pageText, type Row } from '../../lib/page.ts'
+import { memberName } from './assignees.ts'
 import { type ChatFilters, requireFilters, startOfChats } from './chat-pages.ts'
 
 export const views = ['all', 'unread', 'unanswered', 'mine'] as const
@@ -119,9 +120,6 @@ export function inboxItem({ stages, kinds }: ShownFields): Sql {
       case when ${stages}::boolean then p.stage_key end as stage_key,
       (select json_build_object('user_id', u.id, 'name', ${memberName}) from users u where u.id = p.assignee_id) as assignee`
 }
-
-/** Of a user `u`, for colleagues: e-mail addresses are for admins. */
-export const memberName: Sql = sql`coalesce(nullif(u.name, ''), split_part(u.email, '@', 1))`
 
 /** The state of an operation that is newer than the chat's last message and has none itself. */
 function lastUnsent(kinds: readonly string[]): Sql {

@@ -133,6 +133,14 @@ export const savedRepliesQuery = (workspace_id: string) =>
     staleTime: slowMs,
   })
 
+export const assigneesQuery = (workspace_id: string) =>
+  queryOptions({
+    queryKey: ['members', workspace_id, 'assignees'],
+    queryFn: async () =>
+      (await ask('GET /w/{workspace_id}/assignees', { params: { workspace_id } })).assignees,
+    staleTime: slowMs,
+  })
+
 /** Names of stages and columns: one placement and one value at most, because chats bring their own. */
 export const stagesQuery = (workspace_id: string) =>
   queryOptions({

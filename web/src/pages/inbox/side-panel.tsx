@@ -4,7 +4,7 @@ import { Plus } from 'lucide-react'
 import type { ReactNode } from 'react'
 import { ExactLine, ExactText } from '../../exact-text.tsx'
 import { useSession } from '../../place.ts'
-import { membersQuery, type Workspace } from '../../queries.ts'
+import type { Workspace } from '../../queries.ts'
 import { Button } from '../../ui/button.tsx'
 import { colourClass, Face } from '../../ui/face.tsx'
 import { Keys } from '../../ui/keys.tsx'
@@ -12,6 +12,7 @@ import { Time, useClock } from '../../ui/time.tsx'
 import { assignChat, moveChat } from './chat-changes.ts'
 import { ColumnField } from './column-field.tsx'
 import {
+  assigneesQuery,
   type ChatDetail,
   type ChatRef,
   columnsQuery,
@@ -135,15 +136,10 @@ function StageField({ chat, detail, workspace }: Pick<PanelProps, 'chat' | 'deta
 
 function AssigneeField({ chat, assignee, workspace }: Pick<PanelProps, 'chat' | 'assignee' | 'workspace'>) {
   const { user } = useSession()
-  // Only admins see the members; everyone can take a chat or give it up.
-  const { data } = useQuery({ ...membersQuery(workspace.id), enabled: workspace.role !== 'member' })
-  const me = { user_id: user.id, name: user.name || (user.email.split('@')[0] ?? '') }
-  const members = data?.members.map(({ user_id, name, email }) => ({
-    user_id,
-    name: name || (email.split('@')[0] ?? ''),
-  }))
-  const others = (members ?? (assignee ? [assignee] : [])).filter(({ user_id }) => user_id !== user.id)
-  const people = [me, ...others]
+  const { data: assignees = [] } = useQuery(assigneesQuery(workspace.id))
+  // A member who has left meanwhile stays visible until someone else has the chat.
+  const isListed = !assignee || assignees.some(({ user_id }) => user_id === assignee.user_id)
+  const people = isListed ? assignees : [assignee, ...assignees]
   return (
     <Property name="Assignee">
       <select
