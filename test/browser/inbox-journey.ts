@@ -147,6 +147,7 @@ async function seeFiles(page: Page, { demo }: Visit, { person_id }: Corresponden
   await page.getByRole('button', { name: 'Open the photo' }).click()
   await page.getByRole('dialog').getByRole('link', { name: /^Download/ }).waitFor()
   await page.keyboard.press('Escape')
+  await page.getByRole('dialog').waitFor({ state: 'detached' })
 }
 
 async function keepNotes(page: Page, { name }: Correspondent): Promise<void> {
@@ -159,6 +160,7 @@ async function keepNotes(page: Page, { name }: Correspondent): Promise<void> {
   await page.getByLabel('Title').fill('Opening hours')
   await page.getByLabel('Text of the reply').fill('We are open from nine to six.')
   await page.getByRole('button', { name: 'Save reply' }).click()
+  await page.getByLabel('Text of the reply').waitFor({ state: 'detached' })
   await composerOf(page).press('/')
   await page.getByRole('combobox', { name: 'Find a saved reply' }).fill('opening')
   await page.getByRole('option', { name: /Opening hours/ }).waitFor()
@@ -181,7 +183,7 @@ async function moveAndUndo(page: Page): Promise<void> {
     return (await stage.inputValue()) === before || undefined
   })
   await side.getByLabel('Assignee').selectOption({ label: 'operator (you)' })
-  await page.getByText('Assigned to operator').waitFor()
+  await page.getByRole('status').getByText('Assigned to operator').waitFor()
   await page.getByRole('link', { name: /^Mine/ }).click()
   await page.getByRole('link', { name: /^Mine 1/ }).waitFor()
 }

@@ -4,10 +4,10 @@ import { useEffect, useRef, useState } from 'react'
 import type { Column } from '../../api-types.ts'
 import { ExactLine } from '../../exact-text.tsx'
 import { Button } from '../../ui/button.tsx'
-import { colourClass, Tag } from '../../ui/face.tsx'
+import { Tag } from '../../ui/face.tsx'
 import { setColumn } from './chat-changes.ts'
 import { type ChatRef, chatQuery } from './inbox-queries.ts'
-import { plainField } from './side-panel.tsx'
+import { plainField, tagField } from './side-panel.tsx'
 
 interface FieldProps {
   chat: ChatRef
@@ -42,16 +42,12 @@ interface SetProps {
 function OneOption({ column, value, set }: SetProps) {
   const current = value[0] ?? ''
   const colour = column.options.find((option) => option.value === current)?.color
-  const look =
-    current === ''
-      ? 'text-muted'
-      : `!w-auto max-w-full !h-5.5 text-xs font-medium !text-(--c) bg-[color-mix(in_oklab,var(--c)_13%,var(--surface))] ${colourClass(colour)}`
   return (
     <select
       aria-label={column.name}
       value={current}
       onChange={(event) => set(event.target.value === '' ? [] : [event.target.value])}
-      className={`${plainField} ${look}`}
+      className={current === '' ? `${plainField} !text-muted` : tagField(colour)}
     >
       <option value="" className="bg-raised text-ink">
         Empty
@@ -150,7 +146,7 @@ function TextField({ chat, column, value, set }: SetProps & { chat: ChatRef }) {
         onClick={() => setEdit({ text: current, from: current })}
         className={`${plainField} text-left ${current === '' ? '!text-muted' : ''}`}
       >
-        <ExactLine text={current} empty="Empty" />
+        {current === '' ? 'Empty' : <ExactLine text={current} />}
       </button>
     )
   }

@@ -102,8 +102,15 @@ export function Property({ name, children }: { name: ReactNode; children: ReactN
   )
 }
 
-export const plainField = `-mx-1.5 h-7 w-[calc(100%+12px)] min-w-0 truncate rounded-md bg-transparent px-1.5 text-ink hover:bg-hover
-  pointer-coarse:h-11 disabled:text-muted`
+/** A field that looks like its value until the pointer is on it. */
+export const plainField = `-mx-1.5 h-7 w-[calc(100%+12px)] min-w-0 cursor-pointer appearance-none truncate rounded-md bg-transparent px-1.5 text-ink
+  hover:bg-hover pointer-coarse:h-11 disabled:cursor-default disabled:text-muted`
+
+/** A choice in its colour. */
+export function tagField(colour: string | null | undefined): string {
+  return `h-5.5 max-w-full min-w-0 cursor-pointer appearance-none truncate rounded-[5px] bg-[color-mix(in_oklab,var(--c)_13%,var(--surface))] px-1.5
+    text-xs font-medium text-(--c) pointer-coarse:h-11 ${colourClass(colour)}`
+}
 
 function StageField({ chat, detail, workspace }: Pick<PanelProps, 'chat' | 'detail' | 'workspace'>) {
   const { data: stages = [] } = useQuery(stagesQuery(workspace.id))
@@ -119,8 +126,7 @@ function StageField({ chat, detail, workspace }: Pick<PanelProps, 'chat' | 'deta
           const to = stages.find(({ key }) => key === event.target.value)
           if (to) void moveChat(chat, { from: current, to })
         }}
-        className={`${plainField} !w-auto max-w-full bg-[color-mix(in_oklab,var(--c)_13%,var(--surface))] !h-5.5 text-xs font-medium !text-(--c)
-          ${colourClass(stageColour(stages, current.key))}`}
+        className={tagField(stageColour(stages, current.key))}
       >
         {stages
           .filter(({ hidden, key }) => !hidden || key === current.key)
