@@ -65,9 +65,8 @@ const forAdmins = (own: string) => ({ admin: `${own}, 404, 404, 404`, owner: `${
 const changesAccount = (own: string) =>
   ({ objects: ofWorkspace, answers: { ...fromAdmin, ...forAdmins(own) } }) as const
 
-const fromMember = (own: string) => ({ ...members, member: own, admin: own, owner: own })
-const changesSavedReply = { objects: ofWorkspace, answers: fromMember('200, 404, 404, 404') } as const
 const everyMember = (answer: string) => ({ ...members, member: answer, admin: answer, owner: answer })
+const changesSavedReply = { objects: ofWorkspace, answers: everyMember('200, 404, 404, 404') } as const
 /** A chat is named with its account, which is the object. */
 const ofChat = { objects: ofWorkspace, answers: everyMember('200, 404, 404, 404') } as const
 
@@ -171,18 +170,18 @@ export const lines: Readonly<Record<string, Line>> = {
   answer_login: { method: 'POST', path: '/accounts/{account_id}/login/answer', ...changesAccount('409') },
   give_up_login: { method: 'DELETE', path: '/accounts/{account_id}/login', ...changesAccount('200') },
   log_out_account: { method: 'POST', path: '/accounts/{account_id}/logout', ...changesAccount('503') },
-  get_workspace: { method: 'GET', path: '/workspace', objects: ['any'], answers: fromMember('200') },
+  get_workspace: { method: 'GET', path: '/workspace', objects: ['any'], answers: everyMember('200') },
   list_saved_replies: {
     method: 'GET',
     path: '/saved_replies',
     objects: ['any'],
-    answers: fromMember('200'),
+    answers: everyMember('200'),
   },
   create_saved_reply: {
     method: 'POST',
     path: '/saved_replies',
     objects: ['any'],
-    answers: fromMember('201'),
+    answers: everyMember('201'),
   },
   update_saved_reply: {
     method: 'PATCH',

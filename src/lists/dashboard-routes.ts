@@ -28,8 +28,8 @@ export const workspaceRoutes: readonly Route[] = [
   ...keys,
   ...members,
   ...notes,
-  ...operations,
   ...savedReplies,
+  ...operations,
   ...timeline,
 ]
 

@@ -617,11 +617,6 @@ export interface Routes {
     params: { workspace_id: string; note_id: string }
     answer: { deleted: true }
   }
-  'POST /w/{workspace_id}/operations/{operation_id}/close': {
-    params: { workspace_id: string; operation_id: string }
-    body: { sent: boolean }
-    answer: { operation: Operation }
-  }
   'GET /w/{workspace_id}/saved_replies': {
     params: { workspace_id: string }
     answer: { saved_replies: (SavedReply)[] }
@@ -639,6 +634,11 @@ export interface Routes {
   'DELETE /w/{workspace_id}/saved_replies/{saved_reply_id}': {
     params: { workspace_id: string; saved_reply_id: string }
     answer: { deleted: true }
+  }
+  'POST /w/{workspace_id}/operations/{operation_id}/close': {
+    params: { workspace_id: string; operation_id: string }
+    body: { sent: boolean }
+    answer: { operation: Operation }
   }
   'GET /w/{workspace_id}/chats/{chat_id}/timeline': {
     params: { workspace_id: string; chat_id: string }
