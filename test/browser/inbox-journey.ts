@@ -194,6 +194,7 @@ async function loseSession(page: Page, { context }: Visit): Promise<void> {
   await page.getByText('Draft saved').waitFor()
   const cookies = await context.cookies()
   await context.clearCookies()
+  await page.getByRole('link', { name: /^Unread/ }).click()
   await page.waitForURL('**/sign-in?**')
   await context.addCookies(cookies)
   await page.goBack()

@@ -623,6 +623,7 @@ const marks = {
   file: 'src/events/wake.test.ts',
   still: 'marks of a few milliseconds arrive together, equal ones once',
 }
+const learning = { file: 'src/capabilities/live/marks.test.ts' }
 /** What the live stream carries, for whom, and how many there may be. */
 const live: readonly Mutant[] = [
   mutant(
@@ -670,6 +671,18 @@ const live: readonly Mutant[] = [
     'guard: a reader that does not read',
     'GET /stream 200 is cut off when the client does not read',
     'const reads = true',
+  ),
+  mutant(learning, 'guard: ingest marks what it stores', 'a page learns that a person wrote'),
+  mutant(
+    learning,
+    'guard: the ledger marks operations',
+    'a page learns how a send ended, whoever asked for it',
+  ),
+  mutant(learning, 'guard: accounts are marked', 'a page learns that an operator disabled an account'),
+  mutant(
+    learning,
+    'guard: a request is marked for its user',
+    "a page learns that an agent with the user's key waits for an approval, and other users do not",
   ),
   mutant(
     marks,

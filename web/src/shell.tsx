@@ -15,6 +15,7 @@ import {
 import { type ComponentType, lazy, type ReactNode, Suspense, useEffect, useState } from 'react'
 import { ask } from './api.ts'
 import { useGoKeys } from './keys.ts'
+import { startLive, useLiveState } from './live/live.ts'
 import { clearOutbox } from './outbox.ts'
 import { useSession, useWorkspace } from './place.ts'
 import { queryClient, waitingQuery } from './queries.ts'
@@ -23,6 +24,7 @@ import { TimeZone } from './ui/time.tsx'
 export function Shell() {
   const { user } = useSession()
   useGoToPages()
+  useEffect(startLive, [])
   return (
     <TimeZone.Provider value={user.time_zone}>
       <a
@@ -40,6 +42,7 @@ export function Shell() {
           <Outlet />
         </main>
       </div>
+      <LiveNote />
     </TimeZone.Provider>
   )
 }
@@ -55,6 +58,23 @@ function useGoToPages(): void {
           a: () => void navigate({ to: '/w/$workspace_id/accounts', params }),
         }
       : {},
+  )
+}
+
+/** Quiet while all is well. */
+function LiveNote() {
+  const state = useLiveState()
+  return (
+    <p
+      role="status"
+      className={
+        state === 'lost'
+          ? 'fixed bottom-3 left-3 z-40 rounded-lg bg-raised px-3 py-1.5 text-xs text-soft shadow-float'
+          : 'sr-only'
+      }
+    >
+      {state === 'lost' && 'Reconnecting…'}
+    </p>
   )
 }
 

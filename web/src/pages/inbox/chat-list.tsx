@@ -105,7 +105,7 @@ function searchOf<S extends { view?: string | undefined; message?: string | unde
 
 /** A native select: it loads nothing, and works with every keyboard and screen reader. */
 function AccountFilter({ workspace, filter, chat, go }: ListProps) {
-  const { data } = useQuery(accountsQuery(workspace.id, false))
+  const { data } = useQuery(accountsQuery(workspace.id))
   if (!data || data.accounts.length < 2) return null
   return (
     <select
@@ -136,7 +136,7 @@ function Rows(props: ListProps) {
   const { filter, workspace, chat } = props
   const query = useQuery(inboxQuery(filter))
   const { data: stages = [] } = useQuery(stagesQuery(workspace.id))
-  const { data: accounts } = useQuery(accountsQuery(workspace.id, false))
+  const { data: accounts } = useQuery(accountsQuery(workspace.id))
   const place = useRef<HTMLDivElement>(null)
   const { rows, waiting, showNew } = useStillRows(query.data?.chats, place)
   const virtual = useVirtualizer({
@@ -313,7 +313,7 @@ function RowSkeletons() {
 
 /** Says what would be here, and what to do. */
 function NoChats({ filter, workspace }: ListProps) {
-  const { data } = useQuery(accountsQuery(workspace.id, false))
+  const { data } = useQuery(accountsQuery(workspace.id))
   const none = data?.accounts.length === 0
   const words: Readonly<Record<View, readonly [string, string]>> = {
     all: none

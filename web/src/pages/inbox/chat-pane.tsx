@@ -24,7 +24,7 @@ interface PaneProps {
 
 export function ChatPane({ chat, workspace }: PaneProps) {
   const query = useQuery(chatQuery(chat))
-  const { data: accounts } = useQuery(accountsQuery(workspace.id, false))
+  const { data: accounts } = useQuery(accountsQuery(workspace.id))
   const { data: timeline } = useInfiniteQuery({ ...timelineQuery(chat), enabled: false })
   const assignee = useAssignee(chat)
   const [mode, setMode] = useState<'answer' | 'note'>('answer')

@@ -30,8 +30,7 @@ export interface ListFilter {
   readonly account_id: string | undefined
 }
 
-/** How often to read again what is in view. */
-const refreshMs = 4_000
+/** Changes rarely, and the live stream says when. */
 const slowMs = 30_000
 
 /** The cursors of the pages in view, by the list's filter: a refresh reads these and the first page, however long the list is. */
@@ -50,7 +49,6 @@ export const inboxQuery = (filter: ListFilter) =>
         pages.reduce<InboxList | undefined>(mergePage, before) ?? { chats: [], next_cursor: null, pages: {} }
       )
     },
-    refetchInterval: refreshMs,
     gcTime: 30 * 60_000,
   })
 
@@ -83,7 +81,6 @@ export const countsQuery = (workspace_id: string, account_id?: string) =>
         { params: { workspace_id }, query: account_id === undefined ? {} : { account_id } },
         { signal },
       ),
-    refetchInterval: refreshMs,
   })
 
 /** From a cursor, or around a message; neither for the newest. */
@@ -104,7 +101,6 @@ export const timelineQuery = ({ workspace_id, account_id, chat_id }: ChatRef, ar
     getNextPageParam: ({ after }): TimelinePlace | undefined => (after === null ? undefined : { after }),
     // Beyond these the pages at the other end are dropped, and read again when they are scrolled to.
     maxPages: 8,
-    refetchInterval: refreshMs,
   })
 
 export const chatQuery = ({ workspace_id, account_id, chat_id }: ChatRef) =>
@@ -116,14 +112,12 @@ export const chatQuery = ({ workspace_id, account_id, chat_id }: ChatRef) =>
         { params: { workspace_id, chat_id }, query: { account_id } },
         { signal },
       ),
-    refetchInterval: refreshMs,
   })
 
 export const workspaceQuery = (workspace_id: string) =>
   queryOptions({
     queryKey: ['workspace', workspace_id],
     queryFn: () => ask('GET /w/{workspace_id}/workspace', { params: { workspace_id } }),
-    refetchInterval: slowMs,
   })
 
 export const savedRepliesQuery = (workspace_id: string) =>
@@ -144,7 +138,7 @@ export const assigneesQuery = (workspace_id: string) =>
 /** Names of stages and columns: one placement and one value at most, because chats bring their own. */
 export const stagesQuery = (workspace_id: string) =>
   queryOptions({
-    queryKey: ['pipeline', workspace_id, 'stages'],
+    queryKey: ['stages', workspace_id],
     queryFn: async () => {
       const asked = ask('GET /w/{workspace_id}/pipeline', { params: { workspace_id }, query: { limit: 1 } })
       return (await asked.catch(emptyIfClosed))?.stages ?? []
