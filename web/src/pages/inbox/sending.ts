@@ -171,8 +171,8 @@ async function onRefusal(entry: OutboxEntry, attempt: number, error: unknown): P
     endSession()
     return undefined
   }
+  // guard: ambiguous is not sent again
   if (code === 'outcome_ambiguous') {
-    // guard: an ambiguous message is not sent again
     await refreshChat(queryClient, entry)
     await endSending(entry)
     return undefined
