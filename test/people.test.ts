@@ -1,6 +1,8 @@
 /** What every route for people answers to every kind of caller. A new route is covered as soon as it has its line. */
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { addColumn } from '../src/capabilities/columns/columns.ts'
+import { addStages } from '../src/capabilities/pipeline/pipeline.ts'
 import { createUser } from '../src/capabilities/users/users.ts'
 import { ownPrefix, type Role, workspacePrefix } from '../src/contract.ts'
 import { sql } from '../src/db/sql.ts'
@@ -82,6 +84,9 @@ async function restore(): Promise<void> {
     update memberships set ended_at = now()
     where workspace_id = ${workspace_id} and user_id = any(${[userOf('operator'), userOf('former')]})`)
   await db.run(sql`update sessions set revoked_at = null`)
+  // Otherwise a workspace would reach its limits of stages and columns.
+  await db.run(sql`delete from stages where key <> 'new'`)
+  await db.run(sql`delete from columns`)
   await db.run(sql`update users set password_hash = null`)
   await db.run(sql`update keys set revoked_at = now() where revoked_at is null and id <> ${own.key_id}`)
   if (gatesTouched) await service.open('all')
@@ -105,7 +110,10 @@ async function objectOf(route: Route, subject: Subject, persona: Persona): Promi
   if (subject === 'missing') return ofAccount ? newAccountId() : newId()
   if (subject === 'malformed') return "x' or 1=1"
   if (ofAccount) return subject === 'foreign' ? accounts.other : accounts.own
-  if (route.path.includes('{saved_reply_id}')) return savedReplyOf(subject === 'foreign' ? other : own)
+  const tenant = subject === 'foreign' ? other : own
+  if (route.path.includes('{saved_reply_id}')) return savedReplyOf(tenant)
+  if (route.path.includes('{stage_key}')) return stageOf(tenant)
+  if (route.path.includes('{column_id}')) return columnOf(tenant)
   const user_id = {
     own: users[persona] ?? own.user_id,
     colleague: userOf('colleague'),
@@ -130,6 +138,18 @@ async function savedReplyOf({ workspace_id }: Tenant): Promise<string> {
   await service.app.db.run(sql`
     insert into saved_replies (id, workspace_id, title, text) values (${id}, ${workspace_id}, 'Hours', 'Monday')`)
   return id
+}
+
+/** A stage that only this workspace has. */
+async function stageOf({ workspace_id }: Tenant): Promise<string> {
+  const key = newId()
+  await service.app.db.transaction((tx) => addStages(tx, workspace_id, [{ key, label: 'Stage' }]))
+  return key
+}
+
+function columnOf({ workspace_id }: Tenant): Promise<string> {
+  const column = { name: 'Plan', type: 'select', options: [{ value: 'Team' }] } as const
+  return service.app.db.transaction((tx) => addColumn(tx, workspace_id, column))
 }
 
 /** What an agent with a key of this user wants to write. */
@@ -181,16 +201,16 @@ let serial = 0
 async function ask(route: Route, persona: Persona, subject: Subject): Promise<Answer> {
   const id = await objectOf(route, subject, persona)
   gatesTouched ||= route.name === 'set_gate'
-  const { params = {}, body } = route.example
+  const { params = {}, query = {}, body } = route.example
   const named = subject === 'any' ? params : { ...params, ...objectNames(id) }
   const path = route.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => {
     if (subject === 'missing' && (name === 'name' || name === 'list')) return 'nothing'
     return encodeURIComponent((named as Record<string, string>)[name] ?? '')
   })
-  const query =
-    route.path.includes('{chat_id}') && route.method === 'GET' ? `?account_id=${encodeURIComponent(id)}` : ''
+  const readsChat = route.path.includes('{chat_id}') && route.method === 'GET'
+  const asked = subject === 'any' ? {} : readsChat ? { account_id: id } : query
   const door = isOwnRoute(route) ? '' : `/w/${own.workspace_id}`
-  return askDashboard(service, route.method, `${door}${path}${query}`, {
+  return askDashboard(service, route.method, `${door}${path}?${new URLSearchParams(asked)}`, {
     cookie: cookies[persona],
     body: bodies[route.name]?.(id) ?? body,
     headers: persona === 'key' ? { authorization: `Bearer ${own.key}` } : {},
@@ -199,8 +219,8 @@ async function ask(route: Route, persona: Persona, subject: Subject): Promise<An
 
 /** The object under every name that a path may have for it. */
 function objectNames(id: string): Record<string, string> {
-  const names = ['user', 'key', 'session', 'request', 'account', 'note', 'operation', 'saved_reply']
-  return Object.fromEntries(names.map((name) => [`${name}_id`, id]))
+  const names = ['user', 'key', 'session', 'request', 'account', 'note', 'operation', 'saved_reply', 'column']
+  return { ...Object.fromEntries(names.map((name) => [`${name}_id`, id])), stage_key: id }
 }
 
 /** For bodies that would not work twice, or that name the object. */

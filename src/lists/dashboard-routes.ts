@@ -3,12 +3,14 @@ import { workspaceRoutes as accounts } from '../capabilities/accounts/dashboard-
 import { ownRoutes as approvals } from '../capabilities/approvals/dashboard-routes.ts'
 import { workspaceRoutes as board } from '../capabilities/board/dashboard-routes.ts'
 import { workspaceRoutes as inbox } from '../capabilities/chats/dashboard-routes.ts'
+import { workspaceRoutes as columns } from '../capabilities/columns/dashboard-routes.ts'
 import { ownRoutes as gates } from '../capabilities/gates/dashboard-routes.ts'
 import { workspaceRoutes as keys } from '../capabilities/keys/dashboard-routes.ts'
 import { ownRoutes as live } from '../capabilities/live/dashboard-routes.ts'
 import { workspaceRoutes as notes } from '../capabilities/notes/dashboard-routes.ts'
 import { ownRoutes as oidc } from '../capabilities/oidc/dashboard-routes.ts'
 import { workspaceRoutes as operations } from '../capabilities/operations/dashboard-routes.ts'
+import { workspaceRoutes as stages } from '../capabilities/pipeline/dashboard-routes.ts'
 import { workspaceRoutes as savedReplies } from '../capabilities/saved-replies/dashboard-routes.ts'
 import { ownRoutes as sessions } from '../capabilities/sessions/dashboard-routes.ts'
 import { workspaceRoutes as timeline } from '../capabilities/timeline/dashboard-routes.ts'
@@ -24,12 +26,14 @@ export const workspaceRoutes: readonly Route[] = [
   ...workspace,
   ...accounts,
   ...board,
+  ...columns,
   ...inbox,
   ...keys,
   ...members,
   ...notes,
-  ...savedReplies,
   ...operations,
+  ...savedReplies,
+  ...stages,
   ...timeline,
 ]
 

@@ -2302,7 +2302,7 @@ export const mutants: readonly Mutant[] = [
     callAccounts,
     'guard: members read accounts in every status',
     'a read get_chat at the API answers 403 for an account that is not READY, and 400 without one',
-    "return effect === 'read'",
+    "return route.effect === 'read'",
     'reads at the API see every account',
   ),
   mutant(
@@ -2513,5 +2513,18 @@ export const mutants: readonly Mutant[] = [
     drafting,
     'guard: sign out leaves no draft',
     'sign-out leaves no draft behind, and another user finds none',
+    telegram('transport'),
+    'guard: bounded plain frame',
+    'a connection that gets more than 2 KiB without encryption ends before they are read',
+  ),
+  mutant(
+    { file: 'src/platform/mtcute-crypto.test.ts' },
+    'guard: a product that cannot be factored',
+    'refuses to factor more than eight bytes',
+  ),
+  mutant(
+    { file: 'test/limits/telegram-hostile.test.ts' },
+    'guard: every call has a deadline',
+    'a call whose answers cannot be unpacked ends at its deadline',
   ),
 ]

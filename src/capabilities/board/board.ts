@@ -10,6 +10,7 @@ export const cardsMax = 20
 interface BoardStage {
   readonly key: string
   readonly label: string
+  readonly color: string | null
   readonly terminal: boolean
   readonly hidden: boolean
   readonly count: number
@@ -27,7 +28,7 @@ export async function readBoard(
 /** Reads a range of the index by stage for each stage and account, so its cost does not depend on the number of chats. */
 export function boardOf(workspace_id: string, accounts: readonly Account[], shown: ShownFields): Sql {
   return sql`
-    select s.key, s.label, s.terminal, s.hidden, counted.count, cards.chats
+    select s.key, s.label, s.color, s.terminal, s.hidden, counted.count, cards.chats
     from (
       select ${accounts.map(({ id }) => id)}::text[] as ids,
         ${accounts.map(({ provider }) => provider)}::text[] as providers offset 0) asked

@@ -10,6 +10,7 @@ const stage = z
   .object({
     key: stageKeyOut,
     label: said('Label of the stage.'),
+    color: z.string().nullable().meta({ description: 'Its colour; null if none was chosen.' }),
     terminal: z.boolean().meta({ description: 'Whether a chat in it is finished.' }),
     hidden: z.boolean().meta({ description: 'Whether chats can no longer be moved to it.' }),
     count: count('Chats in it, counted up to 1,000.'),
@@ -36,8 +37,8 @@ export const workspaceRoutes: readonly Route[] = [
     example: {
       response: {
         stages: [
-          { key: 'new', label: 'New', terminal: false, hidden: false, count: 0, chats: [] },
-          { key: 'won', label: 'Won', terminal: true, hidden: false, count: 0, chats: [] },
+          { key: 'new', label: 'New', color: null, terminal: false, hidden: false, count: 0, chats: [] },
+          { key: 'won', label: 'Won', color: 'green', terminal: true, hidden: false, count: 0, chats: [] },
         ],
       },
     },
