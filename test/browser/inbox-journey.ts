@@ -216,8 +216,9 @@ async function loseSession(page: Page, { context }: Visit): Promise<void> {
   await context.clearCookies()
   await page.getByRole('link', { name: /^Unread/ }).click()
   await page.waitForURL('**/sign-in?**')
+  const back = new URL(page.url()).searchParams.get('return_to') ?? ''
   await context.addCookies(cookies)
-  await page.goBack()
+  await page.goto(new URL(back, page.url()).href)
   await until('the draft is there', 20_000, async () => {
     return (
       (await composerOf(page)

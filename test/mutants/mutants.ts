@@ -2513,6 +2513,8 @@ export const mutants: readonly Mutant[] = [
     drafting,
     'guard: sign out leaves no draft',
     'sign-out leaves no draft behind, and another user finds none',
+  ),
+  mutant(
     telegram('transport'),
     'guard: bounded plain frame',
     'a connection that gets more than 2 KiB without encryption ends before they are read',
