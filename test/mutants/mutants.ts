@@ -55,6 +55,11 @@ const platformStore = {
 const servedFiles = { file: 'src/capabilities/media/media.test.ts' }
 const downloading = { file: 'src/worker/downloads.test.ts', still: 'a download stores a whole file' }
 
+const drafting = {
+  file: 'test/web-outbox.test.ts',
+  still: 'a text that was written meanwhile is not replaced by one that was refused',
+}
+
 const loggingIn = {
   file: 'src/capabilities/accounts/login.test.ts',
   still: 'a login stores the key, its user and CONNECTING, and names no secret in the audit log',
@@ -2575,6 +2580,27 @@ export const mutants: readonly Mutant[] = [
     'guard: a long wait is not served',
     'a download serves short waits and repeats after server errors; a long wait counts as reading',
     'if (seconds !== undefined) return seconds * 1000',
+  ),
+  mutant(
+    drafting,
+    'guard: key of a changed draft',
+    'a changed draft has its own key, an unchanged one keeps it',
+  ),
+  mutant(
+    drafting,
+    'guard: key stored before the request',
+    'the key is stored before the request, repeated until the outcome is known, and then gone',
+  ),
+  mutant(
+    drafting,
+    'guard: ambiguous is not sent again',
+    'an ambiguous message is not sent again, and its text does not return to the composer',
+    'if (status === 0) {',
+  ),
+  mutant(
+    drafting,
+    'guard: sign out leaves no draft',
+    'sign-out leaves no draft behind, and another user finds none',
   ),
   mutant(
     telegram('transport'),
