@@ -65,23 +65,23 @@ const forAdmins = (own: string) => ({ admin: `${own}, 404, 404, 404`, owner: `${
 const changesForAdmins = (own: string) =>
   ({ objects: ofWorkspace, answers: { ...fromAdmin, ...forAdmins(own) } }) as const
 
-const everyMember = (answer: string) => ({ ...members, member: answer, admin: answer, owner: answer })
+const fromMember = (own: string) => ({ ...members, member: own, admin: own, owner: own })
+const changesSavedReply = { objects: ofWorkspace, answers: fromMember('200, 404, 404, 404') } as const
 /** A chat is named with its account, which is the object. */
-const ofChat = { objects: ofWorkspace, answers: everyMember('200, 404, 404, 404') } as const
-const changesSavedReply = { objects: ofWorkspace, answers: everyMember('200, 404, 404, 404') } as const
+const ofChat = { objects: ofWorkspace, answers: fromMember('200, 404, 404, 404') } as const
 
 export const lines: Readonly<Record<string, Line>> = {
-  list_inbox: { method: 'GET', path: '/inbox', objects: ['any'], answers: everyMember('200') },
-  count_inbox: { method: 'GET', path: '/inbox/counts', objects: ['any'], answers: everyMember('200') },
-  list_assignees: { method: 'GET', path: '/assignees', objects: ['any'], answers: everyMember('200') },
-  get_board: { method: 'GET', path: '/board', objects: ['any'], answers: everyMember('200') },
+  list_inbox: { method: 'GET', path: '/inbox', objects: ['any'], answers: fromMember('200') },
+  count_inbox: { method: 'GET', path: '/inbox/counts', objects: ['any'], answers: fromMember('200') },
+  list_assignees: { method: 'GET', path: '/assignees', objects: ['any'], answers: fromMember('200') },
+  get_board: { method: 'GET', path: '/board', objects: ['any'], answers: fromMember('200') },
   get_timeline: { method: 'GET', path: '/chats/{chat_id}/timeline', ...ofChat },
   assign_chat: { method: 'PUT', path: '/chats/{chat_id}/assignee', ...ofChat },
   create_note: {
     method: 'POST',
     path: '/chats/{chat_id}/notes',
     objects: ofWorkspace,
-    answers: everyMember('201, 404, 404, 404'),
+    answers: fromMember('201, 404, 404, 404'),
   },
   delete_note: {
     method: 'DELETE',
@@ -98,7 +98,7 @@ export const lines: Readonly<Record<string, Line>> = {
     method: 'POST',
     path: '/operations/{operation_id}/close',
     objects: ofWorkspace,
-    answers: everyMember('200, 404, 404, 404'),
+    answers: fromMember('200, 404, 404, 404'),
   },
   list_approvals: { method: 'GET', path: '/approvals', objects: ['any'], answers: users('200') },
   get_approval: { method: 'GET', path: '/approvals/{request_id}', ...ofOneself },
@@ -170,8 +170,8 @@ export const lines: Readonly<Record<string, Line>> = {
   answer_login: { method: 'POST', path: '/accounts/{account_id}/login/answer', ...changesForAdmins('409') },
   give_up_login: { method: 'DELETE', path: '/accounts/{account_id}/login', ...changesForAdmins('200') },
   log_out_account: { method: 'POST', path: '/accounts/{account_id}/logout', ...changesForAdmins('503') },
-  get_workspace: { method: 'GET', path: '/workspace', objects: ['any'], answers: everyMember('200') },
-  list_stages: { method: 'GET', path: '/stages', objects: ['any'], answers: everyMember('200') },
+  get_workspace: { method: 'GET', path: '/workspace', objects: ['any'], answers: fromMember('200') },
+  list_stages: { method: 'GET', path: '/stages', objects: ['any'], answers: fromMember('200') },
   create_stage: {
     method: 'POST',
     path: '/stages',
@@ -196,13 +196,13 @@ export const lines: Readonly<Record<string, Line>> = {
     method: 'GET',
     path: '/saved_replies',
     objects: ['any'],
-    answers: everyMember('200'),
+    answers: fromMember('200'),
   },
   create_saved_reply: {
     method: 'POST',
     path: '/saved_replies',
     objects: ['any'],
-    answers: everyMember('201'),
+    answers: fromMember('201'),
   },
   update_saved_reply: {
     method: 'PATCH',

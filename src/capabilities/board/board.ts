@@ -36,7 +36,8 @@ export function boardOf(workspace_id: string, accounts: readonly Account[], show
     cross join lateral (
       select count(*)::int from (
         select from unnest(asked.ids) as a (id) cross join lateral (
-          select from chats c where c.account_id = a.id and c.stage_key = s.key limit ${countedMax}) own
+          select from chats c where c.account_id = a.id and c.stage_key = s.key
+          order by c.last_message_at desc, c.chat_id desc limit ${countedMax}) own
         limit ${countedMax}) all_of_them) counted
     cross join lateral (
       select coalesce(json_agg(row_to_json(item)

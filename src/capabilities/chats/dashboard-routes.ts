@@ -102,6 +102,7 @@ export const workspaceRoutes: readonly Route[] = [
     summary: 'Assign a chat to a member, or to none',
     account: 'required',
     effect: 'local',
+    touches: ['assignees'],
     params: z.strictObject({ chat_id: chatId }),
     body: z.strictObject({
       account_id: accountId,

@@ -17,6 +17,7 @@ export const workspaceRoutes: readonly Route[] = [
     description:
       'The operation stays ambiguous, and Parley never sends it again. Later proof replaces the record.',
     effect: 'admin',
+    touches: ['operations'],
     params: z.strictObject({ operation_id: uuid('Id of the operation.') }),
     malformed: 'not_found',
     body: z.strictObject({

@@ -51,7 +51,8 @@ export interface TimelineReader {
  *
  * As in `GET …/messages`, the store has no gaps from `floor` on, and what is older stays hidden until history reaches it.
  * Without any history it begins with the first live message, or the last one that the chat list brought. Notes and operations
- * wait for the messages of their time, too: a page that begins with one would skip the messages before it.
+ * wait for the messages of their time, too: a page that begins with one would skip the messages before it. `offset 0` makes
+ * the server find out both once, and not in each of the three reads.
  */
 export function timelinePage(place: TimelinePlace, reader: TimelineReader): Sql {
   const { account_id, chat_id, limit } = place
@@ -63,11 +64,11 @@ export function timelinePage(place: TimelinePlace, reader: TimelineReader): Sql 
         case when s.complete then ${ends.message.lowest}::bigint
           else coalesce(s.oldest_id, ${firstLive}, c.last_message_id, ${ends.message.highest}::bigint) end as floor
       from chats c left join chat_sync s on s.account_id = c.account_id and s.chat_id = c.chat_id
-      where c.account_id = ${account_id} and c.chat_id = ${chat_id}) chat
+      where c.account_id = ${account_id} and c.chat_id = ${chat_id} offset 0) chat
     cross join lateral (
       select case when chat.complete then '-infinity'::timestamptz else coalesce((
         select sent_at from messages
-        where account_id = chat.account_id and chat_id = chat.chat_id and id = chat.floor), '-infinity') end as at) since
+        where account_id = chat.account_id and chat_id = chat.chat_id and id = chat.floor), '-infinity') end as at offset 0) since
     left join lateral (
       select * from (
         (${messagesOf(place)}) union all (${operationsOf(place, reader)}) union all (${notesOf(place, reader)})) merged
