@@ -9,6 +9,9 @@ import { ige256Decrypt, ige256Encrypt, initSync, SIMD_AVAILABLE } from '@mtcute/
 /** The largest size of an unpacked answer. */
 const unpackedBytesMax = 16 * 1024 * 1024
 
+/** Telegram's product of two primes. Factoring a longer one would occupy the process for ever, and no key protects it. */
+const productBytesMax = 8
+
 const derive = promisify(pbkdf2)
 let isLoaded = false
 
@@ -26,6 +29,12 @@ export class Crypto extends BaseCryptoProvider implements ICryptoProvider {
     createHmac('sha256', key).update(data).digest()
   randomFill = (buffer: Uint8Array): void => void randomFillSync(buffer)
   gunzip = (data: Uint8Array): Uint8Array => gunzipSync(data, { maxOutputLength: unpackedBytesMax })
+
+  override factorizePQ(product: Uint8Array) {
+    // guard: a product that cannot be factored
+    if (product.length > productBytesMax) throw new Error('The product of the key exchange is too long.')
+    return super.factorizePQ(product)
+  }
 
   pbkdf2(password: Uint8Array, salt: Uint8Array, rounds: number, length = 64, algorithm = 'sha512') {
     return derive(password, salt, rounds, length, algorithm)

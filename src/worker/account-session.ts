@@ -6,6 +6,7 @@
 import type { App } from '../app.ts'
 import {
   findProxy,
+  markAccount,
   noteConnected,
   noteNotConnected,
   noteTrouble,
@@ -180,7 +181,7 @@ class DrivenSession implements AccountSession {
     const { account_id } = this.lease
     this.#app.log.warn({ account_id, outcome: outcome.kind, failures }, 'connecting failed')
     if (outcome.kind === 'not_written' && outcome.shown)
-      await noteNotConnected(this.#app.db, this.#held, outcome.reason)
+      await noteNotConnected(this.#app, this.#held, outcome.reason)
     return outcome
   }
 
@@ -241,6 +242,7 @@ class DrivenSession implements AccountSession {
       this.#syncing = undefined
       ending.abort()
       await this.#noteNotLive()
+      markAccount(this.#app, this.#held)
       await within(this.#app.sources, drainMsMax, Promise.allSettled(this.#awaited))
       await within(this.#app.sources, pingMsMax, session.close())
       // The next session starts where this one's last batch ends.

@@ -32,6 +32,12 @@ export const briefDownloads: readonly Patch[] = [
   { marker: 'limit: wait for a file', replace: 'const waitMsMax = 2_000' },
 ]
 
+/** So that silence at every step of a session can be tested. */
+export const briefTelegram: readonly Patch[] = [
+  { marker: 'limit: connection to a data centre', replace: 'const connectMsMax = 2_000' },
+  { marker: 'limit: answer of a data centre', replace: 'const answerMsMax = 2_500' },
+]
+
 /** So that a few files exceed it. */
 export const smallStore: readonly Patch[] = [
   { marker: 'limit: stored bytes of a workspace', replace: 'const storedBytesMax = sql`1000000`' },

@@ -632,6 +632,7 @@ const marks = {
   file: 'src/events/wake.test.ts',
   still: 'marks of a few milliseconds arrive together, equal ones once',
 }
+const learning = { file: 'src/capabilities/live/marks.test.ts' }
 /** What the live stream carries, for whom, and how many there may be. */
 const live: readonly Mutant[] = [
   mutant(
@@ -679,6 +680,18 @@ const live: readonly Mutant[] = [
     'guard: a reader that does not read',
     'GET /stream 200 is cut off when the client does not read',
     'const reads = true',
+  ),
+  mutant(learning, 'guard: ingest marks what it stores', 'a page learns that a person wrote'),
+  mutant(
+    learning,
+    'guard: the ledger marks operations',
+    'a page learns how a send ended, whoever asked for it',
+  ),
+  mutant(learning, 'guard: accounts are marked', 'a page learns that an operator disabled an account'),
+  mutant(
+    learning,
+    'guard: a request is marked for its user',
+    "a page learns that an agent with the user's key waits for an approval, and other users do not",
   ),
   mutant(
     marks,
@@ -2503,5 +2516,20 @@ export const mutants: readonly Mutant[] = [
     'guard: a long wait is not served',
     'a download serves short waits and repeats after server errors; a long wait counts as reading',
     'if (seconds !== undefined) return seconds * 1000',
+  ),
+  mutant(
+    telegram('transport'),
+    'guard: bounded plain frame',
+    'a connection that gets more than 2 KiB without encryption ends before they are read',
+  ),
+  mutant(
+    { file: 'src/platform/mtcute-crypto.test.ts' },
+    'guard: a product that cannot be factored',
+    'refuses to factor more than eight bytes',
+  ),
+  mutant(
+    { file: 'test/limits/telegram-hostile.test.ts' },
+    'guard: every call has a deadline',
+    'a call whose answers cannot be unpacked ends at its deadline',
   ),
 ]

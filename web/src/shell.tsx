@@ -15,12 +15,14 @@ import {
 } from 'lucide-react'
 import { type ComponentType, type ReactNode, useEffect } from 'react'
 import { ask } from './api.ts'
+import { startLive, useLiveState } from './live/live.ts'
 import { useSession, useWorkspace } from './place.ts'
 import { queryClient, waitingQuery } from './queries.ts'
 import { TimeZone } from './ui/time.tsx'
 
 export function Shell() {
   const { user } = useSession()
+  useEffect(startLive, [])
   return (
     <TimeZone.Provider value={user.time_zone}>
       <a
@@ -38,7 +40,25 @@ export function Shell() {
           <Outlet />
         </main>
       </div>
+      <LiveNote />
     </TimeZone.Provider>
+  )
+}
+
+/** Quiet while all is well. */
+function LiveNote() {
+  const state = useLiveState()
+  return (
+    <p
+      role="status"
+      className={
+        state === 'lost'
+          ? 'fixed bottom-3 left-3 z-40 rounded-lg bg-raised px-3 py-1.5 text-xs text-soft shadow-float'
+          : 'sr-only'
+      }
+    >
+      {state === 'lost' && 'Reconnecting…'}
+    </p>
   )
 }
 

@@ -37,8 +37,8 @@ export interface ClientOptions {
 }
 
 /** mtcute gives up on a silent server within 8 s; a dial that gets no answer has no limit of its own. */
-const connectMsMax = 15_000
-const answerMsMax = 20_000
+const connectMsMax = 15_000 // limit: connection to a data centre
+const answerMsMax = 20_000 // limit: answer of a data centre
 const closeMsMax = 5_000
 
 /** Enough for the data centres of Telegram, of which there are five. */
@@ -113,8 +113,12 @@ export class Client {
       throw new NotWritten('The lease has run out.')
     }
     const deadline = new AbortController()
-    const timer = setTimeout(() => deadline.abort(new NoAnswer()), msMax)
     const { promise, resolve, reject } = Promise.withResolvers<Answer<T>>()
+    const timer = setTimeout(() => {
+      // mtcute no longer listens to the signal once an answer has arrived, also if it cannot unpack it.
+      reject(new NoAnswer()) // guard: every call has a deadline
+      deadline.abort(new NoAnswer())
+    }, msMax)
     this.#waiting.add(reject)
     this.#client.call<T>(request as never, { abortSignal: deadline.signal }).then(resolve, reject)
     try {
@@ -166,10 +170,12 @@ export class Client {
   async close(): Promise<void> {
     if (this.isOver) return
     this.#over.abort(new Error('The session is over.'))
-    const late = sleep(closeMsMax, undefined, { ref: false })
+    const waiting = new AbortController()
+    const late = sleep(closeMsMax, undefined, { ref: false, signal: waiting.signal }).catch(() => {})
     const destroyed = this.#client.destroy().catch(() => {})
     this.#rejectCalls('The session is over.')
     await Promise.race([destroyed, late])
+    waiting.abort()
     this.#transport.close()
   }
 }

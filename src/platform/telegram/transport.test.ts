@@ -73,6 +73,11 @@ describe('a connection', () => {
     expect(await within(20_000, ended)).toBe('A frame is too long.')
   })
 
+  test('that gets more than 2 KiB without encryption ends before they are read', async () => {
+    const { ended } = await connectTo(await listen(frame(2049, [0, 0, 0, 0, 0, 0, 0, 0])))
+    expect(await within(20_000, ended)).toBe('A frame of the key exchange is too long.')
+  })
+
   test('that is cut ends, and every later call is not_written', async () => {
     const server = await listen()
     const { client, ended } = await connectTo(server)

@@ -18,6 +18,9 @@ import { dialThrough, type Place } from './dial.ts'
 /** The longest frame that is read: Telegram's answers have at most 1 MiB. */
 const frameBytesMax = 4 * 1024 * 1024
 
+/** The longest frame that is not encrypted. Those of a key exchange have some 700 bytes; mtcute calculates with them. */
+const plainBytesMax = 2 * 1024
+
 /** Why a connection ended whose key the data centre does not know: it was destroyed, or never logged in there. */
 export const keyUnknown = 'Transport error -404.'
 
@@ -149,6 +152,9 @@ function faultOf(reader: Reader): string | undefined {
     const code = peek(reader, 4)?.getInt32(0, true)
     return code === undefined ? undefined : `Transport error ${code}.`
   }
+  const isPlain = peek(reader, 4)?.getInt32(0) === 0 && peek(reader, 8)?.getInt32(0) === 0
+  // guard: bounded plain frame
+  if (isPlain && length > plainBytesMax) return 'A frame of the key exchange is too long.'
   return undefined
 }
 

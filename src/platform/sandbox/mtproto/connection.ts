@@ -9,6 +9,7 @@ import type { mtp, tl } from '@mtcute/core'
 import { createAesIgeForMessage, type ICryptoProvider, TlBinaryWriter } from '@mtcute/core/utils.js'
 import Long from 'long'
 import type { AuthKeyEntry } from '../entries.ts'
+import type { Hostilities, Wire } from './hostile.ts'
 import { KeyExchange } from './key-exchange.ts'
 import type { ServerKey } from './server-key.ts'
 import { containerId, read, readerAt, write, writeAnswer } from './tl.ts'
@@ -48,6 +49,13 @@ export interface Centre {
   keepKey(entry: AuthKeyEntry): void
   saltOf(key_id: string): Long
   setSalt(key_id: string, salt: Long): void
+  readonly hostilities: Hostilities
+}
+
+/** The request that a packet answers. */
+interface Cause {
+  readonly on: string
+  readonly id: Long | null
 }
 
 interface Session {
@@ -93,6 +101,8 @@ export class Connection {
   #session: Session | undefined
   #calls = 0
   #lastId = Long.UZERO
+  #isSilent = false
+  #always: ((request_id: Long | null) => Uint8Array) | undefined
 
   constructor(centre: Centre, socket: Socket, dc: number) {
     this.#centre = centre
@@ -115,11 +125,41 @@ export class Connection {
     socket.on('close', () => clearTimeout(this.#greetingTimer))
     socket.on('data', (bytes) => {
       try {
-        this.#take(bytes)
+        if (!this.#isSilent) this.#take(bytes)
       } catch {
         this.end()
       }
     })
+    centre.hostilities.take('accept', undefined)?.(this.#wire(new Uint8Array(64), null))
+  }
+
+  get account_id(): string | undefined {
+    return (this.#session && this.#centre.findKey(this.#session.key_id)?.account_id) ?? undefined
+  }
+
+  /** A case of `hostile.ts` happens now, while the client waits for nothing. */
+  suffer(act: (wire: Wire) => void): void {
+    act(this.#wire(this.#seal(writeSalt(Long.ONE, Long.ONE), {}, true), null))
+  }
+
+  #wire(due: Uint8Array, request_id: Long | null): Wire {
+    const socket = this.#socket
+    return {
+      due,
+      request_id,
+      raw: (...bytes) => void (socket.writable && socket.write(Buffer.concat(bytes))),
+      frame: (packet) => void this.#frame(packet),
+      seal: (body, as) => this.#seal(body, as, true),
+      silence: () => {
+        this.#isSilent = true
+      },
+      always: (packet) => {
+        this.#always = packet
+        void this.#frame(packet(request_id))
+      },
+      finish: () => socket.end(),
+      reset: () => socket.resetAndDestroy(),
+    }
   }
 
   /** The client's key, with its current account. Throws before the first encrypted message. */
@@ -185,13 +225,14 @@ export class Connection {
   #packet(packet: Uint8Array): void {
     const key_id = Buffer.from(packet.subarray(0, 8)).toString('hex')
     if (key_id === '0000000000000000') {
-      const answer = write(this.#exchange.answer(read(packet, 20)))
+      const message = read(packet, 20)
+      const answer = write(this.#exchange.answer(message))
       const writer = TlBinaryWriter.manual(20 + answer.length)
       writer.long(Long.ZERO)
       writer.long(this.#nextId(true))
       writer.uint(answer.length)
       writer.raw(answer)
-      void this.#write(writer.result())
+      void this.#write(writer.result(), { on: message._, id: null })
       return
     }
     const known = this.#centre.findKey(key_id)
@@ -298,7 +339,7 @@ export class Connection {
     const answer = (value: unknown) => {
       this.#calls--
       if (session.received.has(number)) session.received.set(number, stateAnswered)
-      return this.#send(session, writeAnswer(id, value), true)
+      return this.#send(session, writeAnswer(id, value), true, { on: request._, id })
     }
     const call: Call = { connection: this, forget: () => session.received.delete(number) }
     this.#handle(request, call)
@@ -318,25 +359,40 @@ export class Connection {
     return handler(request, call)
   }
 
-  #send(session: Session, body: Uint8Array, isAnswer: boolean): Promise<void> {
+  #send(session: Session, body: Uint8Array, isAnswer: boolean, cause?: Cause): Promise<void> {
+    return this.#write(this.#seal(body, session, isAnswer), cause)
+  }
+
+  /** Before the client's first encrypted message there is no session: then a random key encrypts it. */
+  #seal(body: Uint8Array, as: Partial<Pick<Session, 'id' | 'key'>> = {}, isAnswer: boolean): Uint8Array {
     const { crypto } = this.#centre
-    const { key, key_id, id } = session
+    const session = this.#session
+    const { key, id } = { key: session?.key ?? randomBytes(256), id: session?.id ?? Long.ONE, ...as }
+    const key_id = session?.key_id ?? randomBytes(8).toString('hex')
     const padding = randomBytes(12 + ((16 - ((32 + body.length + 12) % 16)) % 16))
     const writer = TlBinaryWriter.manual(32 + body.length + padding.length)
     writer.long(this.#centre.saltOf(key_id))
     writer.long(id)
     writer.long(this.#nextId(isAnswer))
-    writer.uint(session.sent++ * 2 + 1)
+    writer.uint((session ? session.sent++ : 0) * 2 + 1)
     writer.uint(body.length)
     writer.raw(body)
     writer.raw(padding)
     const plain = writer.result()
     const messageKey = crypto.sha256(u8.concat2(key.subarray(96, 128), plain)).subarray(8, 24)
     const encrypted = createAesIgeForMessage(crypto, key, messageKey, false).encrypt(plain)
-    return this.#write(u8.concat3(Buffer.from(key_id, 'hex'), messageKey, encrypted))
+    return u8.concat3(Buffer.from(key_id, 'hex'), messageKey, encrypted)
   }
 
-  #write(packet: Uint8Array): Promise<void> {
+  #write(packet: Uint8Array, cause?: Cause): Promise<void> {
+    if (this.#isSilent) return Promise.resolve()
+    const act = cause && this.#centre.hostilities.take(cause.on, this.account_id)
+    if (!act) return this.#frame(this.#always ? this.#always(cause?.id ?? null) : packet)
+    act(this.#wire(packet, cause.id))
+    return Promise.resolve()
+  }
+
+  #frame(packet: Uint8Array): Promise<void> {
     if (this.#socket.writableLength > unreadBytesMax) this.end()
     if (!this.#socket.writable) return Promise.resolve()
     const head = Buffer.alloc(4)

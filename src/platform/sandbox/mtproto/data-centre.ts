@@ -6,6 +6,7 @@ import { Crypto } from '../../mtcute-crypto.ts'
 import type { World } from '../world.ts'
 import { type Centre, Connection } from './connection.ts'
 import { fileHandlers } from './files.ts'
+import { type HostileCase, Hostilities, hostileCases } from './hostile.ts'
 import { firstDc, loginHandlers, secondDc } from './login.ts'
 import { accountHandlers, helpHandlers } from './methods.ts'
 import { openServerKey, processKey } from './server-key.ts'
@@ -40,6 +41,10 @@ export interface DataCentre {
   clientPorts(): readonly number[]
   /** From now on every client has to learn a new salt. */
   changeSalts(): void
+  /** What the network does wrong, and when. */
+  readonly hostilities: Hostilities
+  /** Does it now, to every connection of the account. */
+  strike(account_id: string, name: HostileCase): void
   close(): Promise<void>
 }
 
@@ -70,6 +75,7 @@ export async function openDataCentre(world: World, options: Options): Promise<Da
       return salt
     },
     setSalt: (key_id, salt) => void salts.set(key_id, salt),
+    hostilities: new Hostilities(),
   }
   const servers = [firstDc, secondDc].map((dc) => ({ dc, server: serve(centre, dc, { open, clientPorts }) }))
   for (const [n, { dc, server }] of servers.entries()) {
@@ -90,6 +96,10 @@ export async function openDataCentre(world: World, options: Options): Promise<Da
     connections: () => [...open].map(({ dc }) => dc).sort(),
     clientPorts: () => clientPorts,
     changeSalts: () => salts.clear(),
+    hostilities: centre.hostilities,
+    strike(account_id, name) {
+      for (const each of open) if (each.account_id === account_id) each.suffer(hostileCases[name])
+    },
     async close() {
       world.acceptLogin = null
       for (const connection of open) connection.end()

@@ -25,8 +25,8 @@ type Reader = (reader: TlBinaryReader) => unknown
 type ReaderMap = NonNullable<ConstructorParameters<typeof TlBinaryReader>[0]>
 
 export const containerId = 0x73f1f8dc
-const gzipPackedId = 0x3072cfa1
-const rpcResultId = 0xf35c6d01
+export const gzipPackedId = 0x3072cfa1
+export const rpcResultId = 0xf35c6d01
 const vectorId = 0x1cb5c415
 
 const unpackedBytesMax = 4 * 1024 * 1024
