@@ -75,6 +75,15 @@ const callAccounts = {
   still: "a read list_contacts at the dashboard sees no other workspace's account",
 }
 
+const stageRoutes = {
+  file: 'src/capabilities/pipeline/dashboard-routes.test.ts',
+  still: 'POST /stages 201 at the end, with its colour, and audited',
+}
+const columnRoutes = {
+  file: 'src/capabilities/columns/dashboard-routes.test.ts',
+  still: 'POST /columns 201 at the end, with its options in order, as the contract lists it',
+}
+
 const savedReplies = {
   file: 'src/capabilities/saved-replies/saved-replies.test.ts',
   still: 'POST /saved_replies 201, and the list has it by title',
@@ -2392,6 +2401,26 @@ export const mutants: readonly Mutant[] = [
     'a read get_chat at the API answers 403 for an account that is not READY, and 400 without one',
     "return route.effect === 'read'",
     'reads at the API see every account',
+  ),
+  mutant(
+    stageRoutes,
+    'guard: a stage of the workspace is changed',
+    "PATCH /stages/{stage_key} 200 leaves another workspace's stage of the same key as it is",
+  ),
+  mutant(
+    stageRoutes,
+    'guard: a stage of the workspace is deleted',
+    "DELETE /stages/{stage_key} 200 leaves another workspace's stage of the same key as it is",
+  ),
+  mutant(
+    columnRoutes,
+    'guard: options of a column of the workspace',
+    "POST /columns/{column_id}/options 404 for another workspace's column, which gets no option",
+  ),
+  mutant(
+    columnRoutes,
+    'guard: values of a column of the workspace are deleted',
+    "DELETE /columns/{column_id} 404 for another workspace's column, whose values stay",
   ),
   mutant(
     savedReplies,
