@@ -106,6 +106,8 @@ export interface Closed {
   readonly status: 'lost' | 'needs_login' | 'restricted'
   /** Unless `lost`, the account's `status_reason`: what has happened, and what the operator does about it. */
   readonly reason: string
+  /** If `lost`: the next `connect` comes no sooner. */
+  readonly retry_after_seconds?: number
 }
 
 export interface UpdateBatch {
@@ -222,6 +224,8 @@ export type Outcome<T> =
       readonly reason: string
       /** Of `connect`: the reason is the account's `status_reason` until it connects. */
       readonly shown?: true
+      /** Of `connect`: the next one comes no sooner. */
+      readonly retry_after_seconds?: number
     }
   /** No answer, a lost connection, a 5xx, an unreadable answer. The call may have taken effect. */
   | { readonly kind: 'unknown'; readonly reason: string }
@@ -376,6 +380,8 @@ const loginFailures = [
   'connection_lost',
   /** `detail` is the sentence. */
   'proxy_failed',
+  /** A variable of the platform is wrong. `detail` is the sentence. */
+  'misconfigured',
   'refused',
 ] as const
 export type LoginFailure = (typeof loginFailures)[number]

@@ -154,13 +154,7 @@ test('tells a platform whether the lease still holds: while renewals arrive, and
 })
 
 test("waits out a platform's whole flood wait before it connects again", async () => {
-  const rests: number[] = []
-  const { sources } = place.service.app
-  const timer: Sources['timer'] = (ms, done) => {
-    rests.push(ms)
-    return sources.timer(ms, done)
-  }
-  const app = { ...newApp(), sources: { ...sources, timer } }
+  const { app, rests } = restingApp()
   await place.account(await place.service.tenant())
   const platform: Platform = {
     ...place.sandbox.platform,
@@ -169,6 +163,65 @@ test("waits out a platform's whole flood wait before it connects again", async (
   const { step, stop } = await openPool({ app, platform })
   await step()
   await until('it waits', 30_000, async () => rests.includes(80_000_000))
+  await stop()
+})
+
+/** An App that notes how long it rests. */
+function restingApp() {
+  const rests: number[] = []
+  const { sources } = place.service.app
+  const timer: Sources['timer'] = (ms, done) => {
+    rests.push(ms)
+    return sources.timer(ms, done)
+  }
+  return { app: { ...newApp(), sources: { ...sources, timer } }, rests }
+}
+
+test('an account that the platform refuses waits, also under its next lease; the one next to it connects', async () => {
+  const tenant = await place.service.tenant()
+  const [refused, well] = [await place.account(tenant), await place.account(tenant)]
+  const { app, rests } = restingApp()
+  let connects = 0
+  const platform: Platform = {
+    ...place.sandbox.platform,
+    connect: async (account, listener) => {
+      if (account.account_id !== refused) return place.sandbox.platform.connect(account, listener)
+      connects++
+      return { kind: 'not_written', reason: 'Too many connections.', shown: true, retry_after_seconds: 60 }
+    },
+  }
+  const { pool, step, stop } = await openPool({ app, platform })
+  const isThere = async () => {
+    await step()
+    return pool.driven().has(well) && rests.some((ms) => ms > 45_000)
+  }
+  await until('one waits, the other is there', 30_000, isThere)
+  expect(Math.max(...rests)).toBeGreaterThanOrEqual(60_000)
+  rests.length = 0
+  pool.restart()
+  await until('one still waits, the other is there again', 30_000, isThere)
+  expect(connects).toBe(1)
+  expect(pool.driven().has(refused)).toBe(false)
+  await stop()
+})
+
+test('an account whose session the platform ends with a wait connects no sooner', async () => {
+  const account_id = await place.account(await place.service.tenant())
+  const { app, rests } = restingApp()
+  const platform: Platform = {
+    ...place.sandbox.platform,
+    connect: async (account, listener) => {
+      const outcome = await place.sandbox.platform.connect(account, listener)
+      const closed = { status: 'lost', reason: 'Too many connections.', retry_after_seconds: 60 } as const
+      if (account.account_id === account_id) setTimeout(() => listener.closed(closed), 50)
+      return outcome
+    },
+  }
+  const { step, stop } = await openPool({ app, platform })
+  await until('it waits', 30_000, async () => {
+    await step()
+    return rests.some((ms) => ms >= 60_000)
+  })
   await stop()
 })
 

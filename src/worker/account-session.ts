@@ -77,6 +77,12 @@ interface SessionOptions {
   readonly behind: () => void
   /** What this process has seen committed for the account, in this session and before. */
   readonly writes: Writes
+  readonly wait: ConnectWait
+}
+
+/** When the platform allows this process to connect the account again, by the monotonic clock. */
+export interface ConnectWait {
+  until: number
 }
 
 export function openAccountSession(app: App, options: SessionOptions): AccountSession {
@@ -147,7 +153,11 @@ class DrivenSession implements AccountSession {
   }
 
   async #run(): Promise<void> {
-    let failures = 0
+    const { wait } = this.#options
+    const waitMs = wait.until - this.#app.sources.now()
+    if (waitMs > 0) await this.#rest(waitMs) // guard: a wait before the next connect outlives its session
+    // After a wait the lease is looked at first.
+    let failures = waitMs > 0 ? 1 : 0
     while (!this.#stopping.signal.aborted) {
       const end = await this.#attempt(failures).catch((err): SessionEnd => {
         if (this.#stopping.signal.aborted) return { kind: 'over' }
@@ -156,7 +166,9 @@ class DrivenSession implements AccountSession {
       })
       if (end.kind === 'over') return
       failures = end.kind === 'lost' && end.lived_ms > stableMs ? 1 : failures + 1
-      await this.#rest(restFor(end, failures, this.#app.sources.random()))
+      const restMs = restFor(end, failures, this.#app.sources.random())
+      if (demandedSeconds(end) > 0) wait.until = this.#app.sources.now() + restMs
+      await this.#rest(restMs)
     }
   }
 
@@ -169,9 +181,9 @@ class DrivenSession implements AccountSession {
     const outcome = await this.#connect(close)
     if (outcome.kind === 'accepted') {
       const connectedAt = this.#app.sources.now()
-      const { status, reason } = await this.#live(outcome.value, closed)
+      const { status, reason, retry_after_seconds = 0 } = await this.#live(outcome.value, closed)
       if (status !== 'lost') return this.#giveUp(status, reason)
-      return { kind: 'lost', lived_ms: this.#app.sources.now() - connectedAt }
+      return { kind: 'lost', lived_ms: this.#app.sources.now() - connectedAt, retry_after_seconds }
     }
     if (outcome.kind === 'refused') {
       const status = outcome.reason === 'restricted' ? 'restricted' : 'needs_login'
@@ -377,8 +389,13 @@ function aborted(signal: AbortSignal): Promise<void> {
 /** How an attempt ended: for good, with a lost session, through a fault of ours, or without a session. */
 type SessionEnd =
   | { readonly kind: 'over' | 'failed' }
-  | { readonly kind: 'lost'; readonly lived_ms: number }
+  | { readonly kind: 'lost'; readonly lived_ms: number; readonly retry_after_seconds: number }
   | Exclude<Outcome<never>, { kind: 'accepted' | 'refused' }>
+
+/** The pause that the platform demands before the next connect. */
+function demandedSeconds(end: SessionEnd): number {
+  return 'retry_after_seconds' in end ? (end.retry_after_seconds ?? 0) : 0
+}
 
 /** Exponential back-off with jitter, so that a thousand accounts do not reconnect at once. */
 function restFor(end: SessionEnd, failures: number, random: number): number {
@@ -386,5 +403,5 @@ function restFor(end: SessionEnd, failures: number, random: number): number {
   if (end.kind === 'flood_wait') return Math.min(end.retry_after_seconds * 1_000, 2_147_483_647) // guard: a wait at connect is served in full
   const mostMs = end.kind === 'failed' ? storeMsMost : backoff.mostMs
   const ms = Math.min(mostMs, backoff.firstMs * backoff.factor ** (failures - 1))
-  return ms * (0.5 + random / 2)
+  return Math.max(ms * (0.5 + random / 2), demandedSeconds(end) * 1_000 * (1 + random / 2)) // guard: no connect before the platform allows it
 }

@@ -26,7 +26,7 @@ import type {
 } from '../port.ts'
 import { Client, type ClientOptions, type Endpoint } from './client.ts'
 import { ProxyFailed } from './dial.ts'
-import { findErrorText, outcomeOf, Refused } from './errors.ts'
+import { ConnectionRefused, findErrorText, outcomeOf, Refused, refusedSeconds } from './errors.ts'
 import { Media } from './media.ts'
 import { MediaKeys } from './media-keys.ts'
 import type { MediaOwner } from './media-line.ts'
@@ -35,11 +35,14 @@ import { listChats, listContacts, type Reader, readHistory, resolve, setReadStat
 import { send } from './send.ts'
 import { openSessionStorage } from './storage.ts'
 import { keyUnknown } from './transport.ts'
-import { explainTrouble, type Trouble } from './trouble.ts'
+import { explainTrouble, findMisconfiguration, type Trouble } from './trouble.ts'
 import { readPosition, writePosition } from './update-state.ts'
 import { type TelegramBatch, UpdateStream, UpdatesMissed } from './updates.ts'
 import { upload } from './upload.ts'
 import { viewChat, viewUpdates } from './view.ts'
+
+/** Only a person can correct a variable, and then restarts the worker. */
+const misconfiguredSeconds = 600
 
 const isOverReason = 'The session is over.'
 
@@ -60,7 +63,10 @@ export async function openSession(
   const client = openClient({
     storage,
     pushed: (container) => session.pushed(container),
-    ended: (reason) => session.finish({ status: 'lost', reason }),
+    ended: (reason, cause) => {
+      const isRefused = cause instanceof ConnectionRefused
+      session.finish({ status: 'lost', reason, ...(isRefused && { retry_after_seconds: refusedSeconds }) })
+    },
   })
   try {
     await session.open(client)
@@ -75,10 +81,23 @@ export async function openSession(
     if (outcome.kind === 'refused' && isTrouble(outcome.reason)) {
       return refusedBy(outcome.reason, outcome.detail ?? outcome.reason, account)
     }
-    if (error instanceof ProxyFailed) return { kind: 'not_written', reason: error.message, shown: true }
-    return { kind: 'not_written', reason: 'Telegram could not be reached.' }
+    return notConnected(error)
   }
   return { kind: 'accepted', value: session }
+}
+
+/** Nothing is wrong with the account. The worker tries again. */
+function notConnected(error: unknown): Outcome<never> {
+  const shown = { kind: 'not_written', shown: true } as const
+  if (error instanceof ProxyFailed) return { ...shown, reason: error.message }
+  const misconfiguration = findMisconfiguration(findErrorText(error))
+  if (misconfiguration)
+    return { ...shown, reason: misconfiguration, retry_after_seconds: misconfiguredSeconds }
+  if (error instanceof ConnectionRefused) {
+    const reason = `Telegram refuses connections from this address for now. (${error.message})`
+    return { ...shown, reason, retry_after_seconds: refusedSeconds } // guard: a refused connection says how long to wait
+  }
+  return { kind: 'not_written', reason: 'Telegram could not be reached.' }
 }
 
 type OpenClient = (options: Omit<ClientOptions, 'held' | 'migrates' | 'proxy'>) => Client
