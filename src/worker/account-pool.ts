@@ -26,7 +26,14 @@ import type { Loop } from '../loop.ts'
 import type { Platform } from '../platform/port.ts'
 import { type AccountSession, type ConnectWait, openAccountSession } from './account-session.ts'
 import { answerQuestions } from './history-answers.ts'
-import { countAccounts, countSync, countUpdates } from './metrics.ts'
+import {
+  countAccounts,
+  countSessions,
+  countSync,
+  countUpdates,
+  type SessionCounters,
+  showPlatforms,
+} from './metrics.ts'
 
 const tickMs = 1_000
 const renewMs = 5_000
@@ -58,6 +65,7 @@ export class AccountPool {
   readonly #sessions = new Map<string, AccountSession>()
   readonly #leaving = new Set<Promise<void>>()
   readonly #ingested: (updates: number) => void
+  readonly #counters: SessionCounters
   readonly #options: PoolOptions
   /** Kept across sessions: if a lease was lost with other commits, its account is claimed again on a database that knows less. */
   readonly #writes = new Map<string, Writes>()
@@ -83,6 +91,8 @@ export class AccountPool {
     this.#renewedAt = app.sources.now()
     countAccounts(app, () => this.#sessions.values())
     countSync(app)
+    showPlatforms(app, platforms.values())
+    this.#counters = countSessions(app)
     this.#ingested = countUpdates(app)
   }
 
@@ -248,6 +258,7 @@ export class AccountPool {
       inTurn: this.#connects,
       over: () => this.#drop(session),
       ingested: this.#ingested,
+      counters: this.#counters,
       connected: () => this.confirm(),
       echoes: this.#options.echoes,
       behind: this.#options.behind,

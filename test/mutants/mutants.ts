@@ -2474,7 +2474,7 @@ export const mutants: readonly Mutant[] = [
     telegram('adapter'),
     'guard: a refused connection says how long to wait',
     'on one data centre a connection that the data centre refuses says how long to wait',
-    'return { ...shown, reason }',
+    "return { kind, cause: 'refused', reason }",
   ),
   mutant(
     telegram('adapter'),

@@ -103,7 +103,7 @@ describe('on one data centre', () => {
       expect(await platform.connect(account, new Recorder())).toEqual({
         kind: 'not_written',
         reason: expect.stringContaining('refuses connections from this address'),
-        shown: true,
+        cause: 'refused',
         retry_after_seconds: 60,
       })
     }
@@ -127,6 +127,16 @@ describe('on one data centre', () => {
     })
   })
 
+  test('counts how often sessions ask for what they missed, and nothing of sessions that are over', async () => {
+    const account = await newAccount('acc_counted')
+    const before = platform.figures?.().differences ?? 0
+    const outcome = await platform.connect({ ...account, position: '1.0.0.0' }, new Recorder())
+    if (outcome.kind !== 'accepted') throw new Error(JSON.stringify(outcome))
+    await expect.poll(() => platform.figures?.().differences).toBeGreaterThan(before)
+    await outcome.value.close()
+    expect(platform.figures?.()).toMatchObject({ batches_waiting: 0, uploads: 0 })
+  })
+
   test('an api_id that Telegram does not know is named, and not tried again soon', async () => {
     const account = await newAccount('acc_application')
     const { account_id } = account
@@ -134,7 +144,7 @@ describe('on one data centre', () => {
     expect(await platform.connect(account, new Recorder())).toEqual({
       kind: 'not_written',
       reason: expect.stringContaining('PARLEY_TELEGRAM_API_ID'),
-      shown: true,
+      cause: 'misconfigured',
       retry_after_seconds: 600,
     })
   })
