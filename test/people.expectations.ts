@@ -65,23 +65,23 @@ const forAdmins = (own: string) => ({ admin: `${own}, 404, 404, 404`, owner: `${
 const changesForAdmins = (own: string) =>
   ({ objects: ofWorkspace, answers: { ...fromAdmin, ...forAdmins(own) } }) as const
 
-const fromMember = (own: string) => ({ ...members, member: own, admin: own, owner: own })
-const changesSavedReply = { objects: ofWorkspace, answers: fromMember('200, 404, 404, 404') } as const
+const everyMember = (answer: string) => ({ ...members, member: answer, admin: answer, owner: answer })
 /** A chat is named with its account, which is the object. */
-const ofChat = { objects: ofWorkspace, answers: fromMember('200, 404, 404, 404') } as const
+const ofChat = { objects: ofWorkspace, answers: everyMember('200, 404, 404, 404') } as const
+const changesSavedReply = { objects: ofWorkspace, answers: everyMember('200, 404, 404, 404') } as const
 
 export const lines: Readonly<Record<string, Line>> = {
-  list_inbox: { method: 'GET', path: '/inbox', objects: ['any'], answers: fromMember('200') },
-  count_inbox: { method: 'GET', path: '/inbox/counts', objects: ['any'], answers: fromMember('200') },
-  list_assignees: { method: 'GET', path: '/assignees', objects: ['any'], answers: fromMember('200') },
-  get_board: { method: 'GET', path: '/board', objects: ['any'], answers: fromMember('200') },
+  list_inbox: { method: 'GET', path: '/inbox', objects: ['any'], answers: everyMember('200') },
+  count_inbox: { method: 'GET', path: '/inbox/counts', objects: ['any'], answers: everyMember('200') },
+  list_assignees: { method: 'GET', path: '/assignees', objects: ['any'], answers: everyMember('200') },
+  get_board: { method: 'GET', path: '/board', objects: ['any'], answers: everyMember('200') },
   get_timeline: { method: 'GET', path: '/chats/{chat_id}/timeline', ...ofChat },
   assign_chat: { method: 'PUT', path: '/chats/{chat_id}/assignee', ...ofChat },
   create_note: {
     method: 'POST',
     path: '/chats/{chat_id}/notes',
     objects: ofWorkspace,
-    answers: fromMember('201, 404, 404, 404'),
+    answers: everyMember('201, 404, 404, 404'),
   },
   delete_note: {
     method: 'DELETE',
@@ -98,12 +98,18 @@ export const lines: Readonly<Record<string, Line>> = {
     method: 'POST',
     path: '/operations/{operation_id}/close',
     objects: ofWorkspace,
-    answers: fromMember('200, 404, 404, 404'),
+    answers: everyMember('200, 404, 404, 404'),
   },
   list_approvals: { method: 'GET', path: '/approvals', objects: ['any'], answers: users('200') },
   get_approval: { method: 'GET', path: '/approvals/{request_id}', ...ofOneself },
   approve_request: { method: 'POST', path: '/approvals/{request_id}/approve', ...ofOneself },
   deny_request: { method: 'POST', path: '/approvals/{request_id}/deny', ...ofOneself },
+  visit_chat: {
+    method: 'POST',
+    path: '/chats/{chat_id}/presence',
+    objects: ofWorkspace,
+    answers: everyMember('200, 404, 404, 404'),
+  },
   open_stream: { method: 'GET', path: '/stream', objects: ['any'], answers: users('200') },
   get_sign_in: { method: 'GET', path: '/sign-in', objects: ['any'], answers: everybody('200') },
   sign_in: {
@@ -170,8 +176,8 @@ export const lines: Readonly<Record<string, Line>> = {
   answer_login: { method: 'POST', path: '/accounts/{account_id}/login/answer', ...changesForAdmins('409') },
   give_up_login: { method: 'DELETE', path: '/accounts/{account_id}/login', ...changesForAdmins('200') },
   log_out_account: { method: 'POST', path: '/accounts/{account_id}/logout', ...changesForAdmins('503') },
-  get_workspace: { method: 'GET', path: '/workspace', objects: ['any'], answers: fromMember('200') },
-  list_stages: { method: 'GET', path: '/stages', objects: ['any'], answers: fromMember('200') },
+  get_workspace: { method: 'GET', path: '/workspace', objects: ['any'], answers: everyMember('200') },
+  list_stages: { method: 'GET', path: '/stages', objects: ['any'], answers: everyMember('200') },
   create_stage: {
     method: 'POST',
     path: '/stages',
@@ -196,13 +202,13 @@ export const lines: Readonly<Record<string, Line>> = {
     method: 'GET',
     path: '/saved_replies',
     objects: ['any'],
-    answers: fromMember('200'),
+    answers: everyMember('200'),
   },
   create_saved_reply: {
     method: 'POST',
     path: '/saved_replies',
     objects: ['any'],
-    answers: fromMember('201'),
+    answers: everyMember('201'),
   },
   update_saved_reply: {
     method: 'PATCH',
