@@ -2639,4 +2639,40 @@ export const mutants: readonly Mutant[] = [
     'guard: every call has a deadline',
     'a call whose answers cannot be unpacked ends at its deadline',
   ),
+  mutant(
+    telegram('adapter'),
+    'guard: a transport error is a refused connection',
+    'on one data centre a session that ends with too many connections says how long to wait; a send then is unknown',
+    'const isRefused = false',
+  ),
+  mutant(
+    telegram('adapter'),
+    'guard: a refused connection says how long to wait',
+    'on one data centre a connection that the data centre refuses says how long to wait',
+    "return { kind, cause: 'refused', reason }",
+  ),
+  mutant(
+    telegram('adapter'),
+    'guard: a login does not repeat a refused key exchange',
+    'on one data centre a login whose key exchange is refused (refused_exchange) connects once, and says how long to wait',
+  ),
+  mutant(
+    telegram('media'),
+    'guard: downloads wait after a refused connection',
+    'a download a connection that the data centre refuses stops downloads for a minute, and not the session',
+  ),
+  ...(
+    [
+      [
+        'guard: no connect before the platform allows it',
+        'an account whose session the platform ends with a wait connects no sooner',
+        'return ms * (0.5 + random / 2)',
+      ],
+      [
+        'guard: a wait before the next connect outlives its session',
+        'an account that the platform refuses waits, also under its next lease; the one next to it connects',
+        undefined,
+      ],
+    ] as const
+  ).map(([marker, test, replace]) => mutant({ file: worker('account-pool') }, marker, test, replace)),
 ]
