@@ -2384,13 +2384,6 @@ export const mutants: readonly Mutant[] = [
   mutant(
     callAccounts,
     'guard: members read accounts in every status',
-    'a read list_messages at the dashboard sees an account of any status',
-    'return false',
-    'reads at the dashboard need a READY account',
-  ),
-  mutant(
-    callAccounts,
-    'guard: members read accounts in every status',
     'a write move_chat needs a READY account at both doors',
     "return channel === 'dashboard'",
     'writes at the dashboard use every account',
