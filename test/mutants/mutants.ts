@@ -736,7 +736,7 @@ const live: readonly Mutant[] = [
     streams,
     'guard: marks of own workspaces',
     'GET /stream 200 brings each of 10,000 marks of two workspaces to its members and to nobody else',
-    'const own = [...sorted.workspaces.values()]',
+    'const own = [...sorted.workspaces]',
   ),
   mutant(
     streams,
