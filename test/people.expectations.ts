@@ -104,6 +104,12 @@ export const lines: Readonly<Record<string, Line>> = {
   get_approval: { method: 'GET', path: '/approvals/{request_id}', ...ofOneself },
   approve_request: { method: 'POST', path: '/approvals/{request_id}/approve', ...ofOneself },
   deny_request: { method: 'POST', path: '/approvals/{request_id}/deny', ...ofOneself },
+  visit_chat: {
+    method: 'POST',
+    path: '/chats/{chat_id}/presence',
+    objects: ofWorkspace,
+    answers: everyMember('200, 404, 404, 404'),
+  },
   open_stream: { method: 'GET', path: '/stream', objects: ['any'], answers: users('200') },
   get_sign_in: { method: 'GET', path: '/sign-in', objects: ['any'], answers: everybody('200') },
   sign_in: {

@@ -227,6 +227,7 @@ function objectNames(id: string): Record<string, string> {
 const bodies: Readonly<Record<string, (id: string) => unknown>> = {
   assign_chat: (account_id) => ({ account_id, user_id: userOf('colleague') }),
   create_note: (account_id) => ({ account_id, text: 'A note.' }),
+  visit_chat: (account_id) => ({ account_id, state: 'open' }),
   sign_in: () => ({ email: `nobody${serial++}@own.example`, password: 'correct horse battery' }),
   change_password: () => ({ password: 'another horse battery' }),
   add_member: () => ({ email: `new${serial++}@own.example`, role: 'member' }),
