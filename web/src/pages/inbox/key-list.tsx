@@ -1,6 +1,6 @@
 /** Every key of the page, on `?`. */
 import { Dialog } from '../../ui/dialog.tsx'
-import { keysHere } from '../../ui/keys.tsx'
+import { keysHere } from '../../ui/key-cap.tsx'
 
 interface KeyHelp {
   readonly keys: string
