@@ -202,7 +202,9 @@ async function ask(route: Route, persona: Persona, subject: Subject): Promise<An
   const id = await objectOf(route, subject, persona)
   gatesTouched ||= route.name === 'set_gate'
   const { params = {}, query = {}, body } = route.example
-  const named = subject === 'any' ? params : { ...params, ...objectNames(id) }
+  const { chat_id } = params
+  const objects = Object.fromEntries(Object.keys(params).map((name) => [name, id]))
+  const named = subject === 'any' ? params : { ...objects, ...(chat_id !== undefined && { chat_id }) }
   const path = route.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => {
     if (subject === 'missing' && (name === 'name' || name === 'list')) return 'nothing'
     return encodeURIComponent((named as Record<string, string>)[name] ?? '')
@@ -215,12 +217,6 @@ async function ask(route: Route, persona: Persona, subject: Subject): Promise<An
     body: bodies[route.name]?.(id) ?? body,
     headers: persona === 'key' ? { authorization: `Bearer ${own.key}` } : {},
   })
-}
-
-/** The object under every name that a path may have for it. */
-function objectNames(id: string): Record<string, string> {
-  const names = ['user', 'key', 'session', 'request', 'account', 'note', 'operation', 'saved_reply', 'column']
-  return { ...Object.fromEntries(names.map((name) => [`${name}_id`, id])), stage_key: id }
 }
 
 /** For bodies that would not work twice, or that name the object. */

@@ -75,6 +75,15 @@ const callAccounts = {
   still: "a read list_contacts at the dashboard sees no other workspace's account",
 }
 
+const stageRoutes = {
+  file: 'src/capabilities/pipeline/dashboard-routes.test.ts',
+  still: 'POST /stages 201 at the end, with its colour, and audited',
+}
+const columnRoutes = {
+  file: 'src/capabilities/columns/dashboard-routes.test.ts',
+  still: 'POST /columns 201 at the end, with its options in order, as the contract lists it',
+}
+
 const savedReplies = {
   file: 'src/capabilities/saved-replies/saved-replies.test.ts',
   still: 'POST /saved_replies 201, and the list has it by title',
@@ -2394,6 +2403,26 @@ export const mutants: readonly Mutant[] = [
     'reads at the API see every account',
   ),
   mutant(
+    stageRoutes,
+    'guard: a stage of the workspace is changed',
+    "PATCH /stages/{stage_key} 200 leaves another workspace's stage of the same key as it is",
+  ),
+  mutant(
+    stageRoutes,
+    'guard: a stage of the workspace is deleted',
+    "DELETE /stages/{stage_key} 200 leaves another workspace's stage of the same key as it is",
+  ),
+  mutant(
+    columnRoutes,
+    'guard: options of a column of the workspace',
+    "POST /columns/{column_id}/options 404 for another workspace's column, which gets no option",
+  ),
+  mutant(
+    columnRoutes,
+    'guard: values of a column of the workspace are deleted',
+    "DELETE /columns/{column_id} 404 for another workspace's column, whose values stay",
+  ),
+  mutant(
     savedReplies,
     'guard: saved replies counted one at a time',
     'POST /saved_replies 409 while another request that has not committed stores the 500th',
@@ -2617,4 +2646,40 @@ export const mutants: readonly Mutant[] = [
     'guard: every call has a deadline',
     'a call whose answers cannot be unpacked ends at its deadline',
   ),
+  mutant(
+    telegram('adapter'),
+    'guard: a transport error is a refused connection',
+    'on one data centre a session that ends with too many connections says how long to wait; a send then is unknown',
+    'const isRefused = false',
+  ),
+  mutant(
+    telegram('adapter'),
+    'guard: a refused connection says how long to wait',
+    'on one data centre a connection that the data centre refuses says how long to wait',
+    "return { kind, cause: 'refused', reason }",
+  ),
+  mutant(
+    telegram('adapter'),
+    'guard: a login does not repeat a refused key exchange',
+    'on one data centre a login whose key exchange is refused (refused_exchange) connects once, and says how long to wait',
+  ),
+  mutant(
+    telegram('media'),
+    'guard: downloads wait after a refused connection',
+    'a download a connection that the data centre refuses stops downloads for a minute, and not the session',
+  ),
+  ...(
+    [
+      [
+        'guard: no connect before the platform allows it',
+        'an account whose session the platform ends with a wait connects no sooner',
+        'return ms * (0.5 + random / 2)',
+      ],
+      [
+        'guard: a wait before the next connect outlives its session',
+        'an account that the platform refuses waits, also under its next lease; the one next to it connects',
+        undefined,
+      ],
+    ] as const
+  ).map(([marker, test, replace]) => mutant({ file: worker('account-pool') }, marker, test, replace)),
 ]
