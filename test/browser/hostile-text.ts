@@ -121,7 +121,11 @@ async function showInChat(page: Page, address: string, workspace: string): Promi
   }))
   await answerWith(page, `/dashboard/api${workspace}/inbox`, (answer: { chats: Json[] }) => ({
     ...answer,
-    chats: answer.chats.map((one, at) => ({ ...one, name: payloads[at], last_message_text: payloads[at + 50] })),
+    chats: answer.chats.map((one, at) => ({
+      ...one,
+      name: payloads[at],
+      last_message_text: payloads[at + 50],
+    })),
   }))
   const path = `${workspace}/inbox?chat=${exampleChat.id}&of=${exampleChat.account_id}`
   await page.goto(`${address}/dashboard${path}`)
@@ -139,7 +143,15 @@ function hostileItem(text: string, at: number): Json {
   const ours = { by: { kind: 'key', name: text }, campaign: { id: String(at), name: text, step: 0 } }
   if (at % 3 === 0) return { ...every, type: 'note', author: { user_id: '1', name: text }, deletable: true }
   if (at % 3 === 1) {
-    return { ...every, ...ours, type: 'operation', file_name: text, state: 'refused', closed_as: null, sentence: text }
+    return {
+      ...every,
+      ...ours,
+      type: 'operation',
+      file_name: text,
+      state: 'refused',
+      closed_as: null,
+      sentence: text,
+    }
   }
   const file = { index: 0, kind: 'file', file_name: text, media_type: text, size: 1 }
   const seen = { edited_at: null, state: 'accepted', read_at: null, operation_id: null }
