@@ -47,6 +47,7 @@ export interface Snapshot {
   now(): Date
   /** Cached per version; a revoked key or a changed account makes a new version. */
   readonly callers: Map<string, KnownKey>
+  /** Every account of a workspace, whatever its status. */
   readonly accounts: Map<string, Promise<readonly Account[]>>
 }
 

@@ -30,14 +30,15 @@ describe('parley stage', () => {
     expect(await json('stage', 'create', '--key', 'won', '--label', 'Won', '--terminal')).toEqual({
       key: 'won',
       label: 'Won',
+      color: null,
       terminal: true,
       hidden: false,
     })
     await json('stage', 'create', '--key', 'lost', '--label', 'Lost', '--hidden')
-    await json('stage', 'update', 'lost', '--no-hidden', '--place', '1', '--label', 'Gone')
+    await json('stage', 'update', 'lost', '--no-hidden', '--place', '1', '--label', 'Gone', '--color', 'red')
     const stages = await json<object[]>('stage', 'list')
     expect(stages).toMatchObject([
-      { key: 'lost', label: 'Gone', hidden: false },
+      { key: 'lost', label: 'Gone', color: 'red', hidden: false },
       { key: 'new' },
       { key: 'won' },
     ])

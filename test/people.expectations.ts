@@ -59,20 +59,57 @@ const ofOneself = {
 const fromAdmin = { ...members, member: '403 missing_role' }
 const fromOwner = { ...fromAdmin, admin: '403 missing_role' }
 
-/** Accounts, saved replies and the like belong to a workspace and not to a user: `own` is one of the caller's workspace. */
+/** Accounts, stages, saved replies and the like belong to a workspace and not to a user: `own` is one of the caller's workspace. */
 const ofWorkspace = ['own', 'foreign', 'missing', 'malformed'] as const
 const forAdmins = (own: string) => ({ admin: `${own}, 404, 404, 404`, owner: `${own}, 404, 404, 404` })
-const changesAccount = (own: string) =>
+const changesForAdmins = (own: string) =>
   ({ objects: ofWorkspace, answers: { ...fromAdmin, ...forAdmins(own) } }) as const
 
-const fromMember = (own: string) => ({ ...members, member: own, admin: own, owner: own })
-const changesSavedReply = { objects: ofWorkspace, answers: fromMember('200, 404, 404, 404') } as const
+const everyMember = (answer: string) => ({ ...members, member: answer, admin: answer, owner: answer })
+/** A chat is named with its account, which is the object. */
+const ofChat = { objects: ofWorkspace, answers: everyMember('200, 404, 404, 404') } as const
+const changesSavedReply = { objects: ofWorkspace, answers: everyMember('200, 404, 404, 404') } as const
 
 export const lines: Readonly<Record<string, Line>> = {
+  list_inbox: { method: 'GET', path: '/inbox', objects: ['any'], answers: everyMember('200') },
+  count_inbox: { method: 'GET', path: '/inbox/counts', objects: ['any'], answers: everyMember('200') },
+  list_assignees: { method: 'GET', path: '/assignees', objects: ['any'], answers: everyMember('200') },
+  get_board: { method: 'GET', path: '/board', objects: ['any'], answers: everyMember('200') },
+  get_timeline: { method: 'GET', path: '/chats/{chat_id}/timeline', ...ofChat },
+  assign_chat: { method: 'PUT', path: '/chats/{chat_id}/assignee', ...ofChat },
+  create_note: {
+    method: 'POST',
+    path: '/chats/{chat_id}/notes',
+    objects: ofWorkspace,
+    answers: everyMember('201, 404, 404, 404'),
+  },
+  delete_note: {
+    method: 'DELETE',
+    path: '/notes/{note_id}',
+    objects: ['own', 'colleague', 'foreign', 'missing', 'malformed'],
+    answers: {
+      ...members,
+      member: '200, 403 missing_role, 404, 404, 404',
+      admin: '200, 200, 404, 404, 404',
+      owner: '200, 200, 404, 404, 404',
+    },
+  },
+  close_operation: {
+    method: 'POST',
+    path: '/operations/{operation_id}/close',
+    objects: ofWorkspace,
+    answers: everyMember('200, 404, 404, 404'),
+  },
   list_approvals: { method: 'GET', path: '/approvals', objects: ['any'], answers: users('200') },
   get_approval: { method: 'GET', path: '/approvals/{request_id}', ...ofOneself },
   approve_request: { method: 'POST', path: '/approvals/{request_id}/approve', ...ofOneself },
   deny_request: { method: 'POST', path: '/approvals/{request_id}/deny', ...ofOneself },
+  visit_chat: {
+    method: 'POST',
+    path: '/chats/{chat_id}/presence',
+    objects: ofWorkspace,
+    answers: everyMember('200, 404, 404, 404'),
+  },
   open_stream: { method: 'GET', path: '/stream', objects: ['any'], answers: users('200') },
   get_sign_in: { method: 'GET', path: '/sign-in', objects: ['any'], answers: everybody('200') },
   sign_in: {
@@ -125,32 +162,53 @@ export const lines: Readonly<Record<string, Line>> = {
     objects: ['any'],
     answers: { ...fromAdmin, admin: '201', owner: '201' },
   },
-  update_account: { method: 'PATCH', path: '/accounts/{account_id}', ...changesAccount('200') },
-  enable_account: { method: 'POST', path: '/accounts/{account_id}/enable', ...changesAccount('200') },
-  disable_account: { method: 'POST', path: '/accounts/{account_id}/disable', ...changesAccount('200') },
+  update_account: { method: 'PATCH', path: '/accounts/{account_id}', ...changesForAdmins('200') },
+  enable_account: { method: 'POST', path: '/accounts/{account_id}/enable', ...changesForAdmins('200') },
+  disable_account: { method: 'POST', path: '/accounts/{account_id}/disable', ...changesForAdmins('200') },
   // There is no worker here, and no login goes on; `capabilities/accounts` tests them with one.
-  begin_login: { method: 'POST', path: '/accounts/{account_id}/login', ...changesAccount('409') },
+  begin_login: { method: 'POST', path: '/accounts/{account_id}/login', ...changesForAdmins('409') },
   get_login: {
     method: 'GET',
     path: '/accounts/{account_id}/login',
     objects: ofWorkspace,
     answers: { ...members, member: '200, 404, 404, 404', ...forAdmins('200') },
   },
-  answer_login: { method: 'POST', path: '/accounts/{account_id}/login/answer', ...changesAccount('409') },
-  give_up_login: { method: 'DELETE', path: '/accounts/{account_id}/login', ...changesAccount('200') },
-  log_out_account: { method: 'POST', path: '/accounts/{account_id}/logout', ...changesAccount('503') },
-  get_workspace: { method: 'GET', path: '/workspace', objects: ['any'], answers: fromMember('200') },
+  answer_login: { method: 'POST', path: '/accounts/{account_id}/login/answer', ...changesForAdmins('409') },
+  give_up_login: { method: 'DELETE', path: '/accounts/{account_id}/login', ...changesForAdmins('200') },
+  log_out_account: { method: 'POST', path: '/accounts/{account_id}/logout', ...changesForAdmins('503') },
+  get_workspace: { method: 'GET', path: '/workspace', objects: ['any'], answers: everyMember('200') },
+  list_stages: { method: 'GET', path: '/stages', objects: ['any'], answers: everyMember('200') },
+  create_stage: {
+    method: 'POST',
+    path: '/stages',
+    objects: ['any'],
+    answers: { ...fromAdmin, admin: '201', owner: '201' },
+  },
+  update_stage: { method: 'PATCH', path: '/stages/{stage_key}', ...changesForAdmins('200') },
+  delete_stage: { method: 'DELETE', path: '/stages/{stage_key}', ...changesForAdmins('200') },
+  create_column: {
+    method: 'POST',
+    path: '/columns',
+    objects: ['any'],
+    answers: { ...fromAdmin, admin: '201', owner: '201' },
+  },
+  update_column: { method: 'PATCH', path: '/columns/{column_id}', ...changesForAdmins('200') },
+  delete_column: { method: 'DELETE', path: '/columns/{column_id}', ...changesForAdmins('200') },
+  // The column of the test has the option of the example, so a second one of that name is refused.
+  add_option: { method: 'POST', path: '/columns/{column_id}/options', ...changesForAdmins('409') },
+  update_option: { method: 'PATCH', path: '/columns/{column_id}/options', ...changesForAdmins('200') },
+  delete_option: { method: 'DELETE', path: '/columns/{column_id}/options', ...changesForAdmins('200') },
   list_saved_replies: {
     method: 'GET',
     path: '/saved_replies',
     objects: ['any'],
-    answers: fromMember('200'),
+    answers: everyMember('200'),
   },
   create_saved_reply: {
     method: 'POST',
     path: '/saved_replies',
     objects: ['any'],
-    answers: fromMember('201'),
+    answers: everyMember('201'),
   },
   update_saved_reply: {
     method: 'PATCH',

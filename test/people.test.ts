@@ -1,6 +1,8 @@
 /** What every route for people answers to every kind of caller. A new route is covered as soon as it has its line. */
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { addColumn } from '../src/capabilities/columns/columns.ts'
+import { addStages } from '../src/capabilities/pipeline/pipeline.ts'
 import { createUser } from '../src/capabilities/users/users.ts'
 import { ownPrefix, type Role, workspacePrefix } from '../src/contract.ts'
 import { sql } from '../src/db/sql.ts'
@@ -10,6 +12,7 @@ import { routes } from '../src/lists/routes.ts'
 import type { Route } from '../src/route.ts'
 import { askDashboard, signIn } from './harness/person.ts'
 import { type Answer, openService, type Service, type Tenant } from './harness/service.ts'
+import { addOperation } from './harness/team.ts'
 import { type Line, lines, type Persona, personas, type Subject } from './people.expectations.ts'
 
 const listed = [...workspaceRoutes, ...ownRoutes]
@@ -81,6 +84,9 @@ async function restore(): Promise<void> {
     update memberships set ended_at = now()
     where workspace_id = ${workspace_id} and user_id = any(${[userOf('operator'), userOf('former')]})`)
   await db.run(sql`update sessions set revoked_at = null`)
+  // Otherwise a workspace would reach its limits of stages and columns.
+  await db.run(sql`delete from stages where key <> 'new'`)
+  await db.run(sql`delete from columns`)
   await db.run(sql`update users set password_hash = null`)
   await db.run(sql`update keys set revoked_at = now() where revoked_at is null and id <> ${own.key_id}`)
   if (gatesTouched) await service.open('all')
@@ -100,10 +106,14 @@ test('every route for people has a line, and every line a route', () => {
 
 /** The object in the address, new for every request. */
 async function objectOf(route: Route, subject: Subject, persona: Persona): Promise<string> {
-  if (subject === 'missing') return route.path.includes('{account_id}') ? newAccountId() : newId()
+  const ofAccount = /\{(account|chat)_id\}/.test(route.path)
+  if (subject === 'missing') return ofAccount ? newAccountId() : newId()
   if (subject === 'malformed') return "x' or 1=1"
-  if (route.path.includes('{account_id}')) return subject === 'foreign' ? accounts.other : accounts.own
-  if (route.path.includes('{saved_reply_id}')) return savedReplyOf(subject === 'foreign' ? other : own)
+  if (ofAccount) return subject === 'foreign' ? accounts.other : accounts.own
+  const tenant = subject === 'foreign' ? other : own
+  if (route.path.includes('{saved_reply_id}')) return savedReplyOf(tenant)
+  if (route.path.includes('{stage_key}')) return stageOf(tenant)
+  if (route.path.includes('{column_id}')) return columnOf(tenant)
   const user_id = {
     own: users[persona] ?? own.user_id,
     colleague: userOf('colleague'),
@@ -111,6 +121,8 @@ async function objectOf(route: Route, subject: Subject, persona: Persona): Promi
     foreign: other.user_id,
     any: own.user_id,
   }[subject]
+  if (route.path.includes('{note_id}')) return noteOf(subject, user_id)
+  if (route.path.includes('{operation_id}')) return operationOf(subject)
   if (route.path.includes('{session_id}')) return sessionOf(subject, persona)
   if (route.path.includes('{request_id}'))
     return requestFor(subject === 'foreign' ? userOf('elsewhere') : user_id)
@@ -126,6 +138,18 @@ async function savedReplyOf({ workspace_id }: Tenant): Promise<string> {
   await service.app.db.run(sql`
     insert into saved_replies (id, workspace_id, title, text) values (${id}, ${workspace_id}, 'Hours', 'Monday')`)
   return id
+}
+
+/** A stage that only this workspace has. */
+async function stageOf({ workspace_id }: Tenant): Promise<string> {
+  const key = newId()
+  await service.app.db.transaction((tx) => addStages(tx, workspace_id, [{ key, label: 'Stage' }]))
+  return key
+}
+
+function columnOf({ workspace_id }: Tenant): Promise<string> {
+  const column = { name: 'Plan', type: 'select', options: [{ value: 'Team' }] } as const
+  return service.app.db.transaction((tx) => addColumn(tx, workspace_id, column))
 }
 
 /** What an agent with a key of this user wants to write. */
@@ -146,6 +170,22 @@ async function requestFor(user_id: string): Promise<string> {
   return id
 }
 
+async function noteOf(subject: Subject, author_id: string): Promise<string> {
+  const [tenant, account_id] = subject === 'foreign' ? [other, accounts.other] : [own, accounts.own]
+  const id = newId()
+  await service.app.db.run(sql`
+    insert into notes (id, workspace_id, account_id, chat_id, author_id, text)
+    select ${id}, ${tenant.workspace_id}, ${account_id}, 42, user_id, 'A note.' from memberships
+    where workspace_id = ${tenant.workspace_id} order by (user_id = ${author_id}) desc limit 1`)
+  return id
+}
+
+/** Of a message whose outcome is unknown. */
+function operationOf(subject: Subject): Promise<string> {
+  const [{ workspace_id }, account_id] = subject === 'foreign' ? [other, accounts.other] : [own, accounts.own]
+  return addOperation(service, { workspace_id, account_id }, { state: 'ambiguous', reason: 'timeout' })
+}
+
 /** The colleague cannot sign in yet, so another user stands in here. */
 async function sessionOf(subject: Subject, persona: Persona): Promise<string> {
   const colleague = persona === 'admin' ? 'member' : 'admin'
@@ -161,21 +201,33 @@ let serial = 0
 async function ask(route: Route, persona: Persona, subject: Subject): Promise<Answer> {
   const id = await objectOf(route, subject, persona)
   gatesTouched ||= route.name === 'set_gate'
-  const { params = {}, body } = route.example
-  const named = subject === 'any' ? params : Object.fromEntries(Object.keys(params).map((name) => [name, id]))
+  const { params = {}, query = {}, body } = route.example
+  const named = subject === 'any' ? params : { ...params, ...objectNames(id) }
   const path = route.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => {
     if (subject === 'missing' && (name === 'name' || name === 'list')) return 'nothing'
     return encodeURIComponent((named as Record<string, string>)[name] ?? '')
   })
-  return askDashboard(service, route.method, `${isOwnRoute(route) ? '' : `/w/${own.workspace_id}`}${path}`, {
+  const readsChat = route.path.includes('{chat_id}') && route.method === 'GET'
+  const asked = subject === 'any' ? {} : readsChat ? { account_id: id } : query
+  const door = isOwnRoute(route) ? '' : `/w/${own.workspace_id}`
+  return askDashboard(service, route.method, `${door}${path}?${new URLSearchParams(asked)}`, {
     cookie: cookies[persona],
-    body: bodies[route.name]?.() ?? body,
+    body: bodies[route.name]?.(id) ?? body,
     headers: persona === 'key' ? { authorization: `Bearer ${own.key}` } : {},
   })
 }
 
-/** For bodies that would not work twice. */
-const bodies: Readonly<Record<string, () => unknown>> = {
+/** The object under every name that a path may have for it. */
+function objectNames(id: string): Record<string, string> {
+  const names = ['user', 'key', 'session', 'request', 'account', 'note', 'operation', 'saved_reply', 'column']
+  return { ...Object.fromEntries(names.map((name) => [`${name}_id`, id])), stage_key: id }
+}
+
+/** For bodies that would not work twice, or that name the object. */
+const bodies: Readonly<Record<string, (id: string) => unknown>> = {
+  assign_chat: (account_id) => ({ account_id, user_id: userOf('colleague') }),
+  create_note: (account_id) => ({ account_id, text: 'A note.' }),
+  visit_chat: (account_id) => ({ account_id, state: 'open' }),
   sign_in: () => ({ email: `nobody${serial++}@own.example`, password: 'correct horse battery' }),
   change_password: () => ({ password: 'another horse battery' }),
   add_member: () => ({ email: `new${serial++}@own.example`, role: 'member' }),

@@ -72,21 +72,23 @@ function addStages(stage: Command): void {
     stage,
     'create',
     'add a stage at the end',
-    (app, actor, { workspace_id, options: { key, label, terminal = false, hidden = false } }) =>
-      createStage(app, actor, { workspace_id, key, label, terminal, hidden }),
+    (app, actor, { workspace_id, options: { key, label, color, terminal = false, hidden = false } }) =>
+      createStage(app, actor, { workspace_id, key, label, color, terminal, hidden }),
   )
     .requiredOption('--key <key>', 'key for the API, such as follow_up; it never changes')
     .requiredOption('--label <label>', 'name shown to people')
+    .option('--color <color>', 'a name such as blue, or #3366ff')
     .option('--terminal', 'mark it as a final stage')
     .option('--hidden', 'hide it: no chat can be moved to it')
   workspaceVerb<Partial<StageOptions>>(
     stage,
     'update <key>',
-    'rename, hide, show or move a stage',
-    (app, actor, { workspace_id, options: { label, terminal, hidden, place } }, key = '') =>
-      updateStage(app, actor, { workspace_id, key, label, terminal, hidden, place }),
+    'rename, recolour, hide, show or move a stage',
+    (app, actor, { workspace_id, options: { label, color, terminal, hidden, place } }, key = '') =>
+      updateStage(app, actor, { workspace_id, key, label, color, terminal, hidden, place }),
   )
     .option('--label <label>', 'new name')
+    .option('--color <color>', 'a name such as blue, or #3366ff')
     .option('--terminal', 'mark it as a final stage')
     .option('--no-terminal', 'mark it as not final')
     .option('--hidden', 'hide it: no chat can be moved to it')

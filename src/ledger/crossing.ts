@@ -10,6 +10,7 @@ import { settled } from './enqueue.ts'
 import { floodEndOf } from './floods.ts'
 import type { HeldLease } from './leases.ts'
 import { isLive } from './liveness.ts'
+import { markOperations } from './operation-marks.ts'
 import { settle } from './settle.ts'
 
 /** How long an attempt may run without its worker recording an outcome. Expiry means `ambiguous`, never `queued`. */
@@ -182,7 +183,7 @@ export async function releaseNeverSent(
   app: App,
   { id, token }: Pick<Crossing, 'id' | 'token'>,
 ): Promise<void> {
-  await app.db.transaction(async (tx) => {
+  const rows = await app.db.transaction(async (tx) => {
     const row = await tx.maybe<{ state: string; attempt_token: string | null }>(sql`
       select state, attempt_token from operations where id = ${id}
       for update -- guard: the release waits for the row
@@ -195,8 +196,10 @@ export async function releaseNeverSent(
       await tx.run(sql`update operations set attempt_token = ${fresh} where id = ${id}`)
     } else if (ours) {
       const ending = { to: 'released', reason: 'never_written', detail: 'lost_commit' } as const
-      await settle(tx, app.operations, [{ id, token, ending }])
+      return settle(tx, app.operations, [{ id, token, ending }])
     }
+    return []
   })
   app.wake.signal(settled)
+  markOperations(app, rows)
 }

@@ -7,6 +7,7 @@ import type { Caller } from '../contract.ts'
 import { isDuplicate } from '../db/errors.ts'
 import { type Db, type Sql, sql, type Tx } from '../db/sql.ts'
 import type { NewOperation, OperationKind } from '../operation.ts'
+import { markOperations } from './operation-marks.ts'
 import { settle } from './settle.ts'
 
 /** An operation is waiting for the worker that drives its account. */
@@ -100,7 +101,8 @@ function randomIdOf(app: App, workspace_id: string, kind: string, key: string): 
 /** Releases an operation whose caller gives up. Once it has left the queue, its outcome is unknown here. */
 export async function withdraw(app: App, { id, queued_no }: QueuedAttempt): Promise<void> {
   const ending = { to: 'released', reason: 'withdrawn' } as const
-  await app.db.transaction((tx) => settle(tx, app.operations, [{ id, token: null, queued_no, ending }]))
+  const settlement = { id, token: null, queued_no, ending }
+  markOperations(app, await app.db.transaction((tx) => settle(tx, app.operations, [settlement])))
 }
 
 export async function readSettled(db: Db, ids: readonly string[]): Promise<LedgerOperation[]> {

@@ -7,6 +7,7 @@ import { settled } from './enqueue.ts'
 import { floodEndOf } from './floods.ts'
 import type { HeldLease } from './leases.ts'
 import { isLive } from './liveness.ts'
+import { markOperations } from './operation-marks.ts'
 import { type Ending, settle } from './settle.ts'
 
 export interface QueuedOperation extends Operation {
@@ -42,8 +43,11 @@ export async function settleQueued(
   { id, queued_no }: QueuedOperation,
   ending: Ending,
 ): Promise<void> {
-  await app.db.transaction((tx) => settle(tx, app.operations, [{ id, token: null, queued_no, ending }]))
+  const rows = await app.db.transaction((tx) =>
+    settle(tx, app.operations, [{ id, token: null, queued_no, ending }]),
+  )
   app.wake.signal(settled)
+  markOperations(app, rows)
 }
 
 /** Releases an operation that could not cross, with the reason. False: no reason found, so it waits, perhaps for another worker. */
@@ -52,7 +56,7 @@ export async function settleUncrossed(
   held: HeldLease,
   { id, queued_no }: QueuedOperation,
 ): Promise<boolean> {
-  const over = await app.db.transaction(async (tx) => {
+  const rows = await app.db.transaction(async (tx) => {
     const why = await tx.maybe<{ reason: string | null }>(sql`
       select case
           when not exists (select from settings where name = 'dispatch' and value = 'true'::jsonb) then 'dispatch_off'
@@ -64,11 +68,12 @@ export async function settleUncrossed(
       where h.account_id = ${held.account_id}
         and h.lease_owner = ${held.worker_id} and h.lease_epoch = ${held.epoch} -- guard: uncrossed under our lease
         and o.id = ${id} and o.state = 'queued'`)
-    if (!why?.reason) return false
+    if (!why?.reason) return []
     const ending: Ending = { to: 'released', reason: why.reason }
-    const rows = await settle(tx, app.operations, [{ id, token: null, queued_no, ending }])
-    return rows.length > 0
+    return settle(tx, app.operations, [{ id, token: null, queued_no, ending }])
   })
-  if (over) app.wake.signal(settled)
-  return over
+  if (rows.length === 0) return false
+  app.wake.signal(settled)
+  markOperations(app, rows)
+  return true
 }

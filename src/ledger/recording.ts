@@ -11,6 +11,7 @@ import { noteStrike, stopCold } from './account-usage.ts'
 import { settled } from './enqueue.ts'
 import { type FloodWait, noteFlood } from './floods.ts'
 import type { HeldLease } from './leases.ts'
+import { markOperations } from './operation-marks.ts'
 import { completeShown } from './proofs.ts'
 import {
   type AcceptedOperation,
@@ -87,6 +88,7 @@ export class Recorder {
     })
     this.#options.count(attempts.operation.kind, attempts.outcome.kind)
     this.#app.wake.signal(settled)
+    markOperations(this.#app, [attempts.operation])
   }
 
   /** A known outcome must not be lost because the database is away. The journal keeps it if the process ends first. */

@@ -7,6 +7,7 @@ import type { DrivenAccount } from './attempt.ts'
 import { settled } from './enqueue.ts'
 import { noteFlood } from './floods.ts'
 import { type JournalFile, listJournals, markReplayed, readJournal } from './journal.ts'
+import { markOperations } from './operation-marks.ts'
 import {
   completeProven,
   listUnproven,
@@ -62,15 +63,16 @@ async function settleProven(app: App): Promise<number> {
   return alone
 }
 
-function takeAndComplete(app: App, limit: number, offset = 0): Promise<number> {
-  return app.db.transaction(async (tx) => {
+async function takeAndComplete(app: App, limit: number, offset = 0): Promise<number> {
+  const completed = await app.db.transaction(async (tx) => {
     const rows = await takeProven(tx, { limit, offset })
-    const completed = await completeProven(tx, app.operations, rows)
-    for (const { id: operation_id, account_id } of completed) {
-      app.log.info({ operation_id, account_id }, 'an ambiguous operation is proven: it was sent')
-    }
-    return completed.length
+    return completeProven(tx, app.operations, rows)
   })
+  for (const { id: operation_id, account_id } of completed) {
+    app.log.info({ operation_id, account_id }, 'an ambiguous operation is proven: it was sent')
+  }
+  markOperations(app, completed)
+  return completed.length
 }
 
 /** Looks for unknown outcomes in the platform's history. Only reads, never sends. */

@@ -15,6 +15,7 @@ import {
   waits,
   withdraw,
 } from './enqueue.ts'
+import { markOperations } from './operation-marks.ts'
 import { releasedError } from './released.ts'
 
 /** How operations differ in their error responses. */
@@ -58,6 +59,7 @@ export async function submit(
   }
   // crash point 2: the row is committed, no worker was notified
   app.wake.signal(enqueued)
+  markOperations(app, [{ ...wanted, workspace_id: caller.workspace_id }])
   const { wait_ms } = wanted.file_id === undefined ? waits.text : waits.file
   const settled = await app.waiting.settled(queued, wait_ms)
   // crash point 9: the outcome is stored, the caller was not answered

@@ -2,6 +2,7 @@
 import type { App } from '../app.ts'
 import { type Db, sql } from '../db/sql.ts'
 import { attemptSeconds } from './crossing.ts'
+import { markOperations } from './operation-marks.ts'
 import { type Settlement, settle } from './settle.ts'
 
 const sweptMax = 500
@@ -9,8 +10,8 @@ const sweptMax = 500
 const leaseSecondsMax = attemptSeconds.file + 30
 
 /** Any number of processes may run it: each skips rows that another has locked. */
-export function sweep(app: Pick<App, 'db' | 'operations'>): Promise<number> {
-  return app.db.transaction(async (tx) => {
+export async function sweep(app: Pick<App, 'db' | 'operations' | 'wake'>): Promise<number> {
+  const swept = await app.db.transaction(async (tx) => {
     const lost = await tx.rows<{ id: string; token: string }>(sql`
       select o.id, o.attempt_token as token from operations o
       where o.effect = 'platform' and o.state = 'submitting' and (o.lease_until < real_now()
@@ -24,7 +25,7 @@ export function sweep(app: Pick<App, 'db' | 'operations'>): Promise<number> {
       select o.id, o.queued_no from operations o
       where o.state = 'queued' and o.effect = 'platform' and o.expires_at < real_now()
       order by o.id limit ${sweptMax} for update skip locked`)
-    const rows = await settle(tx, app.operations, [
+    return settle(tx, app.operations, [
       ...lost.map(({ id, token }): Settlement => {
         return { id, token, ending: { to: 'ambiguous', reason: 'lease' } } // guard: swept is ambiguous
       }),
@@ -32,8 +33,9 @@ export function sweep(app: Pick<App, 'db' | 'operations'>): Promise<number> {
         return { id, token: null, queued_no, ending: { to: 'released', reason: 'expired' } }
       }),
     ])
-    return rows.length
   })
+  markOperations(app, swept)
+  return swept.length
 }
 
 /** Deletes rows of forgettable kinds 30 days after their end. The trigger lets no others go. */

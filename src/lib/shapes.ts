@@ -77,6 +77,24 @@ export function text(most: number) {
     .meta({ openapi: { type: 'string', minLength: 1, maxLength: most } })
 }
 
+/** A colour of something new; null and nothing mean none. `requireColor` says which there are. */
+export const newColor = z
+  .string()
+  .nullable()
+  .optional()
+  .meta({ description: 'A name such as blue, or #3366ff.' })
+
+/** The same, of something that has one: null removes it. */
+export const color = newColor.meta({ description: 'A name such as blue, or #3366ff; null removes it.' })
+
+/** A place in an order that people choose. Beyond the end it means the end. */
+export const place = z
+  .int()
+  .min(1)
+  .max(1_000)
+  .optional()
+  .meta({ description: 'Place in the order, from 1 on.' })
+
 /** A page size in a query string: outside its range is refused, never clamped. */
 function pageSize(most: number) {
   return z

@@ -1,12 +1,16 @@
 /** The routes of the dashboard. They are not part of the contract or of its document. */
 import { workspaceRoutes as accounts } from '../capabilities/accounts/dashboard-routes.ts'
 import { ownRoutes as approvals } from '../capabilities/approvals/dashboard-routes.ts'
+import { workspaceRoutes as board } from '../capabilities/board/dashboard-routes.ts'
 import { workspaceRoutes as inbox } from '../capabilities/chats/dashboard-routes.ts'
+import { workspaceRoutes as columns } from '../capabilities/columns/dashboard-routes.ts'
 import { ownRoutes as gates } from '../capabilities/gates/dashboard-routes.ts'
 import { workspaceRoutes as keys } from '../capabilities/keys/dashboard-routes.ts'
-import { ownRoutes as live } from '../capabilities/live/dashboard-routes.ts'
+import { ownRoutes as live, workspaceRoutes as presence } from '../capabilities/live/dashboard-routes.ts'
 import { workspaceRoutes as notes } from '../capabilities/notes/dashboard-routes.ts'
 import { ownRoutes as oidc } from '../capabilities/oidc/dashboard-routes.ts'
+import { workspaceRoutes as operations } from '../capabilities/operations/dashboard-routes.ts'
+import { workspaceRoutes as stages } from '../capabilities/pipeline/dashboard-routes.ts'
 import { workspaceRoutes as savedReplies } from '../capabilities/saved-replies/dashboard-routes.ts'
 import { ownRoutes as sessions } from '../capabilities/sessions/dashboard-routes.ts'
 import { workspaceRoutes as timeline } from '../capabilities/timeline/dashboard-routes.ts'
@@ -21,12 +25,17 @@ import type { Route } from '../route.ts'
 export const workspaceRoutes: readonly Route[] = [
   ...workspace,
   ...accounts,
+  ...board,
+  ...columns,
   ...inbox,
   ...keys,
   ...members,
   ...notes,
+  ...operations,
   ...savedReplies,
+  ...stages,
   ...timeline,
+  ...presence,
 ]
 
 /** The user's own routes and the operators': under /dashboard/api. */

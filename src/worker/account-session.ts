@@ -6,6 +6,7 @@
 import type { App } from '../app.ts'
 import {
   findProxy,
+  markAccount,
   noteConnected,
   noteNotConnected,
   noteTrouble,
@@ -201,7 +202,7 @@ class DrivenSession implements AccountSession {
       ...('reason' in outcome && { reason: outcome.reason }),
     })
     if (outcome.kind === 'not_written' && outcome.cause)
-      await noteNotConnected(this.#app.db, this.#held, outcome.reason)
+      await noteNotConnected(this.#app, this.#held, outcome.reason)
     return outcome
   }
 
@@ -217,8 +218,9 @@ class DrivenSession implements AccountSession {
 
   /** Reasons are sentences of adapters, which name no person, number or credential. */
   #logChange(state: 'connecting' | 'connected' | 'lost', more: Record<string, unknown> = {}): void {
-    const { account_id } = this.lease
-    this.#app.log.info({ account_id, state, ...more }, 'the session of an account has changed')
+    const line = { account_id: this.lease.account_id, state, ...more }
+    const level = state === 'connected' ? 'info' : 'warn'
+    this.#app.log[level](line, 'the session of an account has changed')
   }
 
   /** Connecting ends any other session of the account, so only the holder of the lease may reconnect. */
@@ -279,6 +281,7 @@ class DrivenSession implements AccountSession {
       this.#syncing = undefined
       ending.abort()
       await this.#noteNotLive()
+      markAccount(this.#app, this.#held)
       await within(this.#app.sources, drainMsMax, Promise.allSettled(this.#awaited))
       await within(this.#app.sources, pingMsMax, session.close())
       // The next session starts where this one's last batch ends.

@@ -30,6 +30,7 @@ import { advancePositions } from '../ledger/positions.ts'
 import { noteProofs, type Proof, proofsIn } from '../ledger/proofs.ts'
 import { chatIdOf } from '../lib/shapes.ts'
 import { toWellFormed } from '../lib/text.ts'
+import type { Mark } from '../mark.ts'
 import type { Chat, Message, Person, Update, UpdateBatch } from '../platform/port.ts'
 import { handleIncoming } from './incoming.ts'
 
@@ -55,11 +56,29 @@ export async function ingest(
     })
     noteWrites(held, writes)
     if (events.length > 0) app.wake.signal(emitted)
+    app.wake.mark(...marksOf(held, updates, events)) // guard: ingest marks what it stores
     return true
   } catch (error) {
     if (error instanceof LeaseLost) return false
     throw error
   }
+}
+
+/** Where pages may show something else now. */
+function marksOf(
+  { workspace_id, account_id }: HeldLease,
+  updates: readonly Update[],
+  events: readonly NewEvent[],
+): Mark[] {
+  const own = { workspace_id, account_id }
+  const replied = events.some(({ type }) => type === 'campaign.replied')
+  const marks = updates.flatMap((update): Mark[] => {
+    if (update.kind === 'person') return []
+    const number = update.kind === 'message' ? update.chat.id : update.chat_id
+    const kind = update.kind === 'unread' ? 'chats' : 'messages'
+    return [{ ...own, kind, ...(number !== null && { chat_id: chatIdOf(number) }) }]
+  })
+  return replied ? [...marks, { workspace_id, kind: 'campaigns' }] : marks
 }
 
 function idOf(update: Update): string[] {

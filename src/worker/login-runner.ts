@@ -116,13 +116,13 @@ export class LoginRunner {
 
   async #run(run: Run): Promise<void> {
     const { request } = run
-    const { db, log } = this.#app
+    const { log } = this.#app
     const { account_id, attempt } = request
     try {
       await (request.way === 'logout' ? this.#logOut(request) : this.#logIn(run))
     } catch (error) {
       if (!(error instanceof ApiError)) log.error({ err: error, account_id }, 'a login failed')
-      await failLogin(db, attempt, error).catch((err) =>
+      await failLogin(this.#app, attempt, error).catch((err) =>
         log.warn({ err, account_id }, 'that a login failed could not be noted'),
       )
     } finally {

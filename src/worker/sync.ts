@@ -211,6 +211,11 @@ async function inOneStep(app: App, held: HeldLease, store: (tx: Tx) => Promise<N
     return events
   })
   if (replied.length > 0) app.wake.signal(emitted)
+  const { workspace_id, account_id } = held
+  app.wake.mark(
+    { workspace_id, kind: 'messages', account_id },
+    { workspace_id, kind: 'accounts', account_id },
+  )
 }
 
 interface Past {

@@ -13,6 +13,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { sql } from '../../src/db/sql.ts'
+import { localWake } from '../../src/events/wake.ts'
 import { sweep } from '../../src/ledger/sweep.ts'
 import { operations } from '../../src/lists/operations.ts'
 import { byKind } from '../../src/operation.ts'
@@ -440,7 +441,7 @@ describe('a worker sleeps between the boundary and the call for longer than the 
     await untilStopped(plant.work(0))
     await plant.db.run(sql`update operations set lease_until = clock_timestamp() where state = 'submitting'`)
     // Any process may.
-    expect(await sweep({ db: plant.db, operations: byKind(operations) })).toBe(1)
+    expect(await sweep({ db: plant.db, operations: byKind(operations), wake: localWake() })).toBe(1)
     await Promise.all([asked, sleep(1_500)])
     plant.work(0).resume()
     await until('it has concluded', 120_000, async () => {

@@ -55,6 +55,11 @@ const platformStore = {
 const servedFiles = { file: 'src/capabilities/media/media.test.ts' }
 const downloading = { file: 'src/worker/downloads.test.ts', still: 'a download stores a whole file' }
 
+const drafting = {
+  file: 'test/web-outbox.test.ts',
+  still: 'a text that was written meanwhile is not replaced by one that was refused',
+}
+
 const loggingIn = {
   file: 'src/capabilities/accounts/login.test.ts',
   still: 'a login stores the key, its user and CONNECTING, and names no secret in the audit log',
@@ -63,6 +68,11 @@ const loggingIn = {
 const accountRoutes = {
   file: 'src/capabilities/accounts/dashboard-routes.test.ts',
   still: 'POST /accounts/{account_id}/disable 200, then enable connects it again; a repeat changes nothing',
+}
+
+const callAccounts = {
+  file: 'src/access/accounts.test.ts',
+  still: "a read list_contacts at the dashboard sees no other workspace's account",
 }
 
 const savedReplies = {
@@ -618,6 +628,94 @@ const marks = {
   file: 'src/events/wake.test.ts',
   still: 'marks of a few milliseconds arrive together, equal ones once',
 }
+const learning = { file: 'src/capabilities/live/marks.test.ts' }
+const everyCaller = { file: 'test/people.test.ts', still: 'GET /keys answers as its line says to: member' }
+const inbox = {
+  file: 'src/capabilities/chats/inbox.test.ts',
+  still: 'GET /inbox 200 page by page: every chat once, in each view',
+}
+const timeline = {
+  file: 'src/capabilities/timeline/timeline.test.ts',
+  still: 'GET /chats/{chat_id}/timeline 200 around a message, and on from there in both directions',
+}
+const noting = {
+  file: 'src/capabilities/notes/notes.test.ts',
+  still: 'POST /chats/{chat_id}/notes 201 for an account that is not READY: a note reaches no platform',
+}
+const assigning = {
+  file: 'src/capabilities/chats/assignees.test.ts',
+  still: 'PUT /chats/{chat_id}/assignee 200 for a member, and for none',
+}
+const everyStatus = 'GET /inbox 200 with the chats of accounts in every status, though keys do not see them'
+const hidden =
+  'GET /chats/{chat_id}/timeline 200 without a gap: what is older than the stored history stays hidden, notes of that time too'
+/** What a team reads and writes about its chats. */
+const team: readonly Mutant[] = [
+  mutant(inbox, 'guard: members read accounts in every status', everyStatus, 'return false'),
+  mutant(
+    inbox,
+    'guard: members read accounts in every status',
+    everyStatus,
+    'return true',
+    'keys read accounts in every status',
+  ),
+  mutant(
+    inbox,
+    'guard: stages behind their gate',
+    'GET /inbox 200 with stages only while the gate pipeline is open',
+    'p.stage_key,',
+  ),
+  mutant(
+    inbox,
+    'guard: a message stands for its operation',
+    'GET /inbox 200 with accepted for our own last message, also while the ledger does not know it yet',
+    'and false',
+  ),
+  ...[
+    'guard: a timeline has no gap',
+    'guard: notes wait for the messages of their time',
+    'guard: operations wait for the messages of their time',
+  ].map((marker) => mutant(timeline, marker, hidden)),
+  mutant(
+    everyCaller,
+    'guard: timelines of own accounts',
+    'GET /chats/{chat_id}/timeline answers as its line says to: member',
+  ),
+  mutant(
+    everyCaller,
+    'guard: notes on chats of own accounts',
+    'POST /chats/{chat_id}/notes answers as its line says to: member',
+  ),
+  mutant(
+    everyCaller,
+    'guard: assignments of own accounts',
+    'PUT /chats/{chat_id}/assignee answers as its line says to: member',
+  ),
+  mutant(
+    everyCaller,
+    'guard: operations of another workspace',
+    'POST /operations/{operation_id}/close answers as its line says to: member',
+  ),
+  ...['guard: notes of another workspace', 'guard: notes of a colleague'].map((marker) =>
+    mutant(
+      noting,
+      marker,
+      'DELETE /notes/{note_id} 200 for its author and for admins, 403 for colleagues, 404 once it is gone',
+      marker === 'guard: notes of a colleague' ? 'const may = true' : '',
+    ),
+  ),
+  mutant(
+    assigning,
+    'guard: assigned to members only',
+    'PUT /chats/{chat_id}/assignee 404 for users of other workspaces, former members and unknown users, and nothing changes',
+  ),
+  mutant(
+    assigning,
+    'guard: an assignment ends with the membership',
+    'PUT /chats/{chat_id}/assignee never outlives a membership that ends while the chat is being assigned',
+  ),
+]
+
 /** What the live stream carries, for whom, and how many there may be. */
 const live: readonly Mutant[] = [
   mutant(
@@ -666,6 +764,18 @@ const live: readonly Mutant[] = [
     'GET /stream 200 is cut off when the client does not read',
     'const reads = true',
   ),
+  mutant(learning, 'guard: ingest marks what it stores', 'a page learns that a person wrote'),
+  mutant(
+    learning,
+    'guard: the ledger marks operations',
+    'a page learns how a send ended, whoever asked for it',
+  ),
+  mutant(learning, 'guard: accounts are marked', 'a page learns that an operator disabled an account'),
+  mutant(
+    learning,
+    'guard: a request is marked for its user',
+    "a page learns that an agent with the user's key waits for an approval, and other users do not",
+  ),
   mutant(
     marks,
     'guard: own marks arrive once',
@@ -688,6 +798,7 @@ const live: readonly Mutant[] = [
 
 export const mutants: readonly Mutant[] = [
   ...live,
+  ...team,
   // The boundary.
   crosses('guard: dispatch', 'dispatch is off'),
   mutant(crossing, 'guard: restore_counter', 'does not cross the restore counter is lower', 'where true'),
@@ -2262,9 +2373,30 @@ export const mutants: readonly Mutant[] = [
     'PATCH /accounts/{account_id} 200 with another proxy takes the account from its worker; with another name it does not',
   ),
   mutant(
+    callAccounts,
+    'guard: members read accounts in every status',
+    'a read list_messages at the dashboard sees an account of any status',
+    'return false',
+    'reads at the dashboard need a READY account',
+  ),
+  mutant(
+    callAccounts,
+    'guard: members read accounts in every status',
+    'a write move_chat needs a READY account at both doors',
+    "return channel === 'dashboard'",
+    'writes at the dashboard use every account',
+  ),
+  mutant(
+    callAccounts,
+    'guard: members read accounts in every status',
+    'a read get_chat at the API answers 403 for an account that is not READY, and 400 without one',
+    "return route.effect === 'read'",
+    'reads at the API see every account',
+  ),
+  mutant(
     savedReplies,
     'guard: saved replies counted one at a time',
-    'POST /saved_replies 409 for the 501st, also of two requests at the same moment; another workspace is not affected',
+    'POST /saved_replies 409 while another request that has not committed stores the 500th',
   ),
   mutant(
     savedReplies,
@@ -2448,6 +2580,27 @@ export const mutants: readonly Mutant[] = [
     'guard: a long wait is not served',
     'a download serves short waits and repeats after server errors; a long wait counts as reading',
     'if (seconds !== undefined) return seconds * 1000',
+  ),
+  mutant(
+    drafting,
+    'guard: key of a changed draft',
+    'a changed draft has its own key, an unchanged one keeps it',
+  ),
+  mutant(
+    drafting,
+    'guard: key stored before the request',
+    'the key is stored before the request, repeated until the outcome is known, and then gone',
+  ),
+  mutant(
+    drafting,
+    'guard: ambiguous is not sent again',
+    'an ambiguous message is not sent again, and its text does not return to the composer',
+    'if (status === 0) {',
+  ),
+  mutant(
+    drafting,
+    'guard: sign out leaves no draft',
+    'sign-out leaves no draft behind, and another user finds none',
   ),
   mutant(
     telegram('transport'),

@@ -14,6 +14,8 @@ export type Approval = { id: string; state: 'waiting' | 'approved' | 'denied' | 
 
 export type Attachment = { index: number; kind: 'photo' | 'voice' | 'video' | 'sticker' | 'file'; file_name: string; media_type: string; size: number; width?: number; height?: number; seconds?: number }
 
+export type BoardStage = { key: string; label: string; color: string | null; terminal: boolean; hidden: boolean; count: number; chats: (InboxChat)[] }
+
 export type Broadcast = { broadcast_id: string; recipients: number; audience_total: number; capped: boolean; status: 'queued' | 'sending' | 'completed'; message_text: string; created_at: string; started_at: string | null; completed_at: string | null; totals: CampaignTotals; people: (CampaignRecipient)[] }
 
 export type BroadcastRequest = { account_id: string; audience_type: 'stage' | 'column'; audience_ref: string; column_value?: string; message_text: string }
@@ -97,6 +99,8 @@ export type Contact = { account_id: string; provider_id: string; name: string; u
 export type ContactPage = { contacts: (Contact)[]; next_cursor: string | null; has_more: boolean }
 
 export type DashboardAccount = { id: string; platform: string; name: string; status: 'CONNECTING' | 'READY' | 'NEEDS_LOGIN' | 'RESTRICTED' | 'DISABLED'; status_reason: string | null; created_at: string; platform_user: { id: string; username: string | null; phone: string | null } | null; live: boolean; not_live_since: string | null; sync: { phase: 'not_begun' | 'chats' | 'contacts' | 'history' | 'done'; done: number | null; total: number | null }; gap_since: string | null; today: { campaign_messages: { used: number; limit: number | null }; first_messages: { used: number; limit: number | null }; lookups: { used: number; limit: number | null } }; sends_wait_until: string | null; lookups_wait_until: string | null; reading_waits_until: string | null; first_messages_stopped_at: string | null; cold_per_day: number | null; proxy: string | null; sent_per_day: (number)[]; strikes: ({ kind: string; at: string; seconds: number | null })[]; waiting: ({ campaign_id: string; name: string | null; recipients: number })[] }
+
+export type DashboardStage = { key: string; label: string; color: string | null; terminal: boolean; hidden: boolean }
 
 export type DeletionEventData = { account_id: string; chat_id: string; message_ids: (string)[] }
 
@@ -547,6 +551,40 @@ export interface Routes {
     params: { workspace_id: string; account_id: string }
     answer: { account: DashboardAccount }
   }
+  'GET /w/{workspace_id}/board': {
+    params: { workspace_id: string }
+    query?: { account_id?: string }
+    answer: { stages: (BoardStage)[] }
+  }
+  'POST /w/{workspace_id}/columns': {
+    params: { workspace_id: string }
+    body: { name: string; type: 'select' | 'multi_select' | 'text' | 'number' | 'date' | 'checkbox' | 'url'; options?: ({ value: string; color?: string | null })[] }
+    answer: { column: Column }
+  }
+  'PATCH /w/{workspace_id}/columns/{column_id}': {
+    params: { workspace_id: string; column_id: string }
+    body: { name?: string; place?: number }
+    answer: { column: Column }
+  }
+  'DELETE /w/{workspace_id}/columns/{column_id}': {
+    params: { workspace_id: string; column_id: string }
+    answer: { deleted: true; message: string; values: number }
+  }
+  'POST /w/{workspace_id}/columns/{column_id}/options': {
+    params: { workspace_id: string; column_id: string }
+    body: { value: string; color?: string | null }
+    answer: { column: Column }
+  }
+  'PATCH /w/{workspace_id}/columns/{column_id}/options': {
+    params: { workspace_id: string; column_id: string }
+    body: { value: string; name?: string; color?: string | null; place?: number }
+    answer: { column: Column }
+  }
+  'DELETE /w/{workspace_id}/columns/{column_id}/options': {
+    params: { workspace_id: string; column_id: string }
+    query: { value: string }
+    answer: { deleted: true; message: string; column: Column }
+  }
   'GET /w/{workspace_id}/inbox': {
     params: { workspace_id: string }
     query?: { view?: 'all' | 'unread' | 'unanswered' | 'mine'; account_id?: string; stage_key?: string; column_id?: string; column_value?: string; cursor?: string; limit?: number }
@@ -556,6 +594,15 @@ export interface Routes {
     params: { workspace_id: string }
     query?: { account_id?: string }
     answer: { all: number; unread: number; unanswered: number; mine: number }
+  }
+  'GET /w/{workspace_id}/assignees': {
+    params: { workspace_id: string }
+    answer: { assignees: ({ user_id: string; name: string })[] }
+  }
+  'PUT /w/{workspace_id}/chats/{chat_id}/assignee': {
+    params: { workspace_id: string; chat_id: string }
+    body: { account_id: string; user_id: string | null }
+    answer: { assignee: { user_id: string; name: string } | null }
   }
   'GET /w/{workspace_id}/keys': {
     params: { workspace_id: string }
@@ -601,6 +648,11 @@ export interface Routes {
     params: { workspace_id: string; note_id: string }
     answer: { deleted: true }
   }
+  'POST /w/{workspace_id}/operations/{operation_id}/close': {
+    params: { workspace_id: string; operation_id: string }
+    body: { sent: boolean }
+    answer: { operation: Operation }
+  }
   'GET /w/{workspace_id}/saved_replies': {
     params: { workspace_id: string }
     answer: { saved_replies: (SavedReply)[] }
@@ -619,9 +671,32 @@ export interface Routes {
     params: { workspace_id: string; saved_reply_id: string }
     answer: { deleted: true }
   }
+  'GET /w/{workspace_id}/stages': {
+    params: { workspace_id: string }
+    answer: { stages: (DashboardStage)[] }
+  }
+  'POST /w/{workspace_id}/stages': {
+    params: { workspace_id: string }
+    body: { label: string; key?: string; color?: string | null; terminal?: boolean; hidden?: boolean }
+    answer: { stage: DashboardStage }
+  }
+  'PATCH /w/{workspace_id}/stages/{stage_key}': {
+    params: { workspace_id: string; stage_key: string }
+    body: { label?: string; color?: string | null; terminal?: boolean; hidden?: boolean; place?: number }
+    answer: { stage: DashboardStage }
+  }
+  'DELETE /w/{workspace_id}/stages/{stage_key}': {
+    params: { workspace_id: string; stage_key: string }
+    answer: { deleted: true; message: string; moved: number }
+  }
   'GET /w/{workspace_id}/chats/{chat_id}/timeline': {
     params: { workspace_id: string; chat_id: string }
     query: { account_id: string; before?: string; after?: string; around?: string; limit?: number }
     answer: { items: (TimelineMessage | TimelineOperation | TimelineNote)[]; before: string | null; after: string | null; older_on_platform: boolean }
+  }
+  'POST /w/{workspace_id}/chats/{chat_id}/presence': {
+    params: { workspace_id: string; chat_id: string }
+    body: { account_id: string; state: 'open' | 'typing' | 'gone' }
+    answer: { others: ({ user_id: string; name: string; state: 'open' | 'typing' })[] }
   }
 }

@@ -16,13 +16,15 @@ export type Member = Answer<'GET /w/{workspace_id}/members'>['members'][number]
 export type Approval = Answer<'GET /approvals/{request_id}'>['approval']
 export type Gate = Answer<'GET /gates'>['gates'][number]
 
-/** How often to poll for approvals: an agent is waiting. */
-export const pollMs = 2_000
-
 /** Called when the session has ended, wherever that is noticed first. */
 let signedOut: () => void = () => {}
 export function onSignedOut(act: () => void): void {
   signedOut = act
+}
+
+/** For requests outside of queries and changes. */
+export function endSession(): void {
+  signedOut()
 }
 
 export const queryClient = new QueryClient({
@@ -86,14 +88,12 @@ export const allowlistsQuery = queryOptions({
 export const waitingQuery = queryOptions({
   queryKey: ['approvals', 'waiting'],
   queryFn: () => ask('GET /approvals', { query: { state: 'waiting' } }),
-  refetchInterval: pollMs,
 })
 
 export const approvalQuery = (request_id: string) =>
   queryOptions({
     queryKey: ['approvals', 'one', request_id],
     queryFn: () => ask('GET /approvals/{request_id}', { params: { request_id } }),
-    refetchInterval: pollMs,
   })
 
 /** A change. After it succeeds, what it affects is read again before its dialog closes. */

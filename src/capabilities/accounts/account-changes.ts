@@ -1,10 +1,10 @@
 /** Changes what people decide about an account: its name, its daily limit of first messages, its proxy. */
 import type { App } from '../../app.ts'
 import { sql } from '../../db/sql.ts'
-import { accountsChanged, revokeLease } from '../../ledger/leases.ts'
+import { revokeLease } from '../../ledger/leases.ts'
 import { notFound, requireName } from '../../lib/names.ts'
 import { type Actor, record } from '../audit/audit.ts'
-import { type AccountRow, fields } from './account-row.ts'
+import { type AccountRow, fields, tellAccountChanged } from './account-row.ts'
 import { sealProxy } from './proxy.ts'
 
 interface AccountChange {
@@ -42,7 +42,7 @@ export async function changeAccount(app: App, actor: Actor, change: AccountChang
     }
     return changed
   })
-  app.wake.signal(accountsChanged)
+  tellAccountChanged(app, account)
   await app.settings.refresh()
   return account
 }

@@ -1,5 +1,8 @@
 /** The row of an account, as operators see it. */
+import type { App } from '../../app.ts'
+import type { AccountKey } from '../../contract.ts'
 import { type Db, sql } from '../../db/sql.ts'
+import { accountsChanged } from '../../ledger/leases.ts'
 import { notFound } from '../../lib/names.ts'
 
 export const statuses = ['CONNECTING', 'READY', 'NEEDS_LOGIN', 'RESTRICTED', 'DISABLED'] as const
@@ -19,6 +22,20 @@ export const fields = sql`id, workspace_id, platform, name, status, status_reaso
 
 /** The `status_reason` of an account while no running worker can drive it. */
 export const noWorker = 'No worker that could drive it is running.'
+
+/** For workers and pages, after the commit. */
+export function tellAccountChanged(
+  app: Pick<App, 'wake'>,
+  account: Pick<AccountRow, 'id' | 'workspace_id'>,
+): void {
+  app.wake.signal(accountsChanged)
+  markAccount(app, { account_id: account.id, workspace_id: account.workspace_id })
+}
+
+/** For pages only: nothing that a worker acts on has changed. */
+export function markAccount({ wake }: Pick<App, 'wake'>, { account_id, workspace_id }: AccountKey): void {
+  wake.mark({ workspace_id, kind: 'accounts', account_id }) // guard: accounts are marked
+}
 
 export async function requireAccount(db: Db, id: string): Promise<AccountRow> {
   const account = await db.maybe<AccountRow>(sql`select ${fields} from accounts where id = ${id}`)

@@ -3,7 +3,7 @@
 import type { App } from '../../app.ts'
 import { type Db, type Sql, sql } from '../../db/sql.ts'
 import { type AccountUsage, allowCold, listAccountUsage } from '../../ledger/account-usage.ts'
-import { accountsChanged, type HeldLease, LeaseLost, requireLease, revokeLease } from '../../ledger/leases.ts'
+import { type HeldLease, LeaseLost, requireLease, revokeLease } from '../../ledger/leases.ts'
 import { isLive } from '../../ledger/liveness.ts'
 import { confirmDisabled } from '../../ledger/runs.ts'
 import { hasWorker } from '../../ledger/workers.ts'
@@ -12,11 +12,19 @@ import { notFound, requireName } from '../../lib/names.ts'
 import type { Person } from '../../platform/port.ts'
 import { type Actor, record } from '../audit/audit.ts'
 import { requireWorkspace } from '../workspaces/workspaces.ts'
-import { type AccountRow, fields, noWorker, requireAccount, type Status } from './account-row.ts'
+import {
+  type AccountRow,
+  fields,
+  markAccount,
+  noWorker,
+  requireAccount,
+  type Status,
+  tellAccountChanged,
+} from './account-row.ts'
 import { sealProxy } from './proxy.ts'
 
 export { changeAccount } from './account-changes.ts'
-export { noWorker, type Status, statuses } from './account-row.ts'
+export { markAccount, noWorker, type Status, statuses } from './account-row.ts'
 export { type LoginDialogue, logIn } from './login.ts'
 export { endLost, loginsChanged } from './login-requests.ts'
 export {
@@ -67,7 +75,7 @@ export async function createAccount(app: App, actor: Actor, wanted: NewAccount):
     })
     return made
   })
-  app.wake.signal(accountsChanged)
+  tellAccountChanged(app, account)
   return account
 }
 
@@ -182,7 +190,7 @@ export async function setAccountEnabled(
     }
     return known
   })
-  app.wake.signal(accountsChanged)
+  tellAccountChanged(app, account)
   await app.settings.refresh()
   return account
 }
@@ -205,18 +213,20 @@ export async function noteConnected(
       and ((status, platform_user_id, username, phone)
         is distinct from ('READY', ${self.id}::bigint, ${self.username}::text, ${self.phone}::text)
         or status_reason is not null)`)
+  markAccount(app, held)
 }
 
 /** Why the account is not connected now, for people: its worker tries again by itself. */
 export async function noteNotConnected(
-  db: Db,
+  app: App,
   held: Omit<HeldLease, 'writes'>,
   reason: string,
 ): Promise<void> {
-  await db.run(sql`
+  const changed = await app.db.run(sql`
     update accounts set status_reason = ${reason}
     where id = ${held.account_id} and status in ('CONNECTING', 'READY') and status_reason is distinct from ${reason}
       and ${isHeld(held)}`)
+  if (changed > 0) markAccount(app, held)
 }
 
 function isHeld({ account_id, worker_id, epoch }: Omit<HeldLease, 'writes'>): Sql {
@@ -253,4 +263,5 @@ export async function noteTrouble(
     // The account was disabled, logged out or logged in meanwhile.
     if (!(error instanceof LeaseLost)) throw error
   })
+  markAccount(app, held)
 }

@@ -1,8 +1,10 @@
 /** The worker's side of logins that were begun at the dashboard: takes them, shows steps, takes answers, ends them. */
 import type { App } from '../../app.ts'
+import type { AccountKey } from '../../contract.ts'
 import { type Db, sql, type Tx } from '../../db/sql.ts'
 import { ApiError } from '../../lib/errors.ts'
 import type { Actor } from '../audit/audit.ts'
+import { markAccount } from './account-row.ts'
 import { refused } from './login-lock.ts'
 import { isLost, type LoginFailureView, type LoginWay, open, type ShownStep, seal } from './login-requests.ts'
 
@@ -49,19 +51,22 @@ export async function showStep(
   attempt: string,
   { state, shown }: { state: 'qr' | 'code' | 'password'; shown: ShownStep },
 ): Promise<void> {
-  await app.db.run(sql`
+  const rows = await app.db.rows<AccountKey>(sql`
     update account_logins set state = ${state}, shown = ${seal(app, attempt, shown)}, typed = null
-    where attempt = ${attempt} and state not in ('done', 'failed')`)
+    where attempt = ${attempt} and state not in ('done', 'failed') returning account_id, workspace_id`)
+  for (const row of rows) markAccount(app, row)
 }
 
 /** What users have typed since. It is deleted with the question. */
 export async function takeAnswers(app: App, attempts: readonly string[]): Promise<Map<string, string>> {
-  const rows = await app.db.rows<{ attempt: string; typed: Buffer }>(sql`
+  const rows = await app.db.rows<AccountKey & { attempt: string; typed: Buffer }>(sql`
     with answered as (
       select account_id, typed from account_logins
       where attempt = any(${attempts}::uuid[]) and typed is not null for update)
     update account_logins l set typed = null, shown = null
-    from answered a where l.account_id = a.account_id returning l.attempt, a.typed`)
+    from answered a where l.account_id = a.account_id 
+    returning l.account_id, l.workspace_id, l.attempt, a.typed`)
+  for (const row of rows) markAccount(app, row)
   return new Map(rows.map(({ attempt, typed }) => [attempt, open<string>(app, attempt, typed)]))
 }
 
@@ -74,11 +79,12 @@ export async function finishLogin(tx: Tx, attempt: string): Promise<void> {
 }
 
 /** Why it ended, as the user reads it. */
-export async function failLogin(db: Db, attempt: string, error: unknown): Promise<void> {
+export async function failLogin(app: App, attempt: string, error: unknown): Promise<void> {
   const refusal = error instanceof ApiError ? error : new ApiError('internal')
   const { code, message, retry_after = null } = refusal
   const failure: LoginFailureView = { code, error: message, retry_after }
-  await db.run(sql`
+  const rows = await app.db.rows<AccountKey>(sql`
     update account_logins set state = 'failed', shown = null, typed = null, failure = ${JSON.stringify(failure)}::jsonb
-    where attempt = ${attempt} and state not in ('done', 'failed')`)
+    where attempt = ${attempt} and state not in ('done', 'failed') returning account_id, workspace_id`)
+  for (const row of rows) markAccount(app, row)
 }

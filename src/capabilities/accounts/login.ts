@@ -2,12 +2,12 @@
 import type { App } from '../../app.ts'
 import { isAway } from '../../db/errors.ts'
 import { type Db, sql, type Tx } from '../../db/sql.ts'
-import { accountsChanged, revokeLease } from '../../ledger/leases.ts'
+import { revokeLease } from '../../ledger/leases.ts'
 import { hasWorker } from '../../ledger/workers.ts'
 import { ApiError, type ErrorCode } from '../../lib/errors.ts'
 import type { AccountProxy, LoginFailure, LoginStep, Person, Platform } from '../../platform/port.ts'
 import { type Actor, record } from '../audit/audit.ts'
-import { type AccountRow, fields, noWorker, requireAccount } from './account-row.ts'
+import { type AccountRow, fields, noWorker, requireAccount, tellAccountChanged } from './account-row.ts'
 import { refused, withLoginLock } from './login-lock.ts'
 import { sealSession } from './platform-store.ts'
 import { requireProxy } from './proxy.ts'
@@ -96,7 +96,7 @@ async function keepLogin(app: App, actor: Actor, login: NewLogin): Promise<Accou
   const { id, platform, proxy, session } = login
   try {
     const account = await app.db.transaction((tx) => storeLogin(app, tx, actor, login))
-    app.wake.signal(accountsChanged)
+    tellAccountChanged(app, account)
     await app.settings.refresh()
     return account
   } catch (error) {

@@ -1,11 +1,11 @@
 /** Logs an account out: takes it from its worker, revokes the key at the platform, deletes it. The history stays. */
 import type { App } from '../../app.ts'
 import { sql } from '../../db/sql.ts'
-import { accountsChanged, revokeLease } from '../../ledger/leases.ts'
+import { revokeLease } from '../../ledger/leases.ts'
 import { ApiError } from '../../lib/errors.ts'
 import type { LogoutRequest, Platform } from '../../platform/port.ts'
 import { type Actor, record } from '../audit/audit.ts'
-import { type AccountRow, fields, requireAccount } from './account-row.ts'
+import { type AccountRow, fields, requireAccount, tellAccountChanged } from './account-row.ts'
 import { refused, withLoginLock } from './login-lock.ts'
 import { findSession } from './platform-store.ts'
 import { requireProxy } from './proxy.ts'
@@ -60,11 +60,12 @@ const pending = (id: string) =>
   `A logout has begun. If it was interrupted, run parley account logout ${id} or parley account enable ${id}.`
 
 /** Its worker closes the session and releases the lease within a second or two, because the status changes. */
-async function takeFromWorker({ db, wake }: App, { id }: AccountRow): Promise<void> {
-  await db.run(sql`
+async function takeFromWorker(app: App, account: AccountRow): Promise<void> {
+  const { id } = account
+  await app.db.run(sql`
     update accounts set status = 'NEEDS_LOGIN', status_reason = ${pending(id)}
     where id = ${id} and status in ('CONNECTING', 'READY')`)
-  wake.signal(accountsChanged)
+  tellAccountChanged(app, account)
 }
 
 /** A key that two connections use at once may be destroyed before it is revoked. */
@@ -100,11 +101,12 @@ async function revoke(platform: Platform, request: LogoutRequest): Promise<void>
 }
 
 /** A READY account connects again. */
-async function putBack({ db, wake }: App, { id, status, status_reason }: AccountRow): Promise<void> {
-  await db.run(sql`
+async function putBack(app: App, account: AccountRow): Promise<void> {
+  const { id, status, status_reason } = account
+  await app.db.run(sql`
     update accounts set status = ${status === 'READY' ? 'CONNECTING' : status}, status_reason = ${status_reason}
     where id = ${id} and status = 'NEEDS_LOGIN' and status_reason = ${pending(id)}`)
-  wake.signal(accountsChanged)
+  tellAccountChanged(app, account)
 }
 
 async function forgetLogin(
@@ -128,7 +130,7 @@ async function forgetLogin(
     })
     return left
   })
-  app.wake.signal(accountsChanged)
+  tellAccountChanged(app, account)
   await app.settings.refresh()
   return account
 }

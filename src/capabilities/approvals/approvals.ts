@@ -72,7 +72,9 @@ export async function performApproved(
     again: 'the approval is spent, so call without a token to request a new one',
   }
   try {
-    return adviseReply(await perform(app, route, caller, { ...incoming(binding.payload), approval }))
+    const reply = await perform(app, route, caller, { ...incoming(binding.payload), approval })
+    app.wake.mark({ workspace_id: null, kind: 'approvals', user_id: caller.user_id })
+    return adviseReply(reply)
   } catch (error) {
     if (isNotConsumed(error)) return explain(app.db, caller, binding, error)
     throw adviseError(error)

@@ -44,6 +44,7 @@ export async function requestApproval(
       makeRequest(app, tx, caller, { ...request, key_id, client_name: cleanName(client_name) })
     )
   })
+  app.wake.mark({ workspace_id: null, kind: 'approvals', user_id: caller.user_id }) // guard: a request is marked for its user
   return {
     status: 403,
     body: {

@@ -7,7 +7,9 @@ import { type ChatId, type ChatNumber, chatNumber, chatPrefix } from '../../lib/
 import { tokenise, toTsvector } from '../../lib/tokens.ts'
 import type { Chat, Message, Person } from '../../platform/port.ts'
 
-export { memberName } from './inbox.ts'
+export { memberName } from './assignees.ts'
+export { inboxRow } from './chat-shapes.ts'
+export { countedMax, inboxColumns, inboxItem, type ShownFields, shownBy } from './inbox.ts'
 export { columnNotFound, invalidStage } from './unknown-names.ts'
 
 /**

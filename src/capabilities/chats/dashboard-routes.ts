@@ -1,10 +1,11 @@
 /** The inbox on the dashboard: chats of all accounts of the workspace, whatever their status. */
 import { z } from 'zod'
 import type { Gate } from '../../contract.ts'
-import { accountId, cursor, limit } from '../../lib/shapes.ts'
-import { count, pageEnd } from '../../lib/wire.ts'
+import { accountId, chatId, cursor, limit } from '../../lib/shapes.ts'
+import { count, pageEnd, uuid } from '../../lib/wire.ts'
 import { Json, ok, type Route, route } from '../../route.ts'
-import { inboxRow } from './chat-shapes.ts'
+import { assignChat, listAssignees } from './assignees.ts'
+import { inboxRow, member } from './chat-shapes.ts'
 import { countInbox, listInbox, readInboxPaging, views } from './inbox.ts'
 import { chatExample, filter } from './routes.ts'
 
@@ -81,5 +82,40 @@ export const workspaceRoutes: readonly Route[] = [
     }),
     example: { response: { all: 1_000, unread: 3, unanswered: 7, mine: 2 } },
     handle: async (app, { caller, accounts }) => ok(await countInbox(app, caller, accounts)),
+  }),
+  route({
+    ...members,
+    name: 'list_assignees',
+    method: 'GET',
+    path: '/assignees',
+    summary: 'List the members to whom chats can be assigned',
+    effect: 'read',
+    response: z.object({ assignees: z.array(member) }),
+    example: { response: { assignees: [example.assignee] } },
+    handle: async ({ db }, { caller }) => ok({ assignees: await listAssignees(db, caller) }),
+  }),
+  route({
+    ...members,
+    name: 'assign_chat',
+    method: 'PUT',
+    path: '/chats/{chat_id}/assignee',
+    summary: 'Assign a chat to a member, or to none',
+    account: 'required', // guard: assignments of own accounts
+    effect: 'local',
+    touches: ['assignees'],
+    params: z.strictObject({ chat_id: chatId }),
+    body: z.strictObject({
+      account_id: accountId,
+      user_id: uuid('A member of the workspace; null: none.').nullable(),
+    }),
+    errors: ['not_found', 'chat_not_found'],
+    response: z.object({ assignee: member.nullable() }),
+    example: {
+      params: { chat_id: 'platform:chat:42' },
+      body: { account_id: chatExample.account_id, user_id: example.assignee.user_id },
+      response: { assignee: example.assignee },
+    },
+    handle: async (_, tx, { caller, params, body }) =>
+      ok({ assignee: await assignChat(tx, caller, { ...params, ...body }) }),
   }),
 ]

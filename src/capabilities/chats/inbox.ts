@@ -5,6 +5,7 @@ import { type Sql, sql } from '../../db/sql.ts'
 import { messageKinds, unsent } from '../../ledger/unsent.ts'
 import { type Paging, type Position, readPaging } from '../../lib/cursor.ts'
 import { pageText, type Row } from '../../lib/page.ts'
+import { memberName } from './assignees.ts'
 import { type ChatFilters, requireFilters, startOfChats } from './chat-pages.ts'
 
 export const views = ['all', 'unread', 'unanswered', 'mine'] as const
@@ -116,12 +117,9 @@ export function inboxItem({ stages, kinds }: ShownFields): Sql {
     select p.account_id, 'platform:chat:' || p.chat_id as id, p.name, p.username, p.provider, p.kind, p.last_message_text,
       wire_time(p.last_message_at) as last_message_at, p.last_is_sender,
       coalesce(${lastUnsent(kinds)}, case when p.last_is_sender then 'accepted' end) as last_state, p.unread_count,
-      case when ${stages}::boolean then p.stage_key end as stage_key,
+      case when ${stages}::boolean then p.stage_key end as stage_key, -- guard: stages behind their gate
       (select json_build_object('user_id', u.id, 'name', ${memberName}) from users u where u.id = p.assignee_id) as assignee`
 }
-
-/** Of a user `u`, for colleagues: e-mail addresses are for admins. */
-export const memberName: Sql = sql`coalesce(nullif(u.name, ''), split_part(u.email, '@', 1))`
 
 /** The state of an operation that is newer than the chat's last message and has none itself. */
 function lastUnsent(kinds: readonly string[]): Sql {
@@ -165,10 +163,12 @@ export function inboxCounts(accounts: readonly Account[], user_id: string): Sql 
     from (select ${accounts.map(({ id }) => id)}::text[] as ids, ${user_id}::uuid as user_id offset 0) asked`
 }
 
+/** In the order of the index of the view, so that it is read whatever the statistics say. */
 function countOf(view: View): Sql {
   return sql`(
     select count(*)::int from (
       select from unnest(asked.ids) as a (id) cross join lateral (
-        select from chats c where c.account_id = a.id ${conditions[view]} limit ${countedMax}) counted
+        select from chats c where c.account_id = a.id ${conditions[view]}
+        order by c.last_message_at desc, c.chat_id desc limit ${countedMax}) counted
       limit ${countedMax}) counted)`
 }

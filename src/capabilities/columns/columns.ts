@@ -18,12 +18,12 @@ export { type ColumnType, columnTypes } from './value-rules.ts'
 export interface NewColumn {
   readonly name: string
   readonly type: ColumnType
-  readonly options?: readonly Option[]
+  readonly options?: readonly Option[] | undefined
 }
 
 interface Option {
   readonly value: string
-  readonly color?: string | null
+  readonly color?: string | null | undefined
 }
 
 interface Column {
@@ -112,6 +112,10 @@ export function listColumns(db: Db, workspace_id: string): Promise<Column[]> {
     from columns c where c.workspace_id = ${workspace_id} order by c.position, c.id`)
 }
 
+export async function requireColumn(db: Db, workspace_id: string, id: string): Promise<Column> {
+  return requireKnown(await listColumns(db, workspace_id), id)
+}
+
 export async function createColumn(
   app: App,
   actor: Actor,
@@ -133,9 +137,7 @@ export async function createColumn(
     const id = await addColumn(tx, workspace_id, column)
     const detail = { name, type, options: options.map(({ value }) => value) }
     await record(app, tx, actor, { action: 'column.created', target: id, workspace_id, detail })
-    const made = (await listColumns(tx, workspace_id)).find((each) => each.id === id)
-    if (!made) throw new Error('The column that was just inserted is missing.')
-    return made
+    return requireColumn(tx, workspace_id, id)
   })
 }
 
@@ -158,7 +160,7 @@ export async function updateColumn(app: App, actor: Actor, change: ColumnChange)
     if (place !== undefined) await putAt(tx, workspace_id, { id, place })
     const detail = { ...(name !== undefined && { name }), ...(place !== undefined && { place }) }
     await record(app, tx, actor, { action: 'column.updated', target: id, workspace_id, detail })
-    return requireKnown(await listColumns(tx, workspace_id), id)
+    return requireColumn(tx, workspace_id, id)
   })
 }
 
@@ -179,7 +181,7 @@ export async function deleteColumn(
   actor: Actor,
   { workspace_id, id }: { workspace_id: string; id: string },
 ): Promise<{ id: string; values: number }> {
-  requireKnown(await listColumns(app.db, workspace_id), id)
+  await requireColumn(app.db, workspace_id, id) // guard: values of a column of the workspace are deleted
   const values = await revalue(
     app.db,
     (keys) => sql`

@@ -4,7 +4,7 @@ import { placesWith } from '../../db/places.ts'
 import { type Database, type Sql, sql, type Tx } from '../../db/sql.ts'
 import { ApiError } from '../../lib/errors.ts'
 import { isUuid } from '../../lib/ids.ts'
-import { notFound, requireName } from '../../lib/names.ts'
+import { notFound, requireColor, requireName } from '../../lib/names.ts'
 import { quote } from '../../lib/text.ts'
 import { type Actor, record } from '../audit/audit.ts'
 import type { ColumnType } from './value-rules.ts'
@@ -46,11 +46,7 @@ export function requireOptions(type: ColumnType, options: readonly Option[]): vo
 
 function requireOption({ value, color }: Option): void {
   requireName('An option needs a text', value)
-  if (color && !/^(#[0-9a-f]{6}|[a-z]{1,20})$/i.test(color)) {
-    throw new ApiError('invalid_request', {
-      detail: `${quote(color)} is not a colour: a name such as blue, or #3366ff.`,
-    })
-  }
+  if (color !== undefined && color !== null) requireColor(color)
 }
 
 /** Adds the option at the end. A deleted option is restored, also at the end. */
@@ -85,7 +81,8 @@ export async function addOption(
 interface OptionChange extends ColumnRef {
   readonly value: string
   readonly name?: string | undefined
-  readonly color?: string | undefined
+  /** Null removes the colour. */
+  readonly color?: string | null | undefined
   /** Its place among the options, from 1 on. */
   readonly place?: number | undefined
 }
@@ -107,12 +104,12 @@ export async function updateOption(app: App, actor: Actor, change: OptionChange)
     if (renamed && target && !old.deleted) throw takenOption(name)
     if (renamed && !target) await replace(tx, column, { old, name })
     await tx.run(sql`
-      update column_options set color = coalesce(${color ?? null}, color)
+      update column_options set color = case when ${color === undefined} then color else ${color ?? null} end
       where column_id = ${column.column_id} and value = ${name}`)
     if (place !== undefined) await putAt(tx, column.column_id, { value: name, place })
     const detail = { value, name, color: color ?? null, place: place ?? null }
     await note(app, tx, actor, { ...column, action: 'updated', detail })
-    return { value: name, color: color ?? target?.color ?? old.color }
+    return { value: name, color: color === undefined ? (target ?? old).color : color }
   })
   if (renamed) await renameValues(app.db, column.column_id, { value, name })
   return option
@@ -200,7 +197,9 @@ export async function deleteOption(
 async function lockOptions(tx: Tx, { workspace_id, column_id }: ColumnRef): Promise<OptionRow[]> {
   const column = isUuid(column_id)
     ? await tx.maybe<{ type: ColumnType }>(sql`
-        select type from columns where workspace_id = ${workspace_id} and id = ${column_id} for update`)
+        select type from columns where id = ${column_id}
+          and workspace_id = ${workspace_id} -- guard: options of a column of the workspace
+        for update`)
     : undefined
   if (!column) throw notFound('column', column_id, 'column_not_found')
   if (!selects.includes(column.type)) throw new ApiError('conflict', { detail: onlySelects })

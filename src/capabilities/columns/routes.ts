@@ -1,10 +1,10 @@
 import { z } from 'zod'
 import { accountId, chatId, cursor, pageLimit, scopedAccountId } from '../../lib/shapes.ts'
-import { accountIdOut, chatIdOut, columnValueOut, done, pageEnd, said, uuid } from '../../lib/wire.ts'
+import { accountIdOut, chatIdOut, columnValueOut, done, pageEnd, uuid } from '../../lib/wire.ts'
 import { ok, type Route, route } from '../../route.ts'
+import { column } from './column-shapes.ts'
 import { setValue } from './columns.ts'
 import { readColumnPaging, readColumns, valuesMax } from './value-pages.ts'
-import { columnTypes } from './value-rules.ts'
 
 const example = {
   account_id: 'acc_2Jk9vQ7wXb4LmN8pRt3Z',
@@ -25,27 +25,6 @@ const value = z
   })
 
 const column_id = uuid('Id of the column, from `GET /columns`.')
-
-const column = z
-  .object({
-    id: uuid('Id of the column.'),
-    name: said('Name of the column.'),
-    type: z.enum(columnTypes).meta({ description: 'Type of its values.' }),
-    options: z
-      .array(
-        z
-          .object({
-            value: said('The value.'),
-            color: z
-              .string()
-              .nullable()
-              .meta({ description: 'Colour of the option; null if none was chosen.' }),
-          })
-          .meta({ id: 'ColumnOption', description: 'An option of a select column.' }),
-      )
-      .meta({ description: 'Options that can be set; empty for types without options.' }),
-  })
-  .meta({ id: 'Column', description: 'A column of the workspace.' })
 
 const cell = z
   .object({ account_id: accountIdOut, chat_id: chatIdOut, column_id, value: columnValueOut })

@@ -1,5 +1,5 @@
 /** Whose key this is, and what it can do right now. */
-import { listEligibleAccounts } from '../../access/accounts.ts'
+import { listAccounts, listEligibleAccounts } from '../../access/accounts.ts'
 import { isCapable } from '../../access/needs.ts'
 import type { App } from '../../app.ts'
 import { type Caller, contractVersion, type Scope } from '../../contract.ts'
@@ -19,7 +19,8 @@ export async function describeCaller(app: App, caller: Caller): Promise<Me> {
   const [settings, sending, accounts, workspace] = await Promise.all([
     app.settings.current(),
     canSend(app),
-    listEligibleAccounts(app, caller),
+    // At the dashboard this read sees every account, as the others do.
+    caller.via.kind === 'session' ? listAccounts(app, caller) : listEligibleAccounts(app, caller),
     app.db.one<Me['workspace']>(sql`select id, name from workspaces where id = ${caller.workspace_id}`),
   ])
   const { name, prefix } = caller.via.kind === 'key' ? caller.via : { name: 'Dashboard', prefix: '' }

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openService, type Service, type Tenant } from '../../../test/harness/service.ts'
+import { addOperation, openTeam, type Team } from '../../../test/harness/team.ts'
 import { sql } from '../../db/sql.ts'
 import { newId } from '../../lib/ids.ts'
 import { routes } from '../../lists/routes.ts'
@@ -97,5 +98,72 @@ describe('GET /operations/{operation_id}', () => {
     const unknown = await look(newId())
     expect([foreign.status, foreign.body]).toEqual([404, unknown.body])
     expect((await look('no-id')).body.code).toBe('not_found')
+  })
+})
+
+describe('POST /operations/{operation_id}/close', () => {
+  let team: Team
+  beforeAll(async () => {
+    team = await openTeam(service)
+    await service.chat({ account_id: team.account_id, workspace_id: team.workspace_id })
+  })
+  const close = (id: string, body: unknown, ask = team.ask) => ask('POST', `/operations/${id}/close`, body)
+  const audited = (target: string) =>
+    service.app.db.rows(sql`
+      select actor, action, workspace_id, detail from audit where target = ${target} order by seq`)
+
+  test('200 records what a member saw, in the audit log too, and the message is never sent again', async () => {
+    const member = await team.join('member')
+    const id = await addOperation(service, team, { state: 'ambiguous', reason: 'timeout' })
+    const { status, body } = await close(id, { sent: true }, member.ask)
+    expect([status, body.operation]).toEqual([
+      200,
+      expect.objectContaining({
+        id,
+        state: 'ambiguous',
+        detail: expect.stringMatching(/recorded it as sent/),
+      }),
+    ])
+    expect(await audited(id)).toEqual([
+      {
+        actor: `user:${member.user_id}`,
+        action: 'operation.closed',
+        workspace_id: team.workspace_id,
+        detail: '{"closed_as":"sent"}',
+      },
+    ])
+    const path = `/chats/platform:chat:42/timeline?account_id=${team.account_id}`
+    expect((await team.ask('GET', path)).body.items).toContainEqual(
+      expect.objectContaining({ id, closed_as: 'sent', state: 'ambiguous' }),
+    )
+  })
+
+  test('409 with the present state of one that is not ambiguous', async () => {
+    for (const state of ['queued', 'submitting', 'completed', 'refused', 'released']) {
+      const id = await addOperation(service, team, { state })
+      const answer = await close(id, { sent: false })
+      expect(answer).toMatchObject({ status: 409, body: { code: 'conflict' } })
+      expect(answer.body.error).toContain(state)
+      expect(await audited(id)).toEqual([])
+    }
+  })
+
+  test("404 for another workspace's, an unknown and a malformed id, 400 for another body", async () => {
+    const other = await openTeam(service, 'Elsewhere')
+    const id = await addOperation(service, team, { state: 'ambiguous', reason: 'timeout' })
+    for (const [asked, ask] of [
+      [id, other.ask],
+      [newId(), team.ask],
+      ['no-id', team.ask],
+    ] as const) {
+      expect(await close(asked, { sent: true }, ask)).toMatchObject({
+        status: 404,
+        body: { code: 'not_found' },
+      })
+    }
+    for (const body of [{}, { sent: 'yes' }, { sent: null }, { sent: true, more: 1 }, null]) {
+      expect(await close(id, body)).toMatchObject({ status: 400 })
+    }
+    expect(await audited(id)).toEqual([])
   })
 })

@@ -53,6 +53,16 @@ export async function closeOperation(
   })
 }
 
+/** Its row's id. A platform operation of another workspace is reported as not found. */
+export async function requireOwnOperation(db: Db, { workspace_id }: Caller, id: string): Promise<string> {
+  const own = await db.maybe<{ id: string }>(sql`
+    select id from operations where effect = 'platform' and (id = ${id} or public_id = ${id})
+      and workspace_id = ${workspace_id} -- guard: operations of another workspace
+    `)
+  if (!own) throw notFound('operation', id)
+  return own.id
+}
+
 function malformed(what: string, id: string, missing: string): ApiError {
   return new ApiError('not_found', { detail: `${quote(id)} is not ${what}.`, missing })
 }

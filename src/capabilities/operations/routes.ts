@@ -7,7 +7,7 @@ const states = ['queued', 'submitting', 'completed', 'refused', 'released', 'amb
 
 const textOrNull = (description: string) => z.string().nullable().meta({ description })
 
-const operation = z
+export const operation = z
   .object({
     id: uuid('Id of the operation, as in `X-Operation-Id` and `operation_id`.'),
     kind: said('Kind of operation, such as `send_message`.'),
@@ -28,6 +28,21 @@ const operation = z
   })
   .meta({ id: 'Operation', description: 'An operation in the ledger.' })
 
+export const operationExample = {
+  id: '019a7e6e-7c1a-7b55-9f53-0d6a1f0c7a11',
+  kind: 'send_message',
+  state: 'completed',
+  account_id: 'acc_2Jk9vQ7wXb4LmN8pRt3Z',
+  chat_id: 'platform:chat:42',
+  created_at: '2026-11-15T09:30:59.900Z',
+  crossed_at: '2026-11-15T09:30:59.950Z',
+  finished_at: '2026-11-15T09:31:00.000Z',
+  reconciled: false,
+  reason: null,
+  detail: 'The platform accepted it.',
+  message_id: '8',
+}
+
 export const routes: readonly Route[] = [
   route({
     name: 'get_operation',
@@ -44,23 +59,8 @@ export const routes: readonly Route[] = [
     errors: ['not_found'],
     response: z.object({ operation }).meta({ id: 'OperationAnswer', description: 'One operation.' }),
     example: {
-      params: { operation_id: '019a7e6e-7c1a-7b55-9f53-0d6a1f0c7a11' },
-      response: {
-        operation: {
-          id: '019a7e6e-7c1a-7b55-9f53-0d6a1f0c7a11',
-          kind: 'send_message',
-          state: 'completed',
-          account_id: 'acc_2Jk9vQ7wXb4LmN8pRt3Z',
-          chat_id: 'platform:chat:42',
-          created_at: '2026-11-15T09:30:59.900Z',
-          crossed_at: '2026-11-15T09:30:59.950Z',
-          finished_at: '2026-11-15T09:31:00.000Z',
-          reconciled: false,
-          reason: null,
-          detail: 'The platform accepted it.',
-          message_id: '8',
-        },
-      },
+      params: { operation_id: operationExample.id },
+      response: { operation: operationExample },
     },
     handle: async (app, { caller, params }) =>
       ok({ operation: await describeOperation(app, caller, params.operation_id) }),

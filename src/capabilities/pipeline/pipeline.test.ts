@@ -281,6 +281,7 @@ describe('stages', () => {
     expect(await change('a', { label: 'Alpha', terminal: true, hidden: true })).toEqual({
       key: 'a',
       label: 'Alpha',
+      color: null,
       terminal: true,
       hidden: true,
     })

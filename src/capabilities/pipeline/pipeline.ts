@@ -6,7 +6,7 @@ import { placesWith } from '../../db/places.ts'
 import { type Db, sql, type Tx } from '../../db/sql.ts'
 import { emit, emitted, type NewEvent } from '../../events/emit.ts'
 import { ApiError } from '../../lib/errors.ts'
-import { notFound, requireName } from '../../lib/names.ts'
+import { notFound, requireColor, requireName } from '../../lib/names.ts'
 import { quote } from '../../lib/text.ts'
 import { type Actor, record } from '../audit/audit.ts'
 import {
@@ -17,17 +17,21 @@ import {
   placeChat,
   requireChat,
 } from '../chats/chats.ts'
+import { freeStageKey, requireStageKey } from './stage-keys.ts'
 
 export interface NewStage {
   readonly key: string
   readonly label: string
-  readonly terminal?: boolean
-  readonly hidden?: boolean
+  readonly color?: string | null | undefined
+  readonly terminal?: boolean | undefined
+  readonly hidden?: boolean | undefined
 }
 
 interface Stage {
   readonly key: string
   readonly label: string
+  /** Null: none was chosen. */
+  readonly color: string | null
   readonly terminal: boolean
   readonly hidden: boolean
 }
@@ -36,7 +40,7 @@ interface Stage {
 export const defaultStage: NewStage = { key: 'new', label: 'New' }
 
 const stagesMax = 100
-const fields = sql`key, label, terminal, hidden`
+const fields = sql`key, label, color, terminal, hidden`
 
 /** Who moved a chat, for the event. */
 interface Mover {
@@ -100,12 +104,13 @@ async function requireStage(tx: Tx, caller: Caller, key: string): Promise<Pick<S
 /** Adds stages at the end, in this order. */
 export async function addStages(tx: Tx, workspace_id: string, stages: readonly NewStage[]): Promise<void> {
   await tx.run(sql`
-    insert into stages (workspace_id, key, label, terminal, hidden, position)
-    select ${workspace_id}, key, label, terminal, hidden,
+    insert into stages (workspace_id, key, label, color, terminal, hidden, position)
+    select ${workspace_id}, key, label, color, terminal, hidden,
       place + coalesce((select max(position) from stages where workspace_id = ${workspace_id}), -1)
     from ${given(stages, {
       key: 'text',
       label: 'text',
+      color: ['text', ({ color }) => color],
       terminal: ['boolean', ({ terminal = false }) => terminal],
       hidden: ['boolean', ({ hidden = false }) => hidden],
       place: 'ordinality',
@@ -117,30 +122,27 @@ export function listStages(db: Db, workspace_id: string): Promise<Stage[]> {
     select ${fields} from stages where workspace_id = ${workspace_id} order by position, key`)
 }
 
+/** Without a key, the stage gets one from its label. */
 export async function createStage(
   app: App,
   actor: Actor,
-  { workspace_id, ...stage }: NewStage & { workspace_id: string },
+  { workspace_id, ...wanted }: Omit<NewStage, 'key'> & { key?: string | undefined; workspace_id: string },
 ): Promise<Stage> {
-  const { key, label } = stage
-  if (!/^[a-z0-9][a-z0-9_-]{0,63}$/.test(key)) {
-    throw new ApiError('invalid_request', {
-      detail:
-        'A stage needs a key of 1 to 64 lower-case letters, digits, dashes and underscores, such as in-talks.',
-    })
-  }
+  const { label, color = null, terminal = false, hidden = false } = wanted
+  if (wanted.key !== undefined) requireStageKey(wanted.key)
   requireName('A stage needs a label', label)
+  if (color !== null) requireColor(color)
   return app.db.transaction(async (tx) => {
-    const known = await lockStages(tx, workspace_id)
-    if (known.some((other) => other.key === key)) {
-      throw new ApiError('conflict', { detail: `This workspace already has a stage ${quote(key)}.` })
+    const known = (await lockStages(tx, workspace_id)).map(({ key }) => key)
+    if (wanted.key !== undefined && known.includes(wanted.key)) {
+      throw new ApiError('conflict', { detail: `This workspace already has a stage ${quote(wanted.key)}.` })
     }
     if (known.length >= stagesMax) {
       throw new ApiError('conflict', { detail: `A workspace can have at most ${stagesMax} stages.` })
     }
-    await addStages(tx, workspace_id, [stage])
-    const { terminal = false, hidden = false } = stage
-    const detail = { label, terminal, hidden }
+    const key = wanted.key ?? freeStageKey(label, known)
+    const detail = { label, color, terminal, hidden }
+    await addStages(tx, workspace_id, [{ key, ...detail }])
     await record(app, tx, actor, { action: 'stage.created', target: key, workspace_id, detail })
     return { key, ...detail }
   })
@@ -150,6 +152,8 @@ interface StageChange {
   readonly workspace_id: string
   readonly key: string
   readonly label?: string | undefined
+  /** Null removes the colour. */
+  readonly color?: string | null | undefined
   readonly terminal?: boolean | undefined
   readonly hidden?: boolean | undefined
   /** Its place among the stages, from 1 on. */
@@ -157,8 +161,9 @@ interface StageChange {
 }
 
 export async function updateStage(app: App, actor: Actor, change: StageChange): Promise<Stage> {
-  const { workspace_id, key, label, terminal, hidden, place } = change
+  const { workspace_id, key, label, color, terminal, hidden, place } = change
   if (label !== undefined) requireName('A stage needs a label', label)
+  if (color !== undefined && color !== null) requireColor(color)
   if (key === defaultStage.key && hidden) {
     throw new ApiError('conflict', { detail: 'The stage "new" cannot be hidden.' })
   }
@@ -166,8 +171,11 @@ export async function updateStage(app: App, actor: Actor, change: StageChange): 
     await lockStages(tx, workspace_id)
     const stage = await tx.maybe<Stage>(sql`
       update stages set label = coalesce(${label ?? null}, label),
+        color = case when ${color === undefined} then color else ${color ?? null} end,
         terminal = coalesce(${terminal ?? null}, terminal), hidden = coalesce(${hidden ?? null}, hidden)
-      where workspace_id = ${workspace_id} and key = ${key} returning ${fields}`)
+      where key = ${key}
+        and workspace_id = ${workspace_id} -- guard: a stage of the workspace is changed
+      returning ${fields}`)
     if (!stage) throw notFound('stage', key)
     if (place !== undefined) await putAt(tx, workspace_id, { key, place })
     const detail = { ...stage, ...(place !== undefined && { place }) }
@@ -202,7 +210,9 @@ export async function deleteStage(
     throw new ApiError('conflict', { detail: 'The stage "new" cannot be deleted.' })
   }
   const known = await app.db.run(sql`
-    update stages set hidden = true where workspace_id = ${workspace_id} and key = ${key}`)
+    update stages set hidden = true where key = ${key}
+      and workspace_id = ${workspace_id} -- guard: a stage of the workspace is deleted
+    `)
   if (known === 0) throw notFound('stage', key)
   const moves = { workspace_id, key, actor }
   let moved = 0

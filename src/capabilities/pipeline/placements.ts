@@ -29,7 +29,9 @@ export async function readPipeline(
   accounts: readonly Account[],
   { limit, paging }: { limit: number | undefined; paging: Paging },
 ): Promise<Json | Stream> {
-  const stages = JSON.stringify(await listStages(app.db, workspace_id))
+  const stages = JSON.stringify(
+    (await listStages(app.db, workspace_id)).map(({ color: _, ...stage }) => stage),
+  )
   return streamOrPage(app, accounts, placements, { before: `"stages":${stages},`, limit, paging })
 }
 

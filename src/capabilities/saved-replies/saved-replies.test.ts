@@ -1,8 +1,10 @@
 /** Saved replies at the dashboard. `test/people.test.ts` tests who may call which route, and about whose replies. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { askDashboard, signIn } from '../../../test/harness/person.ts'
+import { until } from '../../../test/harness/process.ts'
 import { openService, type Service, type Tenant } from '../../../test/harness/service.ts'
 import { sql } from '../../db/sql.ts'
+import { createSavedReply } from './saved-replies.ts'
 
 let service: Service
 let own: Tenant
@@ -89,20 +91,42 @@ describe('POST /saved_replies', () => {
     expect(await list()).toEqual([])
   })
 
-  test('409 for the 501st, also of two requests at the same moment; another workspace is not affected', async () => {
+  const last = { title: 'Last', text: 'text' }
+
+  test('409 for the 501st; another workspace is not affected, and a deletion makes room', async () => {
     await fill(own, 499)
-    const body = { title: 'Last', text: 'text' }
-    const answers = await Promise.all(Array.from({ length: 8 }, () => ask('POST', '', body)))
-    expect(answers.map(({ status }) => status).sort()).toEqual([201, ...Array(7).fill(409)])
-    expect(answers.find(({ status }) => status === 409)?.body).toEqual({
-      code: 'conflict',
-      error: 'A workspace can have at most 500 saved replies. Delete one first.',
+    const { id } = await create(last)
+    expect(await ask('POST', '', last)).toMatchObject({
+      status: 409,
+      body: {
+        code: 'conflict',
+        error: 'A workspace can have at most 500 saved replies. Delete one first.',
+      },
     })
-    const [first] = await list()
     expect(await list()).toHaveLength(500)
-    expect((await askOther('POST', '', body)).status).toBe(201)
-    expect((await ask('DELETE', `/${first?.id}`)).status).toBe(200)
-    expect((await ask('POST', '', body)).status).toBe(201)
+    expect((await askOther('POST', '', last)).status).toBe(201)
+    expect((await ask('DELETE', `/${id}`)).status).toBe(200)
+    expect((await ask('POST', '', last)).status).toBe(201)
+  })
+
+  test('409 while another request that has not committed stores the 500th', async () => {
+    const { db } = service.app
+    await fill(own, 499)
+    let answered = false
+    const { asked } = await db.transaction(async (tx) => {
+      await createSavedReply(tx, { workspace_id: own.workspace_id, ...last })
+      const asked = ask('POST', '', last).finally(() => {
+        answered = true
+      })
+      await until('the request is answered or waits for the lock', 30_000, async () => {
+        const waiting = await db.maybe(sql`
+          select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`)
+        return answered || waiting !== undefined
+      })
+      return { asked }
+    })
+    expect((await asked).status).toBe(409)
+    expect(await list()).toHaveLength(500)
   })
 })
 

@@ -51,7 +51,8 @@ export interface TimelineReader {
  *
  * As in `GET …/messages`, the store has no gaps from `floor` on, and what is older stays hidden until history reaches it.
  * Without any history it begins with the first live message, or the last one that the chat list brought. Notes and operations
- * wait for the messages of their time, too: a page that begins with one would skip the messages before it.
+ * wait for the messages of their time, too: a page that begins with one would skip the messages before it. `offset 0` makes
+ * the server find out both once, and not in each of the three reads.
  */
 export function timelinePage(place: TimelinePlace, reader: TimelineReader): Sql {
   const { account_id, chat_id, limit } = place
@@ -63,11 +64,11 @@ export function timelinePage(place: TimelinePlace, reader: TimelineReader): Sql 
         case when s.complete then ${ends.message.lowest}::bigint
           else coalesce(s.oldest_id, ${firstLive}, c.last_message_id, ${ends.message.highest}::bigint) end as floor
       from chats c left join chat_sync s on s.account_id = c.account_id and s.chat_id = c.chat_id
-      where c.account_id = ${account_id} and c.chat_id = ${chat_id}) chat
+      where c.account_id = ${account_id} and c.chat_id = ${chat_id} offset 0) chat
     cross join lateral (
       select case when chat.complete then '-infinity'::timestamptz else coalesce((
         select sent_at from messages
-        where account_id = chat.account_id and chat_id = chat.chat_id and id = chat.floor), '-infinity') end as at) since
+        where account_id = chat.account_id and chat_id = chat.chat_id and id = chat.floor), '-infinity') end as at offset 0) since
     left join lateral (
       select * from (
         (${messagesOf(place)}) union all (${operationsOf(place, reader)}) union all (${notesOf(place, reader)})) merged
@@ -104,7 +105,8 @@ function messagesOf(place: TimelinePlace): Sql {
       left join lateral (
         select ${originOf} from operations o ${joinOrigin}
         where m.is_sender and o.account_id = m.account_id and o.random_id = m.random_id) origin on true
-    where m.account_id = chat.account_id and m.chat_id = chat.chat_id and m.deleted_at is null and m.id >= chat.floor
+    where m.account_id = chat.account_id and m.chat_id = chat.chat_id and m.deleted_at is null
+      and m.id >= chat.floor -- guard: a timeline has no gap
       and ${rangeOf(place, 'message', sql`m.sent_at, m.id`)}
     order by m.sent_at ${order}, m.id ${order} limit ${place.limit}`
 }
@@ -120,7 +122,8 @@ function operationsOf(place: TimelinePlace, { kinds }: TimelineReader): Sql {
     from (
       select * from operations o
       where o.account_id = chat.account_id and o.chat_id = chat.chat_id and ${unsent(kinds)}
-        and o.created_at >= since.at and ${rangeOf(place, 'operation', sql`o.created_at, o.id`)}
+        and o.created_at >= since.at -- guard: operations wait for the messages of their time
+        and ${rangeOf(place, 'operation', sql`o.created_at, o.id`)}
       order by o.created_at ${order}, o.id ${order} limit ${place.limit}) o
       cross join lateral (select ${originOf} from (select) once ${joinOrigin}) origin`
 }
@@ -133,7 +136,8 @@ function notesOf(place: TimelinePlace, { user_id, admin }: TimelineReader): Sql 
         'author', json_build_object('user_id', u.id, 'name', ${memberName}),
         'deletable', ${admin}::boolean or n.author_id = ${user_id})
     from notes n join users u on u.id = n.author_id
-    where n.account_id = chat.account_id and n.chat_id = chat.chat_id and n.created_at >= since.at
+    where n.account_id = chat.account_id and n.chat_id = chat.chat_id
+      and n.created_at >= since.at -- guard: notes wait for the messages of their time
       and ${rangeOf(place, 'note', sql`n.created_at, n.id`)}
     order by n.created_at ${order}, n.id ${order} limit ${place.limit}`
 }

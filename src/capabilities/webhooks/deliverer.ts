@@ -235,6 +235,10 @@ export class Deliverer {
     for (const { id, ...rest } of await recordAttempts(this.#app, this.#owner, attempts)) {
       this.#app.log.warn({ webhook_id: id, ...rest }, 'a webhook was deactivated after too many failures')
     }
+    const workspaces = new Set(ended.map(({ delivery }) => delivery.workspace_id))
+    this.#app.wake.mark(
+      ...[...workspaces].map((workspace_id) => ({ workspace_id, kind: 'webhooks' }) as const),
+    )
     return ended.map(() => true)
   }
 

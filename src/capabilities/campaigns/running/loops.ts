@@ -24,7 +24,7 @@ export const loops = (): readonly Loop[] => [
     wakeOn: messagesDue,
     step: async (app) => {
       const started = await startSchedules(app)
-      const changed = (await endUnknown(app)) + (await freeContacts(app.db)) + (await moveOn(app.db))
+      const changed = (await endUnknown(app)) + (await freeContacts(app.db)) + (await moveOn(app))
       if (started + changed > 0) app.wake.signal(messagesDue)
       const putOff = await putOffAccounts(app)
       return started + changed >= rowsMax || putOff >= rowsMax
@@ -41,8 +41,15 @@ interface ScheduledCampaign {
   readonly now: Date
 }
 
+/** Marks the campaigns of these rows, after their commit. Returns how many rows there are. */
+function marked({ wake }: App, rows: readonly { readonly workspace_id: string }[]): number {
+  const workspaces = new Set(rows.map(({ workspace_id }) => workspace_id))
+  wake.mark(...[...workspaces].map((workspace_id) => ({ workspace_id, kind: 'campaigns' }) as const))
+  return rows.length
+}
+
 async function startSchedules(app: App): Promise<number> {
-  return app.db.transaction(async (tx) => {
+  const started = await app.db.transaction(async (tx) => {
     const due = await tx.rows<ScheduledCampaign>(sql`
       select id, scheduled_at, sequence, domain_now() as now from campaigns
       where status = 'scheduled' and scheduled_at <= domain_now() order by id limit ${rowsMax} for update skip locked`)
@@ -57,13 +64,14 @@ async function startSchedules(app: App): Promise<number> {
         'a campaign missed its scheduled start by too much; it is paused until a user resumes it',
       )
     }
-    if (starts.length === 0) return 0
-    return tx.run(sql`
+    if (starts.length === 0) return []
+    return tx.rows<{ workspace_id: string }>(sql`
       update campaigns k set status = case when g.late then 'paused' else 'queued' end,
         pause_reason = case when g.late then 'late' end
       from ${given(starts, { id: 'uuid', late: ['boolean', ({ start }) => start === 'pause'] })} as g
-      where k.id = g.id`)
+      where k.id = g.id returning k.workspace_id`)
   })
+  return marked(app, started)
 }
 
 /**
@@ -84,10 +92,10 @@ async function endUnknown(app: App): Promise<number> {
     for (const [workspace_id, own] of Map.groupBy(rows, (row) => row.workspace_id)) {
       emit(tx, workspace_id, countReplies(tx, own))
     }
-    return rows.length
+    return rows
   })
-  if (ended > 0) app.wake.signal(emitted)
-  return ended
+  if (ended.length > 0) app.wake.signal(emitted)
+  return marked(app, ended)
 }
 
 /** Frees contacts that an account was to write to first but no longer can: another account of the pool may take them. */
@@ -109,8 +117,8 @@ function freeContacts(db: Db): Promise<number> {
 }
 
 /** Campaigns that have sent a message become `sending`; those with no open recipient become `completed`. */
-function moveOn(db: Db): Promise<number> {
-  return db.run(sql`
+async function moveOn(app: App): Promise<number> {
+  const moved = await app.db.rows<{ workspace_id: string }>(sql`
     with totals as materialized (
       select k.id, bool_or(c.has_open) as has_open,
         sum(c.submitting + c.waiting + c.completed + c.replied + c.ambiguous) > 0 as begun
@@ -123,7 +131,8 @@ function moveOn(db: Db): Promise<number> {
     update campaigns k set status = case when m.has_open then 'sending' else 'completed' end,
       started_at = coalesce(k.started_at, domain_now()),
       completed_at = case when not m.has_open then domain_now() end
-    from moved m where k.id = m.id`)
+    from moved m where k.id = m.id returning k.workspace_id`)
+  return marked(app, moved)
 }
 
 /**

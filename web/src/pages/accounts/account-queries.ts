@@ -6,14 +6,10 @@ export type Accounts = Answer<'GET /w/{workspace_id}/accounts'>
 export type Account = Accounts['accounts'][number]
 export type Login = NonNullable<Answer<'GET /w/{workspace_id}/accounts/{account_id}/login'>['login']>
 
-const loginMs = 2_000
-const restMs = 10_000
-
-export const accountsQuery = (workspace_id: string, isLoginOpen: boolean) =>
+export const accountsQuery = (workspace_id: string) =>
   queryOptions({
     queryKey: ['accounts', workspace_id],
     queryFn: () => ask('GET /w/{workspace_id}/accounts', { params: { workspace_id } }),
-    refetchInterval: isLoginOpen ? loginMs : restMs,
   })
 
 export const loginQuery = (workspace_id: string, account_id: string) =>
@@ -21,5 +17,4 @@ export const loginQuery = (workspace_id: string, account_id: string) =>
     queryKey: ['accounts', workspace_id, 'login', account_id],
     queryFn: () =>
       ask('GET /w/{workspace_id}/accounts/{account_id}/login', { params: { workspace_id, account_id } }),
-    refetchInterval: loginMs,
   })

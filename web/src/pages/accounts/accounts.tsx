@@ -23,7 +23,7 @@ export function AccountsPage() {
 function AccountList({ workspace }: { workspace: Workspace }) {
   const { login } = useSearch({ from: '/inside/w/$workspace_id/accounts' })
   const navigate = useNavigate()
-  const query = useQuery(accountsQuery(workspace.id, login !== undefined))
+  const query = useQuery(accountsQuery(workspace.id))
   const [dialog, setDialog] = useState<OpenDialog>()
   const admin = workspace.role !== 'member'
   const showLogin = (id: string | undefined) =>

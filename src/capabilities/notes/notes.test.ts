@@ -1,0 +1,113 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { openService, type Service } from '../../../test/harness/service.ts'
+import { openTeam, type Team } from '../../../test/harness/team.ts'
+import { sql } from '../../db/sql.ts'
+import { noteMax } from './notes.ts'
+
+let service: Service
+let team: Team
+let other: Team
+beforeAll(async () => {
+  service = await openService()
+  team = await openTeam(service)
+  other = await openTeam(service, 'Other')
+  for (const { account_id, workspace_id } of [team, other]) await service.chat({ account_id, workspace_id })
+})
+afterAll(() => service.close())
+beforeEach(() => service.app.db.run(sql`delete from notes`))
+
+const write = (text: unknown, more: object = {}, chat = 'platform:chat:42') =>
+  team.ask('POST', `/chats/${chat}/notes`, { account_id: team.account_id, text, ...more })
+
+const count = async () =>
+  (await service.app.db.one<{ n: number }>(sql`select count(*)::int as n from notes`)).n
+
+describe('POST /chats/{chat_id}/notes', () => {
+  test('201 with the note, which the timeline shows to every member', async () => {
+    const member = await team.join('member', 'Ben')
+    const { status, body } = await member.ask('POST', '/chats/platform:chat:42/notes', {
+      account_id: team.account_id,
+      text: 'Wants it on Friday.\n\u202etfel ot thgir',
+    })
+    expect([status, body.note]).toEqual([
+      201,
+      {
+        id: expect.any(String),
+        at: expect.any(String),
+        text: 'Wants it on Friday.\n\u202etfel ot thgir',
+        author: { user_id: member.user_id, name: 'Ben' },
+        deletable: true,
+      },
+    ])
+    const path = `/chats/platform:chat:42/timeline?account_id=${team.account_id}`
+    const seenBy = async (ask: Team['ask']) => ((await ask('GET', path)).body.items as object[]).at(-1)
+    expect(await seenBy(team.ask)).toEqual({ type: 'note', ...(body.note as object) })
+    const colleague = await team.join('member')
+    expect(await seenBy(colleague.ask)).toMatchObject({ deletable: false })
+  })
+
+  test('201 for an account that is not READY: a note reaches no platform', async () => {
+    const account_id = await service.account(team.workspace_id, 'DISABLED')
+    await service.chat({ account_id, workspace_id: team.workspace_id, id: '7' })
+    expect(await write('x', { account_id }, 'platform:chat:7')).toMatchObject({ status: 201 })
+  })
+
+  test('400 for a text that is blank, too long or malformed, and nothing is written', async () => {
+    expect(await write('🙂'.repeat(noteMax))).toMatchObject({ status: 201 })
+    for (const text of [
+      '',
+      ' \n',
+      'x'.repeat(noteMax + 1),
+      '🙂'.repeat(noteMax + 1),
+      'a\0b',
+      '\ud800',
+      null,
+      1,
+      ['x'],
+    ]) {
+      const answer = await write(text)
+      expect([answer.status, typeof answer.body.code], JSON.stringify(text)?.slice(0, 20)).toEqual([
+        400,
+        'string',
+      ])
+    }
+    expect(await write('x', { more: 1 })).toMatchObject({ status: 400 })
+    expect(await write('x', {}, 'platform:chat:042')).toMatchObject({ status: 400 })
+    expect(await count()).toBe(1)
+  })
+
+  test("404 for another workspace's account and for an unknown chat", async () => {
+    expect(await write('x', { account_id: other.account_id })).toMatchObject({ status: 404 })
+    expect(await write('x', {}, 'platform:chat:43')).toMatchObject({
+      status: 404,
+      body: { code: 'chat_not_found' },
+    })
+    expect(await count()).toBe(0)
+  })
+})
+
+describe('DELETE /notes/{note_id}', () => {
+  test('200 for its author and for admins, 403 for colleagues, 404 once it is gone', async () => {
+    const [author, colleague, admin] = [
+      await team.join('member'),
+      await team.join('member'),
+      await team.join('admin'),
+    ]
+    const make = async () => {
+      const body = { account_id: team.account_id, text: 'x' }
+      const made = await author.ask('POST', '/chats/platform:chat:42/notes', body)
+      return `/notes/${(made.body.note as { id: string }).id}`
+    }
+    const [first, second] = [await make(), await make()]
+    expect(await colleague.ask('DELETE', first)).toMatchObject({
+      status: 403,
+      body: { code: 'missing_role' },
+    })
+    expect(await other.ask('DELETE', first)).toMatchObject({ status: 404 })
+    expect(await count()).toBe(2)
+    expect(await author.ask('DELETE', first)).toMatchObject({ status: 200, body: { deleted: true } })
+    expect(await author.ask('DELETE', first)).toMatchObject({ status: 404, body: { code: 'not_found' } })
+    expect(await admin.ask('DELETE', second)).toMatchObject({ status: 200 })
+    expect(await count()).toBe(0)
+  })
+})

@@ -1,0 +1,195 @@
+/**
+ * Keeps pages up to date. All tabs of a browser share one stream, because a browser opens only six connections to a service:
+ * the tab that holds a lock reads it and passes marks on. Without locks, or without a stream, pages read again every 10 s.
+ */
+import { useSyncExternalStore } from 'react'
+import { type Mark, readWhileHidden, staleBy, staleEverything } from './stale.ts'
+import { readStream } from './stream.ts'
+
+/** `lost` is worth a word only after a while, so it is noted late. */
+export type LiveState = 'live' | 'lost' | 'polling'
+
+const lockName = 'parley.live'
+const leaderSilentMsMax = 45_000
+const lookMs = 1_000
+/** Makes up for lost marks. */
+const restMs = 30_000
+const pollMs = 10_000
+const lostMs = 3_000
+
+type Passed =
+  | { readonly what: 'marks'; readonly marks: readonly Mark[] }
+  | { readonly what: 'state'; readonly state: LiveState; readonly reopened: boolean }
+  | { readonly what: 'alive' | 'who' }
+
+let state: LiveState = 'live'
+const watchers = new Set<() => void>()
+const markListeners = new Set<(marks: readonly Mark[]) => void>()
+
+/** Whether the page is up to date, for the frame to show. */
+export function useLiveState(): LiveState {
+  return useSyncExternalStore(
+    (changed) => {
+      watchers.add(changed)
+      return () => watchers.delete(changed)
+    },
+    () => state,
+  )
+}
+
+/** Marks as they arrive, in every tab. */
+export function onMarks(listener: (marks: readonly Mark[]) => void): () => void {
+  markListeners.add(listener)
+  return () => markListeners.delete(listener)
+}
+
+let lostTimer: ReturnType<typeof setTimeout> | undefined
+
+function show(next: LiveState): void {
+  clearTimeout(lostTimer)
+  lostTimer = undefined
+  if (next === state) return
+  state = next
+  for (const changed of watchers) changed()
+}
+
+/** Until the returned function is called. */
+export function startLive(): () => void {
+  const stop = new AbortController()
+  const tab = new Tab(stop.signal)
+  tab.start()
+  return () => stop.abort()
+}
+
+class Tab {
+  readonly #signal: AbortSignal
+  readonly #channel = 'BroadcastChannel' in globalThis ? new BroadcastChannel(lockName) : undefined
+  /** What the stream is like, as the leader says. */
+  #state: LiveState = 'live'
+  #leads = false
+  /** Whether to take the lock from the tab that holds it. */
+  #steal = false
+  #ended = false
+  #waiting: AbortController | undefined
+  #reading: AbortController | undefined
+  #heardAt = Date.now()
+  #readAt = Date.now()
+
+  constructor(signal: AbortSignal) {
+    this.#signal = signal
+  }
+
+  start(): void {
+    const look = setInterval(() => this.#look(), lookMs)
+    const visible = () => this.#look()
+    document.addEventListener('visibilitychange', visible)
+    this.#signal.addEventListener('abort', () => {
+      clearInterval(look)
+      document.removeEventListener('visibilitychange', visible)
+      this.#channel?.close()
+      show('live')
+    })
+    // Undefined on a page that is not secure, whatever the types say.
+    if (!this.#channel || !(navigator.locks as LockManager | undefined)) {
+      readWhileHidden(true)
+      this.#enter('polling')
+      return
+    }
+    this.#channel.onmessage = ({ data }: MessageEvent<Passed>) => this.#hear(data)
+    void this.#takePart()
+    this.#pass({ what: 'who' })
+  }
+
+  /** Leads as soon as no other tab does, or in place of one that is silent. */
+  async #takePart(): Promise<void> {
+    while (!this.#signal.aborted && !this.#ended) {
+      this.#waiting = new AbortController()
+      const signal = AbortSignal.any([this.#signal, this.#waiting.signal])
+      const leading = navigator.locks.request(lockName, this.#steal ? { steal: true } : { signal }, () =>
+        this.#lead(),
+      )
+      this.#steal = false
+      // It fails when another tab takes the lead, when this one is to take it, and when it stops.
+      await leading.catch(() => {})
+      this.#leads = false
+      readWhileHidden(false)
+      this.#reading?.abort()
+    }
+  }
+
+  async #lead(): Promise<void> {
+    this.#leads = true
+    readWhileHidden(true)
+    this.#reading = new AbortController()
+    let opened = false
+    const events = {
+      opened: () => {
+        this.#enter('live', true)
+        opened = true
+      },
+      lost: () => this.#enter('lost'),
+      refused: () => this.#enter('polling'),
+      marks: (marks: readonly Mark[]) => {
+        this.#pass({ what: 'marks', marks })
+        receive(marks)
+      },
+      alive: () => opened && this.#pass({ what: 'alive' }),
+    }
+    const signal = AbortSignal.any([this.#signal, this.#reading.signal])
+    await readStream(events, signal)
+    if (signal.aborted) return
+    // The session has ended: what every tab reads now leads it to the sign-in.
+    this.#ended = true
+    this.#enter('live', true)
+  }
+
+  /** As the leader. Followers enter the same. */
+  #enter(next: LiveState, reopened = false): void {
+    this.#pass({ what: 'state', state: next, reopened })
+    this.#note(next, reopened)
+  }
+
+  #note(next: LiveState, reopened: boolean): void {
+    this.#state = next
+    if (next === 'lost') lostTimer ??= setTimeout(() => show('lost'), lostMs)
+    else show(next)
+    if (reopened) this.#readAll()
+  }
+
+  #pass(passed: Passed): void {
+    if (!this.#signal.aborted) this.#channel?.postMessage(passed)
+  }
+
+  #hear(passed: Passed): void {
+    if (passed.what === 'who') {
+      if (this.#leads) this.#pass({ what: 'state', state: this.#state, reopened: false })
+      return
+    }
+    this.#heardAt = Date.now()
+    if (passed.what === 'marks') receive(passed.marks)
+    else if (passed.what === 'state') this.#note(passed.state, passed.reopened)
+  }
+
+  #look(): void {
+    const now = Date.now()
+    const visible = document.visibilityState === 'visible'
+    const gapMs = this.#state === 'live' ? restMs : pollMs
+    if (visible && now - this.#readAt >= gapMs) this.#readAll()
+    const follows = this.#channel && navigator.locks && !this.#leads && !this.#ended
+    // A frozen or crashed tab may keep the lock. Tabs do not all take it at the same moment.
+    if (!follows || now - this.#heardAt < leaderSilentMsMax + Math.random() * 1_000) return
+    this.#heardAt = now
+    this.#steal = true
+    this.#waiting?.abort()
+  }
+
+  #readAll(): void {
+    this.#readAt = Date.now()
+    staleEverything()
+  }
+}
+
+function receive(marks: readonly Mark[]): void {
+  staleBy(marks)
+  for (const listener of markListeners) listener(marks)
+}

@@ -1,0 +1,113 @@
+/** Which queries a mark makes stale, and how often what is in view is read again. */
+import type { Query, QueryKey } from '@tanstack/react-query'
+import type { Answer } from '../api.ts'
+import { queryClient } from '../queries.ts'
+
+export type Mark = Answer<'GET /stream'>[number]
+
+/** Beginnings of query keys. A key names its workspace second, and a chat's queries its account and chat after it. */
+type Keys = readonly QueryKey[]
+
+const lists = ['inbox', 'counts', 'board']
+const inWorkspace = (names: readonly string[], { workspace_id }: Mark): Keys =>
+  names.map((name) => [name, workspace_id])
+const ofChat = (names: readonly string[], { workspace_id, account_id, chat_id }: Mark): Keys =>
+  names.map((name) => [name, workspace_id, ...(account_id && chat_id ? [account_id, chat_id] : [])])
+const aroundChat = (mark: Mark): Keys => [...inWorkspace(lists, mark), ...ofChat(['chat'], mark)]
+const withTimeline = (mark: Mark): Keys => [...aroundChat(mark), ...ofChat(['timeline'], mark)]
+
+/** One entry for each kind that the service knows; without one this does not compile. */
+const keysOf: Readonly<Record<Mark['kind'], (mark: Mark) => Keys>> = {
+  chats: aroundChat,
+  messages: withTimeline,
+  operations: withTimeline,
+  notes: (mark) => ofChat(['timeline'], mark),
+  assignees: aroundChat,
+  pipeline: (mark) => [...aroundChat(mark), ...inWorkspace(['stages'], mark)],
+  columns: (mark) => [...aroundChat(mark), ...inWorkspace(['columns'], mark)],
+  saved_replies: (mark) => inWorkspace(['saved_replies'], mark),
+  accounts: (mark) => inWorkspace(['accounts', 'workspace'], mark),
+  campaigns: (mark) => inWorkspace(['campaigns', 'chat'], mark),
+  approvals: () => [['approvals']],
+  keys: (mark) => inWorkspace(['keys'], mark),
+  members: (mark) => [...inWorkspace(['members'], mark), ['session']],
+  webhooks: (mark) => inWorkspace(['webhooks'], mark),
+  gates: () => [['gates'], ['allowlists'], ['workspace']],
+  workspace: (mark) => [...inWorkspace(['workspace'], mark), ['session']],
+  sessions: () => [['session'], ['sessions']],
+  presence: () => [],
+  everything: () => [],
+}
+
+export function staleBy(marks: readonly Mark[]): void {
+  const touched = new Set<Query>()
+  for (const mark of marks) {
+    if (mark.kind === 'everything') for (const query of queriesOf(mark.workspace_id)) touched.add(query)
+    for (const queryKey of keysOf[mark.kind]?.(mark) ?? []) {
+      for (const query of queryClient.getQueryCache().findAll({ queryKey })) touched.add(query)
+    }
+  }
+  for (const query of touched) makeStale(query)
+}
+
+/** Everything that is known, after marks may have been lost. */
+export function staleEverything(): void {
+  for (const query of queriesOf(null)) makeStale(query)
+}
+
+function queriesOf(workspace_id: string | null): Query[] {
+  const all = queryClient.getQueryCache().getAll()
+  return workspace_id === null ? all : all.filter(({ queryKey }) => queryKey[1] === workspace_id)
+}
+
+const visibleMs = 1_000
+/** For the title and the notifications of a browser without a visible tab. */
+const hiddenMs = 5_000
+
+/** Whether this tab reads while it is hidden: one of a browser's tabs does. */
+let readsHidden = false
+export function readWhileHidden(reads: boolean): void {
+  readsHidden = reads
+}
+
+interface DueRead {
+  /** A reading that had begun before the change may have missed it. */
+  missed: boolean
+}
+
+const readAt = new WeakMap<Query, number>()
+const due = new Map<Query, DueRead>()
+
+/** What is in view is read again; the rest when it comes into view, or when its tab does. */
+function makeStale(query: Query): void {
+  query.invalidate()
+  const reading = query.state.fetchStatus === 'fetching'
+  const known = due.get(query)
+  if (known) known.missed ||= reading
+  if (known || !query.isActive() || !(isVisible() || readsHidden)) return
+  due.set(query, { missed: reading })
+  waitFor(query)
+}
+
+function isVisible(): boolean {
+  return document.visibilityState === 'visible'
+}
+
+/** At most once a second per query. */
+function waitFor(query: Query): void {
+  const earliest = (readAt.get(query) ?? 0) + (isVisible() ? visibleMs : hiddenMs)
+  setTimeout(() => read(query), Math.max(0, earliest - Date.now()))
+}
+
+function read(query: Query): void {
+  const { missed } = due.get(query) ?? { missed: false }
+  readAt.set(query, Date.now())
+  if (query.state.fetchStatus === 'fetching') {
+    due.set(query, { missed: true })
+    waitFor(query)
+    return
+  }
+  due.delete(query)
+  if (!query.isActive() || !(missed || query.isStale())) return
+  void queryClient.refetchQueries({ queryKey: query.queryKey, exact: true, type: 'active' })
+}

@@ -1,0 +1,105 @@
+/** Who the open chat is with, and what can be done with it. */
+import { useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import { ChevronLeft, Info, Mail, MailOpen } from 'lucide-react'
+import { ExactLine } from '../../exact-text.tsx'
+import type { Workspace } from '../../queries.ts'
+import { buttonClass } from '../../ui/button.tsx'
+import { Tag } from '../../ui/face.tsx'
+import { Keys } from '../../ui/keys.tsx'
+import { markRead, moveChat } from './chat-changes.ts'
+import { IconButton } from './composer.tsx'
+import { type ChatDetail, type ChatRef, stagesQuery } from './inbox-queries.ts'
+import { stageColour } from './stages.ts'
+
+interface HeadProps {
+  chat: ChatRef
+  detail: ChatDetail | undefined
+  workspace: Workspace
+  account: string | undefined
+  onAbout: () => void
+}
+
+export function Head({ chat, detail, workspace, account, onAbout }: HeadProps) {
+  const where = detail && [detail.username !== null && `@${detail.username}`, account && `with ${account}`]
+  const isUnread = (detail?.unread_count ?? 0) > 0
+  return (
+    <header className="flex h-[61px] shrink-0 items-center gap-2 border-b border-line pl-2 pr-2.5 min-[761px]:pl-4.5">
+      <Link
+        to="/w/$workspace_id/inbox"
+        params={{ workspace_id: workspace.id }}
+        search={(before) => {
+          const { chat: _, of: __, message: ___, ...rest } = before as Record<string, string>
+          return rest
+        }}
+        aria-label="Back to the chats"
+        className="grid size-11 shrink-0 place-items-center rounded-lg text-soft hover:bg-hover min-[761px]:hidden"
+      >
+        <ChevronLeft aria-hidden className="size-5" />
+      </Link>
+      <div className="min-w-0 flex-1">
+        <h2 tabIndex={-1} className="truncate text-base font-semibold">
+          {detail && <ExactLine text={detail.name} empty="No name" />}
+        </h2>
+        <p className="truncate text-xs text-muted">
+          <bdi>{where?.filter(Boolean).join(', ')}</bdi>
+        </p>
+      </div>
+      {detail && <Move chat={chat} detail={detail} workspace={workspace} />}
+      <IconButton
+        label={isUnread ? 'Mark read' : 'Mark unread'}
+        keys={isUnread ? 'E' : 'U'}
+        disabled={!detail}
+        onClick={() => void markRead(chat, { unread: !isUnread, before: detail?.unread_count ?? 0 })}
+      >
+        {isUnread ? <MailOpen aria-hidden className="size-4" /> : <Mail aria-hidden className="size-4" />}
+      </IconButton>
+      <span className="min-[1181px]:hidden">
+        <IconButton label="About this chat" onClick={onAbout}>
+          <Info aria-hidden className="size-4" />
+        </IconButton>
+      </span>
+    </header>
+  )
+}
+
+/** The stage, and where the chat can go from there. */
+function Move({ chat, detail, workspace }: Pick<HeadProps, 'chat' | 'workspace'> & { detail: ChatDetail }) {
+  const { data: stages = [] } = useQuery(stagesQuery(workspace.id))
+  const current = stages.find(({ key }) => key === detail.stage_key)
+  if (!current) return null
+  return (
+    <>
+      <span className="hidden max-w-28 min-[500px]:inline min-[1181px]:hidden">
+        <Tag colour={stageColour(stages, current.key)}>{current.label}</Tag>
+      </span>
+      {/* A native list over the button: it loads nothing, and works with every keyboard, finger and screen reader. */}
+      <span
+        className={`relative ${buttonClass()} !h-8 !px-2.5 has-focus-visible:outline-2 has-focus-visible:outline-accent pointer-coarse:!h-11`}
+      >
+        Move <Keys keys="M" />
+        <select
+          data-move
+          aria-label="Move to a stage"
+          value=""
+          onChange={(event) => {
+            const to = stages.find(({ key }) => key === event.target.value)
+            if (to) void moveChat(chat, { from: current, to })
+          }}
+          className="absolute inset-0 cursor-pointer opacity-0"
+        >
+          <option value="" disabled>
+            Move to…
+          </option>
+          {stages
+            .filter(({ hidden, key }) => !hidden && key !== current.key)
+            .map(({ key, label }) => (
+              <option key={key} value={key} className="bg-raised text-ink">
+                {label}
+              </option>
+            ))}
+        </select>
+      </span>
+    </>
+  )
+}
