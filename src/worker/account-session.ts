@@ -219,8 +219,8 @@ class DrivenSession implements AccountSession {
   /** Reasons are sentences of adapters, which name no person, number or credential. */
   #logChange(state: 'connecting' | 'connected' | 'lost', more: Record<string, unknown> = {}): void {
     const line = { account_id: this.lease.account_id, state, ...more }
-    const level = state === 'connected' ? 'info' : 'warn'
-    this.#app.log[level](line, 'the session of an account has changed')
+    if (state === 'connected') this.#app.log.info(line, 'an account is connected')
+    else this.#app.log.warn(line, state === 'lost' ? 'the session of an account was lost' : 'connecting failed')
   }
 
   /** Connecting ends any other session of the account, so only the holder of the lease may reconnect. */
