@@ -218,8 +218,9 @@ class DrivenSession implements AccountSession {
 
   /** Reasons are sentences of adapters, which name no person, number or credential. */
   #logChange(state: 'connecting' | 'connected' | 'lost', more: Record<string, unknown> = {}): void {
-    const { account_id } = this.lease
-    this.#app.log.info({ account_id, state, ...more }, 'the session of an account has changed')
+    const line = { account_id: this.lease.account_id, state, ...more }
+    if (state === 'connected') this.#app.log.info(line, 'an account is connected')
+    else this.#app.log.warn(line, state === 'lost' ? 'the session of an account was lost' : 'connecting failed')
   }
 
   /** Connecting ends any other session of the account, so only the holder of the lease may reconnect. */
