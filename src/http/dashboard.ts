@@ -23,6 +23,8 @@ const dashboardHeaders = {
     // The pages' libraries position menus and dialogs with style attributes.
     "style-src 'self' 'unsafe-inline'",
     "img-src 'self' data:",
+    // Voice messages and videos of chats.
+    "media-src 'self'",
     "font-src 'self'",
     "connect-src 'self'",
     "base-uri 'none'",

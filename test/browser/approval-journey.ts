@@ -54,7 +54,7 @@ export async function setUp(page: Page, demo: Demo, password: string): Promise<v
   await page.goto(demo.setup_link)
   await mouse.fill(page, /^Password/, password)
   await mouse.press(page, /^Create account$/)
-  await page.waitForURL('**/dashboard/mcp-approvals')
+  await page.waitForURL('**/dashboard/w/*/inbox')
   // It works once.
   await page.goto('about:blank')
   await page.goto(demo.setup_link)
@@ -70,7 +70,7 @@ export async function signIn(page: Page, hand: Hand, { address }: Demo, password
   await page.getByRole('alert').waitFor()
   await hand.fill(page, /^Password/, password)
   await hand.press(page, /^Sign in$/)
-  await page.waitForURL('**/dashboard/mcp-approvals')
+  await page.waitForURL('**/dashboard/w/*/inbox')
 }
 
 /** A key for an agent. Its secret is shown once, and a click outside does not close it. */

@@ -16,6 +16,7 @@ import { openBrowser } from './browser.ts'
 import { callTool, type Demo, exampleChat, startDemo } from './demo.ts'
 import { frame, lookAt, sightsBefore, sightsOf } from './every-page.ts'
 import { showHostile } from './hostile-text.ts'
+import { useInbox } from './inbox-journey.ts'
 import { visitAsMember } from './plain-member.ts'
 
 const password = 'a long sentence nobody guesses'
@@ -58,6 +59,9 @@ async function walk(browser: Browser, demo: Demo, centre: Centre): Promise<void>
   const places = await placesOf(wide, demo, key)
   await step('accounts: by QR code and by phone, reloaded, in two tabs, killed in between', () =>
     connectAccounts(wide, demo, { centre, workspace_id: places.workspace_id }),
+  )
+  await step('the inbox: answered once whatever happens, notes, stages, by keyboard, at 320 px', () =>
+    useInbox(wide, demo, places.workspace_id),
   )
   await step('axe and width on every page', async () => {
     const out = await open(browser, demo, 1280)

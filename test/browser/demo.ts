@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { exampleAccountId, examplePerson } from '../../src/lib/examples.ts'
 import { endProcesses, spawnParley, until } from '../harness/process.ts'
+import { type Ask, askAddress } from '../platform/sandbox-fixture.ts'
 
 export interface Demo {
   readonly address: string
@@ -11,6 +12,8 @@ export interface Demo {
   readonly setup_link: string
   /** Every text that the platform has accepted. */
   journal(): Promise<string[]>
+  /** Acts on the platform: people who write, faults, what it has accepted. */
+  platform: Ask
   /** Kills it, and starts it again at the same address. */
   restart(): Promise<void>
   close(): Promise<void>
@@ -41,7 +44,8 @@ export async function startDemo(env: Readonly<Record<string, string>> = {}): Pro
       parley = start(new URL(address).port)
       await parley.ready()
     }
-    return { address, setup_link, journal, restart, close }
+    const platform: Ask = async (name, input) => askAddress(await parley.admin())(name, input)
+    return { address, setup_link, journal, platform, restart, close }
   } catch (error) {
     await close()
     throw error

@@ -4,6 +4,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { AxeBuilder } from '@axe-core/playwright'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
+import { exampleChat } from './demo.ts'
 
 const tags = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa']
 
@@ -16,7 +17,11 @@ interface Sight {
 
 export function sightsOf(workspace_id: string, request_id: string): Sight[] {
   const workspace = `/dashboard/w/${workspace_id}`
+  const chat = `chat=${exampleChat.id}&of=${exampleChat.account_id}`
   return [
+    { path: `${workspace}/inbox`, heading: 'Inbox' },
+    { path: `${workspace}/inbox?view=mine`, heading: 'Inbox' },
+    { path: `${workspace}/inbox?${chat}`, heading: exampleChat.name },
     { path: '/dashboard/mcp-approvals', heading: 'Approvals' },
     { path: '/dashboard/mcp-approvals?view=history', heading: 'Approvals' },
     { path: `/dashboard/mcp-approvals?request=${request_id}`, heading: /wants to send/ },

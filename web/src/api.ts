@@ -4,12 +4,27 @@ import type { Routes } from './api-types.ts'
 export type RouteName = keyof Routes
 export type Answer<R extends RouteName> = Routes[R]['answer']
 type Input<R extends RouteName> = Omit<Routes[R], 'answer'>
-type Arguments<R extends RouteName> = object extends Input<R> ? [input?: Input<R>] : [input: Input<R>]
+type Asked<R extends RouteName> =
+  object extends Input<R> ? [input?: Input<R>, how?: Manner] : [input: Input<R>, how?: Manner]
 
 interface AnyInput {
   readonly params?: Readonly<Record<string, string>>
   readonly query?: Readonly<Record<string, unknown>>
   readonly body?: unknown
+}
+
+export type Upload = (
+  url: string,
+  sent: { headers: Readonly<Record<string, string>>; body: unknown; signal: AbortSignal | undefined },
+) => Promise<Response>
+
+/** How to ask, besides what. */
+export interface Manner {
+  /** Names the change, so that repeating the request repeats the answer and not the change. */
+  readonly key?: string
+  /** Sends the body another way, such as with a file. */
+  readonly upload?: Upload | undefined
+  readonly signal?: AbortSignal | undefined
 }
 
 interface ErrorBody {
@@ -23,12 +38,16 @@ export class Refused extends Error {
   readonly status: number
   readonly code: string
   readonly request_id: string | undefined
+  /** Seconds to wait before the next request. */
+  readonly retry_after: number | undefined
 
-  constructor(status: number, { code, error }: ErrorBody, request_id?: string) {
+  constructor(status: number, { code, error }: ErrorBody, headers?: Headers) {
     super(error)
     this.status = status
     this.code = code
-    this.request_id = request_id
+    this.request_id = headers?.get('x-request-id') ?? undefined
+    const seconds = Number.parseInt(headers?.get('retry-after') ?? '', 10)
+    this.retry_after = Number.isNaN(seconds) ? undefined : seconds
   }
 }
 
@@ -45,7 +64,7 @@ const lost = {
 /** Routes that change nothing, whatever their method. */
 const reading = /^GET |\/(look|preview|search)$/
 
-export async function ask<R extends RouteName>(name: R, ...[input]: Arguments<R>): Promise<Answer<R>> {
+export async function ask<R extends RouteName>(name: R, ...[input, how]: Asked<R>): Promise<Answer<R>> {
   const { params = {}, query = {}, body }: AnyInput = input ?? {}
   const [method = 'GET', path = ''] = name.split(' ')
   const filled = path.replaceAll(/\{(\w+)\}/g, (_, key: string) => encodeURIComponent(params[key] ?? ''))
@@ -54,22 +73,33 @@ export async function ask<R extends RouteName>(name: R, ...[input]: Arguments<R>
       value === undefined ? [] : [[key, String(value)]],
     ),
   )
-  const response = await fetch(`${prefix}${filled}${search.size > 0 ? `?${search}` : ''}`, {
-    method,
-    credentials: 'same-origin',
-    ...(body !== undefined && {
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify(body),
-    }),
-  }).catch(() => undefined)
+  const url = `${prefix}${filled}${search.size > 0 ? `?${search}` : ''}`
+  const response = await send(url, { method, body, ...how }).catch(() => undefined)
+  how?.signal?.throwIfAborted()
   if (!response) throw new Refused(0, reading.test(name) ? unreachable : lost)
   const answer: unknown = await response.json().catch(() => undefined)
-  const request_id = response.headers.get('x-request-id') ?? undefined
-  if (!response.ok && isErrorBody(answer)) throw new Refused(response.status, answer, request_id)
+  if (!response.ok && isErrorBody(answer)) throw new Refused(response.status, answer, response.headers)
   if (!response.ok || answer === undefined) {
-    throw new Refused(response.status, reading.test(name) ? garbled : lost, request_id)
+    throw new Refused(response.status, reading.test(name) ? garbled : lost, response.headers)
   }
   return answer as Answer<R>
+}
+
+async function send(url: string, { method, body, key, upload, signal }: Sending): Promise<Response> {
+  const named: Record<string, string> = key === undefined ? {} : { 'idempotency-key': key }
+  if (upload) return upload(url, { headers: named, body, signal })
+  return fetch(url, {
+    method,
+    credentials: 'same-origin',
+    headers: { ...named, ...(body !== undefined && { 'content-type': 'application/json' }) },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+    ...(signal && { signal }),
+  })
+}
+
+interface Sending extends Manner {
+  readonly method: string
+  readonly body: unknown
 }
 
 function isErrorBody(answer: unknown): answer is ErrorBody {

@@ -13,6 +13,20 @@ export function ExactText({ text }: { text: string }) {
   return createElement('bdi', { className: 'whitespace-pre-wrap [overflow-wrap:anywhere]' }, ...parts)
 }
 
+/** Names and previews: longer ones are cut anyway. */
+const lineMax = 300
+
+/** The same on one line that its surroundings cut: line breaks become spaces. `empty` stands in for a text that shows nothing. */
+export function ExactLine({ text, empty }: { text: string; empty?: string }) {
+  const line = text.length > lineMax ? `${text.slice(0, lineMax).toWellFormed()}…` : text
+  const flat = line.replaceAll(/\s+/g, ' ').trim()
+  if (flat === '') return <span className="italic">{empty}</span>
+  const parts = splitHidden(flat).map(
+    (part, at): ReactNode => (at % 2 === 1 ? createElement(CharacterCode, { of: part }) : part),
+  )
+  return createElement('bdi', { dir: 'auto' }, ...parts)
+}
+
 function CharacterCode({ of }: { of: string }) {
   return (
     <span

@@ -10,15 +10,20 @@ export function rememberWorkspace(id: string): void {
   localStorage.setItem(name, id)
 }
 
+/** The workspace that the user opened last, else the first. */
+export function lastWorkspace({ workspaces }: Session): Workspace | undefined {
+  return workspaces.find(({ id }) => id === localStorage.getItem(name)) ?? workspaces[0]
+}
+
 export function useSession(): Session {
   return useSuspenseQuery(sessionQuery).data
 }
 
 /** The workspace in the address, else the last one the user opened, else the first. */
 export function useWorkspace(): Workspace | undefined {
-  const { workspaces } = useSession()
-  const { workspace_id = localStorage.getItem(name) } = useParams({ strict: false })
-  return workspaces.find(({ id }) => id === workspace_id) ?? workspaces[0]
+  const session = useSession()
+  const { workspace_id } = useParams({ strict: false })
+  return session.workspaces.find(({ id }) => id === workspace_id) ?? lastWorkspace(session)
 }
 
 /** Allows only a path of the dashboard: an address from outside must not lead the user away from here. */

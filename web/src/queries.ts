@@ -22,6 +22,11 @@ export function onSignedOut(act: () => void): void {
   signedOut = act
 }
 
+/** For requests outside of queries and changes. */
+export function endSession(): void {
+  signedOut()
+}
+
 export const queryClient = new QueryClient({
   queryCache: new QueryCache({
     onError: (error) => {

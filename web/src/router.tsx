@@ -8,8 +8,9 @@ import {
   redirect,
 } from '@tanstack/react-router'
 import { Refused } from './api.ts'
+import type { InboxSearch } from './pages/inbox/inbox.tsx'
 import { Missing, Stopped } from './pages/stopped.tsx'
-import { rememberWorkspace } from './place.ts'
+import { lastWorkspace, rememberWorkspace } from './place.ts'
 import { queryClient, sessionQuery } from './queries.ts'
 import { Shell } from './shell.tsx'
 import { Loading } from './ui/states.tsx'
@@ -50,8 +51,10 @@ const inside = createRoute({
 const home = createRoute({
   getParentRoute: () => inside,
   path: '/',
-  beforeLoad: () => {
-    throw redirect({ to: '/mcp-approvals' })
+  beforeLoad: ({ context }) => {
+    const workspace = lastWorkspace(context.session)
+    if (!workspace) throw redirect({ to: '/mcp-approvals' })
+    throw redirect({ to: '/w/$workspace_id/inbox', params: { workspace_id: workspace.id } })
   },
 })
 
@@ -80,8 +83,24 @@ const workspaceHome = createRoute({
   getParentRoute: () => workspace,
   path: '/',
   beforeLoad: ({ params }) => {
-    throw redirect({ to: '/w/$workspace_id/keys', params })
+    throw redirect({ to: '/w/$workspace_id/inbox', params })
   },
+})
+
+const inbox = createRoute({
+  getParentRoute: () => workspace,
+  path: '/inbox',
+  validateSearch: (search): InboxSearch => {
+    const texts = ['account', 'chat', 'of', 'message'] as const
+    const known = texts.flatMap((name) => {
+      const value = search[name]
+      // The router reads a message's id as a number.
+      return typeof value === 'string' || typeof value === 'number' ? [[name, String(value)]] : []
+    })
+    const view = ['unread', 'unanswered', 'mine'].find((each) => each === search.view)
+    return { ...Object.fromEntries(known), ...(view !== undefined && { view }) }
+  },
+  component: lazyRouteComponent(() => import('./pages/inbox/inbox.tsx'), 'InboxPage'),
 })
 
 const keys = createRoute({
@@ -131,7 +150,7 @@ const routeTree = root.addChildren([
     approvals,
     gates,
     profile,
-    workspace.addChildren([workspaceHome, accounts, keys, members, connect]),
+    workspace.addChildren([workspaceHome, inbox, accounts, keys, members, connect]),
   ]),
 ])
 

@@ -1,9 +1,9 @@
 /** The frame of every page behind the sign-in: a menu at the side or, on a narrow screen, behind a button. */
-import { Dialog } from '@base-ui/react/dialog'
 import { useQuery } from '@tanstack/react-query'
 import { Link, type LinkProps, Outlet, useNavigate, useRouterState } from '@tanstack/react-router'
 import {
   Bot,
+  Inbox,
   KeyRound,
   LogOut,
   Menu,
@@ -11,17 +11,19 @@ import {
   SlidersHorizontal,
   Smartphone,
   Users,
-  X,
 } from 'lucide-react'
-import { type ComponentType, type ReactNode, useEffect } from 'react'
+import { type ComponentType, lazy, type ReactNode, Suspense, useEffect, useState } from 'react'
 import { ask } from './api.ts'
+import { useGoKeys } from './keys.ts'
 import { startLive, useLiveState } from './live/live.ts'
+import { clearOutbox } from './outbox.ts'
 import { useSession, useWorkspace } from './place.ts'
 import { queryClient, waitingQuery } from './queries.ts'
 import { TimeZone } from './ui/time.tsx'
 
 export function Shell() {
   const { user } = useSession()
+  useGoToPages()
   useEffect(startLive, [])
   return (
     <TimeZone.Provider value={user.time_zone}>
@@ -42,6 +44,20 @@ export function Shell() {
       </div>
       <LiveNote />
     </TimeZone.Provider>
+  )
+}
+
+function useGoToPages(): void {
+  const workspace = useWorkspace()
+  const navigate = useNavigate()
+  const params = { workspace_id: workspace?.id ?? '' }
+  useGoKeys(
+    workspace
+      ? {
+          i: () => void navigate({ to: '/w/$workspace_id/inbox', params }),
+          a: () => void navigate({ to: '/w/$workspace_id/accounts', params }),
+        }
+      : {},
   )
 }
 
@@ -109,43 +125,48 @@ export function Section({
   )
 }
 
+/** A page that fills the window has its own bar, with the button for the menu in it. */
 function TopBar() {
-  // The drawer is keyed by the address, so navigating closes it.
-  const at = useRouterState({ select: ({ location }) => location.href })
   return (
-    <header className="sticky top-0 z-20 flex h-14 items-center gap-2 border-b border-line bg-canvas px-3 lg:hidden">
-      <Dialog.Root key={at}>
-        <Dialog.Trigger
-          aria-label="Open the menu"
-          className="grid size-10 place-items-center rounded-lg hover:bg-hover"
-        >
-          <Menu aria-hidden className="size-5" />
-        </Dialog.Trigger>
-        <Dialog.Portal>
-          <Dialog.Backdrop className="fades fixed inset-0 z-30 bg-shade" />
-          <Dialog.Popup className="slides fixed inset-y-0 left-0 z-30 w-72 max-w-[86vw] bg-canvas shadow-float outline-none">
-            <Dialog.Title className="sr-only">Menu</Dialog.Title>
-            <SideBar />
-            <Dialog.Close
-              aria-label="Close the menu"
-              className="absolute right-3 top-3.5 grid size-9 place-items-center rounded-lg text-muted hover:bg-hover"
-            >
-              <X aria-hidden className="size-4.5" />
-            </Dialog.Close>
-          </Dialog.Popup>
-        </Dialog.Portal>
-      </Dialog.Root>
+    <header className="sticky top-0 z-20 flex h-14 items-center gap-2 border-b border-line bg-canvas px-3 [body:has([data-own-bar])_&]:hidden lg:hidden">
+      <MenuButton />
       <Mark />
     </header>
   )
 }
 
+/** Loaded when it is opened first, and then kept for its motion. */
+const Drawer = lazy(async () => ({ default: (await import('./ui/drawer.tsx')).Drawer }))
+
+/** On a narrow screen the menu is behind this button. */
+export function MenuButton() {
+  const at = useRouterState({ select: ({ location }) => location.href })
+  const [openAt, setOpenAt] = useState<string | null>()
+  return (
+    <>
+      <button
+        type="button"
+        aria-label="Open the menu"
+        onClick={() => setOpenAt(at)}
+        className="grid size-10 shrink-0 place-items-center rounded-lg hover:bg-hover lg:hidden"
+      >
+        <Menu aria-hidden className="size-5" />
+      </button>
+      {openAt !== undefined && (
+        <Suspense>
+          {/* It is open at one address, so navigating closes it. */}
+          <Drawer open={openAt === at} onClose={() => setOpenAt(null)}>
+            <SideBar />
+          </Drawer>
+        </Suspense>
+      )}
+    </>
+  )
+}
+
 function Mark() {
   return (
-    <Link
-      to="/mcp-approvals"
-      className="flex items-center gap-2 rounded-md px-1.5 py-1 text-base font-semibold"
-    >
+    <Link to="/" className="flex items-center gap-2 rounded-md px-1.5 py-1 text-base font-semibold">
       <img src="/dashboard/mark.svg" alt="" width="22" height="22" />
       Parley
     </Link>
@@ -164,6 +185,14 @@ function SideBar() {
       </div>
       <nav aria-label="Main" className="grid gap-5">
         <ul className="grid gap-0.5">
+          {workspace && (
+            <Entry
+              to="/w/$workspace_id/inbox"
+              params={{ workspace_id: workspace.id }}
+              icon={Inbox}
+              label="Inbox"
+            />
+          )}
           <Entry to="/mcp-approvals" icon={ShieldCheck} label="Approvals">
             {waiting > 0 && (
               <span className="ml-auto rounded-md bg-accent px-1.5 text-xs font-semibold text-accent-ink">
@@ -263,7 +292,7 @@ function WorkspaceMenu() {
       aria-label="Workspace"
       value={workspace.id}
       onChange={(event) => {
-        void navigate({ to: '/w/$workspace_id/keys', params: { workspace_id: event.target.value } })
+        void navigate({ to: '/w/$workspace_id/inbox', params: { workspace_id: event.target.value } })
       }}
       className="h-8 w-full truncate rounded-lg bg-transparent px-1.5 text-xs font-medium text-muted hover:bg-hover"
     >
@@ -284,6 +313,8 @@ function AccountRow() {
       () => '/dashboard/sign-in',
       () => '/dashboard/',
     )
+    // Only after a sign-out: a draft outlives a session that ended by itself.
+    if (to === '/dashboard/sign-in') await clearOutbox()
     queryClient.clear()
     // Load a whole new page: nothing that was read as this user stays in memory.
     location.assign(to)

@@ -3,6 +3,7 @@ import { useQuery } from '@tanstack/react-query'
 import { MonitorSmartphone } from 'lucide-react'
 import { useState } from 'react'
 import { useSession } from '../place.ts'
+import { answeringMarksRead, setAnsweringMarksRead } from '../preferences.ts'
 import { sessionsQuery, useChange } from '../queries.ts'
 import { Page, Section } from '../shell.tsx'
 import { setTheme, type Theme, themes, useTheme } from '../theme.ts'
@@ -21,6 +22,7 @@ export function ProfilePage() {
     <Page title="Profile" about={`Signed in as ${user.email}.`} narrow>
       <About />
       <Look />
+      <InboxHabits />
       <Password />
       <Sessions />
     </Page>
@@ -94,6 +96,25 @@ function Look() {
             onChange={() => setTheme(each)}
           />
         ))}
+      </Choices>
+    </section>
+  )
+}
+
+function InboxHabits() {
+  const [marks, setMarks] = useState(answeringMarksRead)
+  return (
+    <section className="mb-10">
+      <Choices legend="Inbox">
+        <Choice
+          label="Answering marks a chat read"
+          help="In this browser. Opening a chat never does."
+          checked={marks}
+          onChange={(event) => {
+            setMarks(event.target.checked)
+            setAnsweringMarksRead(event.target.checked)
+          }}
+        />
       </Choices>
     </section>
   )

@@ -12,7 +12,7 @@ export function Missing() {
         icon={Compass}
         title="Page not found"
         action={
-          <Link to="/mcp-approvals" className={buttonClass({ kind: 'primary' })}>
+          <Link to="/" className={buttonClass({ kind: 'primary' })}>
             Go to the dashboard
           </Link>
         }

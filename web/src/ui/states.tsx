@@ -1,7 +1,7 @@
 /** What a page shows without data: it is loading, it failed, or there is nothing yet. */
 import type { UseQueryResult } from '@tanstack/react-query'
 import { RotateCw } from 'lucide-react'
-import type { ComponentType, ReactNode } from 'react'
+import { type ComponentType, type ReactNode, useEffect, useState } from 'react'
 import { Button } from './button.tsx'
 import { Failure } from './notice.tsx'
 
@@ -27,6 +27,19 @@ export function Empty({ icon: Icon, title, children, action }: EmptyProps) {
 
 /** The opacity of the bars, from the first to the last. */
 const strengths = [1, 0.85, 0.7, 0.55, 0.4, 0.3, 0.2, 0.1]
+
+/** Most answers arrive before this, and a flash of grey makes a page feel slower. */
+const patienceMs = 150
+
+/** Shows its content only once the user has waited a moment. */
+export function Late({ children }: { children: ReactNode }) {
+  const [isLate, setLate] = useState(false)
+  useEffect(() => {
+    const timer = setTimeout(() => setLate(true), patienceMs)
+    return () => clearTimeout(timer)
+  }, [])
+  return isLate ? children : <div aria-busy />
+}
 
 export function Loading({ rows = 4 }: { rows?: number }) {
   return (

@@ -124,3 +124,45 @@ export function ClockTime({ at }: { at: string }) {
     </time>
   )
 }
+
+const formats = new Map<string, Intl.DateTimeFormat>()
+
+/** Making a formatter takes longer than a row of a list may. */
+function format(zone: string | null, name: string, options: Intl.DateTimeFormatOptions): Intl.DateTimeFormat {
+  const key = `${zone} ${name}`
+  const made =
+    formats.get(key) ?? new Intl.DateTimeFormat('en-GB', { ...options, ...(zone && { timeZone: zone }) })
+  formats.set(key, made)
+  return made
+}
+
+/** Times of messages and lists, in the profile's time zone. */
+export function useClock() {
+  const zone = useContext(TimeZone)
+  const now = useNow(slow)
+  const numbers = { year: 'numeric', month: '2-digit', day: '2-digit' } as const
+  const dayKey = (date: Date) => format(zone, 'key', numbers).format(date)
+  const clock = (at: string) =>
+    format(zone, 'clock', { hour: '2-digit', minute: '2-digit' }).format(new Date(at))
+  /** The heading above the messages of one day. */
+  const day = (at: string): string => {
+    const date = new Date(at)
+    if (dayKey(date) === dayKey(now)) return 'Today'
+    if (dayKey(date) === dayKey(new Date(now.getTime() - dayMs))) return 'Yesterday'
+    const isOfThisYear = now.getTime() - date.getTime() < 300 * dayMs
+    const long = { weekday: 'long', day: 'numeric', month: 'long' } as const
+    return isOfThisYear
+      ? format(zone, 'day', long).format(date)
+      : format(zone, 'year', { ...long, year: 'numeric' }).format(date)
+  }
+  /** As short as a list needs it: the time today, the day of this week, else the date. */
+  const short = (at: string): string => {
+    const date = new Date(at)
+    const agoMs = now.getTime() - date.getTime()
+    if (dayKey(date) === dayKey(now)) return clock(at)
+    if (agoMs < 6 * dayMs) return format(zone, 'weekday', { weekday: 'short' }).format(date)
+    if (agoMs < 300 * dayMs) return format(zone, 'date', { day: 'numeric', month: 'short' }).format(date)
+    return format(zone, 'old', { month: 'short', year: 'numeric' }).format(date)
+  }
+  return { clock, day, short, dayKey: (at: string) => dayKey(new Date(at)) }
+}

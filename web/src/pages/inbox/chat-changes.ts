@@ -1,0 +1,159 @@
+/**
+ * Changes that show before the service has answered, each with Undo: stage, columns, assignee, read state, and nothing
+ * else. If one fails, what is on screen goes back, and a line says why.
+ */
+import { ask, Refused } from '../../api.ts'
+import { newKey } from '../../outbox.ts'
+import { endSession, queryClient } from '../../queries.ts'
+import { showToast } from '../../ui/toast.tsx'
+import type { InboxList } from './inbox-list.ts'
+import { type ChatDetail, type ChatRef, chatQuery, type InboxChat, refreshChat } from './inbox-queries.ts'
+
+interface Change {
+  readonly chat: ChatRef
+  readonly words: string
+  /** What the screen shows at once, and again if the request fails. */
+  readonly show: () => void
+  readonly unshow: () => void
+  readonly request: () => Promise<unknown>
+  /** Without it nothing is said: it goes along with another change. */
+  readonly undo?: () => void
+}
+
+async function perform({ chat, words, show, unshow, request, undo }: Change): Promise<void> {
+  // An answer that is under way would show the old value again.
+  await queryClient.cancelQueries({ queryKey: ['chat', chat.workspace_id] })
+  await queryClient.cancelQueries({ queryKey: ['inbox', chat.workspace_id] })
+  show()
+  if (undo) showToast({ text: words, undo })
+  try {
+    await request()
+  } catch (error) {
+    unshow()
+    if (error instanceof Refused && error.code === 'not_signed_in') return endSession()
+    if (!undo) return
+    const said = error instanceof Refused ? error.message : 'The page itself failed.'
+    const wait = error instanceof Refused && error.retry_after !== undefined
+    showToast({ text: `${said}${wait ? ` Try again in ${error.retry_after} s.` : ''}`, tone: 'danger' })
+  }
+  void refreshChat(queryClient, chat)
+}
+
+function patchChat(chat: ChatRef, patch: (before: ChatDetail) => ChatDetail): void {
+  queryClient.setQueryData(chatQuery(chat).queryKey, (before) => before && { chat: patch(before.chat) })
+}
+
+function patchRow(chat: ChatRef, patch: Partial<InboxChat>): void {
+  const isIt = ({ account_id, id }: InboxChat) => account_id === chat.account_id && id === chat.chat_id
+  queryClient.setQueriesData<InboxList>({ queryKey: ['inbox', chat.workspace_id] }, (before) =>
+    before?.chats.some(isIt)
+      ? { ...before, chats: before.chats.map((each) => (isIt(each) ? { ...each, ...patch } : each)) }
+      : before,
+  )
+}
+
+export interface NamedStage {
+  readonly key: string
+  readonly label: string
+}
+
+export function moveChat(chat: ChatRef, { from, to }: { from: NamedStage; to: NamedStage }): Promise<void> {
+  const { workspace_id, account_id, chat_id } = chat
+  const show = (stage: NamedStage) => () => {
+    patchChat(chat, (before) => ({ ...before, stage_key: stage.key }))
+    patchRow(chat, { stage_key: stage.key })
+  }
+  return perform({
+    chat,
+    words: `Moved to ${to.label}`,
+    show: show(to),
+    unshow: show(from),
+    request: () =>
+      ask(
+        'POST /w/{workspace_id}/pipeline/move',
+        { params: { workspace_id }, body: { account_id, chat_id, stage_key: to.key } },
+        { key: newKey() },
+      ),
+    undo: () => void moveChat(chat, { from: to, to: from }),
+  })
+}
+
+interface ColumnChange {
+  readonly column: { readonly id: string; readonly name: string }
+  readonly from: readonly string[]
+  readonly to: readonly string[]
+}
+
+export function setColumn(chat: ChatRef, { column, from, to }: ColumnChange): Promise<void> {
+  const { workspace_id, account_id, chat_id } = chat
+  const show = (value: readonly string[]) => () =>
+    patchChat(chat, (before) => {
+      const rest = before.columns.filter(({ column_id }) => column_id !== column.id)
+      const own = value.length === 0 ? [] : [{ column_id: column.id, value: [...value] }]
+      return { ...before, columns: [...rest, ...own] }
+    })
+  return perform({
+    chat,
+    words: `${column.name} changed`,
+    show: show(to),
+    unshow: show(from),
+    request: () =>
+      ask(
+        'POST /w/{workspace_id}/columns/set',
+        { params: { workspace_id }, body: { account_id, chat_id, column_id: column.id, value: [...to] } },
+        { key: newKey() },
+      ),
+    undo: () => void setColumn(chat, { column, from: to, to: from }),
+  })
+}
+
+type Assignee = InboxChat['assignee']
+
+export function assignChat(chat: ChatRef, { from, to }: { from: Assignee; to: Assignee }): Promise<void> {
+  const { workspace_id, account_id, chat_id } = chat
+  const show = (assignee: Assignee) => () => {
+    patchRow(chat, { assignee })
+    queryClient.setQueryData(assigneeKey(chat), assignee)
+  }
+  return perform({
+    chat,
+    words: to ? `Assigned to ${to.name}` : 'Assigned to nobody',
+    show: show(to),
+    unshow: show(from),
+    request: () =>
+      ask('PUT /w/{workspace_id}/chats/{chat_id}/assignee', {
+        params: { workspace_id, chat_id },
+        body: { account_id, user_id: to?.user_id ?? null },
+      }),
+    undo: () => void assignChat(chat, { from: to, to: from }),
+  })
+}
+
+export const assigneeKey = ({ workspace_id, account_id, chat_id }: ChatRef) =>
+  ['assignee', workspace_id, account_id, chat_id] as const
+
+/** The platform is told, and the other side may see it. `quiet`: it goes along with something else, so nothing is said. */
+export function markRead(
+  chat: ChatRef,
+  { unread, before, quiet = false }: { unread: boolean; before: number; quiet?: boolean },
+): Promise<void> {
+  const { workspace_id, account_id, chat_id } = chat
+  const show = (unread_count: number) => () => {
+    patchChat(chat, (detail) => ({ ...detail, unread_count }))
+    patchRow(chat, { unread_count })
+  }
+  const after = unread ? Math.max(1, before) : 0
+  return perform({
+    chat,
+    words: unread ? 'Marked unread' : 'Marked read',
+    show: show(after),
+    unshow: show(before),
+    request: () =>
+      ask(
+        'POST /w/{workspace_id}/chats/{chat_id}/read-state',
+        { params: { workspace_id, chat_id }, body: { account_id, unread } },
+        { key: newKey() },
+      ),
+    ...(!quiet && { undo: () => void markRead(chat, { unread: !unread, before: after }) }),
+  })
+}

@@ -1,0 +1,98 @@
+/** Who the open chat is with, and what can be done with it. */
+import { useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import { ChevronLeft, Info, Mail, MailOpen } from 'lucide-react'
+import { ExactLine } from '../../exact-text.tsx'
+import type { Workspace } from '../../queries.ts'
+import { buttonClass } from '../../ui/button.tsx'
+import { colourClass, Tag } from '../../ui/face.tsx'
+import { Keys } from '../../ui/keys.tsx'
+import { Menu, MenuItem } from '../../ui/menu.tsx'
+import { markRead, moveChat } from './chat-changes.ts'
+import { IconButton } from './composer.tsx'
+import { type ChatDetail, type ChatRef, stagesQuery } from './inbox-queries.ts'
+import { stageColour } from './stages.ts'
+
+interface HeadProps {
+  chat: ChatRef
+  detail: ChatDetail | undefined
+  workspace: Workspace
+  account: string | undefined
+  onAbout: () => void
+}
+
+export function Head({ chat, detail, workspace, account, onAbout }: HeadProps) {
+  const where = detail && [detail.username !== null && `@${detail.username}`, account && `with ${account}`]
+  const isUnread = (detail?.unread_count ?? 0) > 0
+  return (
+    <header className="flex h-[61px] shrink-0 items-center gap-2 border-b border-line pl-2 pr-2.5 min-[761px]:pl-4.5">
+      <Link
+        to="/w/$workspace_id/inbox"
+        params={{ workspace_id: workspace.id }}
+        search={(before) => {
+          const { chat: _, of: __, message: ___, ...rest } = before as Record<string, string>
+          return rest
+        }}
+        aria-label="Back to the chats"
+        className="grid size-11 shrink-0 place-items-center rounded-lg text-soft hover:bg-hover min-[761px]:hidden"
+      >
+        <ChevronLeft aria-hidden className="size-5" />
+      </Link>
+      <div className="min-w-0 flex-1">
+        <h2 tabIndex={-1} className="truncate text-base font-semibold">
+          {detail && <ExactLine text={detail.name} empty="No name" />}
+        </h2>
+        <p className="truncate text-xs text-muted">
+          <bdi>{where?.filter(Boolean).join(', ')}</bdi>
+        </p>
+      </div>
+      {detail && <Move chat={chat} detail={detail} workspace={workspace} />}
+      <IconButton
+        label={isUnread ? 'Mark read' : 'Mark unread'}
+        keys={isUnread ? 'E' : 'U'}
+        disabled={!detail}
+        onClick={() => void markRead(chat, { unread: !isUnread, before: detail?.unread_count ?? 0 })}
+      >
+        {isUnread ? <MailOpen aria-hidden className="size-4" /> : <Mail aria-hidden className="size-4" />}
+      </IconButton>
+      <span className="min-[1181px]:hidden">
+        <IconButton label="About this chat" onClick={onAbout}>
+          <Info aria-hidden className="size-4" />
+        </IconButton>
+      </span>
+    </header>
+  )
+}
+
+/** The stage, and where the chat can go from there. */
+function Move({ chat, detail, workspace }: Pick<HeadProps, 'chat' | 'workspace'> & { detail: ChatDetail }) {
+  const { data: stages = [] } = useQuery(stagesQuery(workspace.id))
+  const current = stages.find(({ key }) => key === detail.stage_key)
+  if (!current) return null
+  return (
+    <>
+      <span className="hidden max-w-28 min-[500px]:inline min-[1181px]:hidden">
+        <Tag colour={stageColour(stages, current.key)}>{current.label}</Tag>
+      </span>
+      <Menu
+        trigger={
+          <button type="button" data-move className={`${buttonClass()} !h-8 !px-2.5 pointer-coarse:!h-11`}>
+            Move <Keys keys="M" />
+          </button>
+        }
+      >
+        {stages
+          .filter(({ hidden, key }) => !hidden && key !== current.key)
+          .map((stage) => (
+            <MenuItem key={stage.key} onSelect={() => void moveChat(chat, { from: current, to: stage })}>
+              <span
+                aria-hidden
+                className={`size-2 shrink-0 rounded-[3px] bg-(--c) ${colourClass(stageColour(stages, stage.key))}`}
+              />
+              <bdi className="truncate">{stage.label}</bdi>
+            </MenuItem>
+          ))}
+      </Menu>
+    </>
+  )
+}

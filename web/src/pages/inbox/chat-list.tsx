@@ -1,0 +1,351 @@
+/** The list of chats: views with their counts, an account filter, and rows of which only those in sight exist. */
+import { useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import { useVirtualizer } from '@tanstack/react-virtual'
+import { ArrowUp, Inbox as InboxIcon } from 'lucide-react'
+import { useEffect, useMemo, useRef, useState } from 'react'
+import type { Workspace } from '../../queries.ts'
+import { MenuButton } from '../../shell.tsx'
+import { Button, buttonClass } from '../../ui/button.tsx'
+import { Failure } from '../../ui/notice.tsx'
+import { Late } from '../../ui/states.tsx'
+import { accountsQuery } from '../accounts/account-queries.ts'
+import { ChatRow } from './chat-row.tsx'
+import type { Go } from './inbox.tsx'
+import { chatKey, holdStill, type ShownChat, showAll } from './inbox-list.ts'
+import {
+  type ChatRef,
+  type countsQuery,
+  cursorsInView,
+  filterKey,
+  type InboxChat,
+  inboxQuery,
+  type ListFilter,
+  loadMoreChats,
+  stagesQuery,
+  type View,
+} from './inbox-queries.ts'
+
+interface ListProps {
+  workspace: Workspace
+  filter: ListFilter
+  chat: ChatRef | undefined
+  counts: Counts | undefined
+  go: Go
+}
+
+type Counts = NonNullable<Awaited<ReturnType<NonNullable<ReturnType<typeof countsQuery>['queryFn']>>>>
+
+const rowHeight = 76
+/** Rows beyond the sight that exist already. */
+const overscan = 8
+
+export function ChatList(props: ListProps) {
+  const { chat, filter } = props
+  return (
+    <section
+      aria-label="Chats"
+      className={`min-h-0 flex-col border-line min-[761px]:flex min-[761px]:border-r ${chat ? 'hidden' : 'flex'}`}
+    >
+      <header className="flex h-[53px] shrink-0 items-center gap-2 pl-2 pr-2.5 lg:pl-4">
+        <MenuButton />
+        <h1 className="text-lg font-semibold">Inbox</h1>
+        <AccountFilter {...props} />
+      </header>
+      <Views {...props} />
+      <Rows key={filterKey(filter)} {...props} />
+    </section>
+  )
+}
+
+const viewNames: Readonly<Record<View, string>> = {
+  all: 'All',
+  unread: 'Unread',
+  unanswered: 'Unanswered',
+  mine: 'Mine',
+}
+
+function Views({ filter, counts, workspace }: ListProps) {
+  return (
+    <nav aria-label="Views" className="shrink-0 border-b border-line px-3 pb-2.5">
+      <ul className="flex rounded-[9px] bg-hover p-0.5">
+        {(Object.keys(viewNames) as View[]).map((view) => (
+          <li key={view} className="min-w-0 flex-auto">
+            <Link
+              to="/w/$workspace_id/inbox"
+              params={{ workspace_id: workspace.id }}
+              search={(before) => searchOf(before, view)}
+              aria-current={filter.view === view ? 'page' : undefined}
+              className="flex h-10 items-center justify-center gap-1 rounded-[7px] px-1.5 text-xs font-medium text-soft hover:text-ink
+                aria-[current=page]:bg-surface aria-[current=page]:text-ink aria-[current=page]:shadow-card min-[761px]:h-7"
+            >
+              {viewNames[view]}
+              {view !== 'all' && (counts?.[view] ?? 0) > 0 && (
+                <span className="font-normal text-muted">{counted(counts?.[view] ?? 0)}</span>
+              )}
+            </Link>
+          </li>
+        ))}
+      </ul>
+    </nav>
+  )
+}
+
+/** The service counts no further. */
+const countMax = 1_000
+const counted = (count: number) => (count >= countMax ? '999+' : String(count))
+
+function searchOf<S extends { view?: string | undefined; message?: string | undefined }>(
+  before: S,
+  view: View,
+) {
+  const { view: _, message: __, ...rest } = before
+  return view === 'all' ? rest : { ...rest, view }
+}
+
+/** A native select: it loads nothing, and works with every keyboard and screen reader. */
+function AccountFilter({ workspace, filter, chat, go }: ListProps) {
+  const { data } = useQuery(accountsQuery(workspace.id))
+  if (!data || data.accounts.length < 2) return null
+  return (
+    <select
+      aria-label="Account"
+      value={filter.account_id ?? ''}
+      onChange={(event) =>
+        go({
+          ...(filter.view !== 'all' && { view: filter.view }),
+          ...(event.target.value && { account: event.target.value }),
+          ...(chat && { chat: chat.chat_id, of: chat.account_id }),
+        })
+      }
+      className="ml-auto h-10 min-w-0 max-w-40 truncate rounded-lg bg-transparent px-1.5 text-xs font-medium text-muted hover:bg-hover min-[761px]:h-7"
+    >
+      <option value="" className="bg-raised text-ink">
+        All accounts
+      </option>
+      {data.accounts.map(({ id, name }) => (
+        <option key={id} value={id} className="bg-raised text-ink">
+          {name}
+        </option>
+      ))}
+    </select>
+  )
+}
+
+function Rows(props: ListProps) {
+  const { filter, workspace, chat } = props
+  const query = useQuery(inboxQuery(filter))
+  const { data: stages = [] } = useQuery(stagesQuery(workspace.id))
+  const { data: accounts } = useQuery(accountsQuery(workspace.id))
+  const place = useRef<HTMLDivElement>(null)
+  const { rows, waiting, showNew } = useStillRows(query.data?.chats, place)
+  const virtual = useVirtualizer({
+    count: rows.length,
+    getScrollElement: () => place.current,
+    estimateSize: () => rowHeight,
+    overscan,
+    getItemKey: (index) => rows[index]?.key ?? index,
+  })
+  const items = virtual.getVirtualItems()
+  useMorePages(filter, query.data, { rows, first: items[0]?.index ?? 0, last: items.at(-1)?.index ?? 0 })
+  const at =
+    chat && rows.findIndex(({ key }) => key === chatKey({ account_id: chat.account_id, id: chat.chat_id }))
+  useEffect(() => {
+    if (at !== undefined && at >= 0) virtual.scrollToIndex(at, { align: 'auto' })
+  }, [at, virtual])
+  const nameOf = (id: string) => accounts?.accounts.find((account) => account.id === id)?.name
+  return (
+    <div className="relative min-h-0 flex-1">
+      {waiting > 0 && (
+        <Button
+          kind="primary"
+          size="small"
+          className="absolute left-1/2 top-2 z-10 -translate-x-1/2 shadow-float"
+          onClick={showNew}
+        >
+          <ArrowUp aria-hidden className="size-3.5" />
+          {waiting} new
+        </Button>
+      )}
+      {/* Reachable without a row: the list may be empty or long. */}
+      <div ref={place} className="h-full overflow-y-auto overscroll-contain">
+        {query.error && (
+          <div className="p-3">
+            <Failure error={query.error} />
+          </div>
+        )}
+        {query.data === undefined && !query.error && (
+          <Late>
+            <RowSkeletons />
+          </Late>
+        )}
+        {query.data && rows.length === 0 && <NoChats {...props} />}
+        {rows.length > 0 && (
+          <ul aria-label="Chats" className="relative" style={{ height: virtual.getTotalSize() }}>
+            {items.map(({ index, key, start }) => {
+              const row = rows[index]
+              if (!row) return null
+              return (
+                <li
+                  key={key}
+                  aria-setsize={rows.length}
+                  aria-posinset={index + 1}
+                  className="absolute inset-x-0 h-[76px]"
+                  style={{ transform: `translateY(${start}px)` }}
+                >
+                  <ChatRow
+                    chat={row.chat}
+                    workspace_id={workspace.id}
+                    selected={index === at}
+                    stages={stages}
+                    account={nameOf(row.chat.account_id)}
+                  />
+                </li>
+              )
+            })}
+          </ul>
+        )}
+      </div>
+    </div>
+  )
+}
+
+interface Row {
+  readonly key: string
+  readonly chat: InboxChat
+}
+
+/** Keeps the rows where they are while the user has scrolled away from the top. */
+function useStillRows(
+  chats: readonly InboxChat[] | undefined,
+  place: React.RefObject<HTMLDivElement | null>,
+) {
+  const [shown, setShown] = useState<readonly ShownChat[]>([])
+  const known = useRef(new Map<string, InboxChat>())
+  const [forced, setForced] = useState(0)
+  // biome-ignore lint/correctness/useExhaustiveDependencies: `forced` asks to show what waits.
+  const { next, waiting } = useMemo(() => {
+    if (!chats) return { next: shown, waiting: 0 }
+    for (const chat of chats) known.current.set(chatKey(chat), chat)
+    const isAtTop = (place.current?.scrollTop ?? 0) < rowHeight / 2
+    if (isAtTop || shown.length === 0) return { next: showAll(chats), waiting: 0 }
+    const still = holdStill(shown, chats)
+    return { next: still.shown, waiting: still.waiting }
+  }, [chats, forced])
+  useEffect(() => setShown(next), [next])
+  const rows = useMemo(
+    () =>
+      next.flatMap(({ key }): Row[] => {
+        const chat = known.current.get(key)
+        return chat ? [{ key, chat }] : []
+      }),
+    [next],
+  )
+  const showNew = () => {
+    if (place.current) place.current.scrollTop = 0
+    setForced((count) => count + 1)
+  }
+  // Back at the top by hand, the new ones are there too.
+  useEffect(() => {
+    const element = place.current
+    if (waiting === 0 || !element) return
+    const check = () => {
+      if (element.scrollTop < rowHeight / 2) setForced((count) => count + 1)
+    }
+    element.addEventListener('scroll', check, { passive: true })
+    return () => element.removeEventListener('scroll', check)
+  }, [waiting, place])
+  return { rows, waiting, showNew }
+}
+
+interface Sight {
+  readonly rows: readonly Row[]
+  readonly first: number
+  readonly last: number
+}
+
+/** Loads the next page before its end is reached, and notes which pages are in sight. */
+function useMorePages(
+  filter: ListFilter,
+  list: { next_cursor: string | null; pages: Readonly<Record<string, string>> } | undefined,
+  { rows, first, last }: Sight,
+) {
+  const busy = useRef(false)
+  useEffect(() => {
+    if (!list) return
+    const cursors = rows.slice(first, last + 1).flatMap(({ key }) => list.pages[key] ?? [])
+    cursorsInView.set(filterKey(filter), [...new Set(cursors)])
+    if (busy.current || list.next_cursor === null || last < rows.length - 15) return
+    busy.current = true
+    void loadMoreChats(filter)
+      // The list's own refresh shows the error.
+      .catch(() => {})
+      .finally(() => {
+        busy.current = false
+      })
+  }, [filter, list, rows, first, last])
+}
+
+const skeletons = [1, 0.85, 0.7, 0.55, 0.4, 0.25]
+
+function RowSkeletons() {
+  return (
+    <div aria-busy>
+      <p role="status" className="sr-only">
+        Loading
+      </p>
+      {skeletons.map((opacity) => (
+        <div
+          key={opacity}
+          style={{ opacity }}
+          className="flex h-[76px] gap-2.5 border-b border-line px-3.5 py-2.5"
+        >
+          <div className="skeleton size-9 !rounded-full" />
+          <div className="grid flex-1 content-start gap-2 pt-0.5">
+            <div className="skeleton h-3.5 w-1/2" />
+            <div className="skeleton h-3 w-4/5" />
+          </div>
+        </div>
+      ))}
+    </div>
+  )
+}
+
+/** Says what would be here, and what to do. */
+function NoChats({ filter, workspace }: ListProps) {
+  const { data } = useQuery(accountsQuery(workspace.id))
+  const none = data?.accounts.length === 0
+  const words: Readonly<Record<View, readonly [string, string]>> = {
+    all: none
+      ? ['No account is connected', 'Connect the account your team writes from, and its chats appear here.']
+      : [
+          'No chats yet',
+          'Nobody has written yet. Write to your account from your phone, and it appears here.',
+        ],
+    unread: ['Everything is read', 'New messages appear here until someone marks their chat read.'],
+    unanswered: ['Everyone has an answer', 'Chats whose last message is theirs appear here.'],
+    mine: [
+      'No chat is assigned to you',
+      'Open a chat and assign it to yourself: it stays here until it is done.',
+    ],
+  }
+  const [title, about] = words[filter.view]
+  return (
+    <div className="grid justify-items-center px-6 py-14 text-center">
+      <span className="mb-4 grid size-11 place-items-center rounded-xl bg-accent-wash text-accent">
+        <InboxIcon aria-hidden className="size-5" />
+      </span>
+      <h2 className="text-base font-semibold">{title}</h2>
+      <p className="mt-1 max-w-[36ch] text-muted">{about}</p>
+      {filter.view === 'all' && none && (
+        <Link
+          to="/w/$workspace_id/accounts"
+          params={{ workspace_id: workspace.id }}
+          className={`mt-5 ${buttonClass({ kind: 'primary' })}`}
+        >
+          Go to Accounts
+        </Link>
+      )}
+    </div>
+  )
+}

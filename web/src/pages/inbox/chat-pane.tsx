@@ -1,0 +1,116 @@
+/** The open chat: who it is, what was said, the composer, and at the side what is known about it. */
+import { useInfiniteQuery, useQuery, useQueryClient } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import { useState } from 'react'
+import { Refused } from '../../api.ts'
+import type { Workspace } from '../../queries.ts'
+import { buttonClass } from '../../ui/button.tsx'
+import { Dialog } from '../../ui/dialog.tsx'
+import { accountsQuery } from '../accounts/account-queries.ts'
+import { assigneeKey } from './chat-changes.ts'
+import { Head } from './chat-head.tsx'
+import { Composer } from './composer.tsx'
+import type { Go } from './inbox.tsx'
+import type { InboxList } from './inbox-list.ts'
+import { type ChatRef, chatQuery, type InboxChat, timelineQuery } from './inbox-queries.ts'
+import { SidePanel } from './side-panel.tsx'
+import { TimelineView } from './timeline.tsx'
+
+interface PaneProps {
+  chat: ChatRef
+  workspace: Workspace
+  go: Go
+}
+
+export function ChatPane({ chat, workspace }: PaneProps) {
+  const query = useQuery(chatQuery(chat))
+  const { data: accounts } = useQuery(accountsQuery(workspace.id))
+  const { data: timeline } = useInfiniteQuery({ ...timelineQuery(chat), enabled: false })
+  const assignee = useAssignee(chat)
+  const [mode, setMode] = useState<'answer' | 'note'>('answer')
+  const [isAboutOpen, setAboutOpen] = useState(false)
+  const account = accounts?.accounts.find(({ id }) => id === chat.account_id)
+  const detail = query.data?.chat
+  if (query.error instanceof Refused && query.error.status === 404)
+    return <MissingChat workspace={workspace} />
+  const notes = (timeline?.pages ?? []).flatMap(({ items }) => items.filter((item) => item.type === 'note'))
+  const panel = detail && (
+    <SidePanel
+      chat={chat}
+      detail={detail}
+      assignee={assignee}
+      notes={notes}
+      workspace={workspace}
+      onNote={() => {
+        setAboutOpen(false)
+        setMode('note')
+      }}
+    />
+  )
+  return (
+    <>
+      <section aria-label="Chat" className="flex min-h-0 min-w-0 flex-col">
+        <Head
+          chat={chat}
+          detail={detail}
+          workspace={workspace}
+          account={account?.name}
+          onAbout={() => setAboutOpen(true)}
+        />
+        <TimelineView chat={chat} unread={detail?.unread_count} />
+        <Composer
+          chat={chat}
+          workspace={workspace}
+          account={account}
+          name={detail?.name ?? ''}
+          mode={mode}
+          setMode={setMode}
+        />
+      </section>
+      <aside
+        aria-label="About this chat"
+        className="hidden min-h-0 overflow-y-auto border-l border-line px-4 py-4.5 min-[1181px]:block"
+      >
+        {panel}
+      </aside>
+      <Dialog open={isAboutOpen} onClose={() => setAboutOpen(false)} title="About this chat">
+        <div className="-mx-6 min-h-0 overflow-y-auto px-6 pb-1">{panel}</div>
+      </Dialog>
+    </>
+  )
+}
+
+/** As the list has it; for a chat that the list has not reached, as it was set here. */
+function useAssignee(chat: ChatRef): InboxChat['assignee'] | undefined {
+  const client = useQueryClient()
+  const { data: set } = useQuery<InboxChat['assignee']>({ queryKey: assigneeKey(chat), enabled: false })
+  const lists = client.getQueriesData<InboxList>({ queryKey: ['inbox', chat.workspace_id] })
+  for (const [, list] of lists) {
+    const row = list?.chats.find(
+      ({ account_id, id }) => account_id === chat.account_id && id === chat.chat_id,
+    )
+    if (row) return row.assignee
+  }
+  return set
+}
+
+function MissingChat({ workspace }: { workspace: Workspace }) {
+  return (
+    <section
+      aria-label="Chat"
+      className="grid place-content-center justify-items-center p-8 text-center min-[1181px]:col-span-2"
+    >
+      <h2 className="text-base font-semibold">Chat not found</h2>
+      <p className="mt-1 max-w-[40ch] text-muted">
+        The link may be old, or the chat belongs to an account of another workspace.
+      </p>
+      <Link
+        to="/w/$workspace_id/inbox"
+        params={{ workspace_id: workspace.id }}
+        className={`mt-5 ${buttonClass()}`}
+      >
+        Show all chats
+      </Link>
+    </section>
+  )
+}

@@ -1,0 +1,104 @@
+/** One chat in the list: three lines in 76 px, whatever its name and text are. */
+import { Link } from '@tanstack/react-router'
+import { Check, CircleHelp, CircleX, Clock3 } from 'lucide-react'
+import { memo } from 'react'
+import { ExactLine } from '../../exact-text.tsx'
+import { colourClass, Face } from '../../ui/face.tsx'
+import { useClock } from '../../ui/time.tsx'
+import type { InboxChat } from './inbox-queries.ts'
+import { type Stage, stageColour, stageName } from './stages.ts'
+
+interface RowProps {
+  chat: InboxChat
+  workspace_id: string
+  selected: boolean
+  stages: readonly Stage[]
+  account: string | undefined
+}
+
+export const ChatRow = memo(function ChatRow({ chat, workspace_id, selected, stages, account }: RowProps) {
+  const isUnread = chat.unread_count > 0
+  const { short } = useClock()
+  return (
+    <Link
+      to="/w/$workspace_id/inbox"
+      params={{ workspace_id }}
+      search={(before) => {
+        const { message: _, ...rest } = before as { message?: string }
+        return { ...rest, chat: chat.id, of: chat.account_id }
+      }}
+      resetScroll={false}
+      preload={false}
+      activeOptions={{ exact: true }}
+      aria-current={selected ? 'true' : undefined}
+      data-chat={`${chat.account_id} ${chat.id}`}
+      className={`grid h-full grid-cols-[36px_minmax(0,1fr)] gap-x-2.75 border-b border-line py-2 pl-3.25 pr-3.5 -outline-offset-2
+        ${selected ? 'bg-selected shadow-[inset_2px_0_0_var(--accent)]' : 'hover:bg-hover'}`}
+    >
+      <span className="row-span-3 mt-0.5">
+        <Face name={chat.name} of={`${chat.account_id}${chat.id}`} />
+      </span>
+      <span className="flex min-w-0 items-baseline gap-2">
+        <span className={`min-w-0 flex-1 truncate text-ink ${isUnread ? 'font-semibold' : ''}`}>
+          <ExactLine text={chat.name} empty="No name" />
+        </span>
+        {chat.last_message_at !== null && (
+          <time dateTime={chat.last_message_at} className="shrink-0 text-xs text-muted">
+            {short(chat.last_message_at)}
+          </time>
+        )}
+      </span>
+      <span className={`flex min-w-0 items-center gap-2 ${isUnread ? 'text-ink' : 'text-muted'}`}>
+        <span className="min-w-0 flex-1 truncate">
+          <LastState state={chat.last_state} />
+          {chat.last_is_sender && 'You: '}
+          <ExactLine
+            text={chat.last_message_text ?? ''}
+            empty={chat.last_message_at === null ? 'No messages yet' : 'A file'}
+          />
+        </span>
+        {isUnread && (
+          <span className="min-w-4.5 shrink-0 rounded-full bg-accent px-1.25 text-center text-[11px]/[18px] font-semibold text-accent-ink">
+            {chat.unread_count > 999 ? '999+' : chat.unread_count}
+            <span className="sr-only"> unread</span>
+          </span>
+        )}
+      </span>
+      <span className="flex min-w-0 items-center gap-1.75 text-xs text-muted">
+        {chat.stage_key !== null && (
+          <span
+            aria-hidden
+            className={`size-2 shrink-0 rounded-[3px] bg-(--c) ${colourClass(stageColour(stages, chat.stage_key))}`}
+          />
+        )}
+        <span className="min-w-0 flex-1 truncate">
+          {[stageName(stages, chat.stage_key), account].filter(Boolean).join(', ')}
+        </span>
+        {chat.assignee && (
+          <span className="max-w-24 shrink-0 truncate">
+            <span className="sr-only">Assigned to </span>
+            <bdi>{chat.assignee.name}</bdi>
+          </span>
+        )}
+      </span>
+    </Link>
+  )
+})
+
+const states = {
+  sending: { icon: Clock3, label: 'Sending', look: 'text-muted' },
+  accepted: { icon: Check, label: 'Accepted', look: 'text-accent' },
+  refused: { icon: CircleX, label: 'Refused', look: 'text-danger' },
+  ambiguous: { icon: CircleHelp, label: 'Ambiguous, not sent again', look: 'text-warn' },
+} as const
+
+function LastState({ state }: { state: InboxChat['last_state'] }) {
+  if (state === null) return null
+  const { icon: Icon, label, look } = states[state]
+  return (
+    <span title={label} className={look}>
+      <Icon aria-hidden className="-mt-0.5 mr-1 inline size-3.5" />
+      <span className="sr-only">{label}. </span>
+    </span>
+  )
+}

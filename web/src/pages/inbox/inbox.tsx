@@ -1,0 +1,149 @@
+/** The inbox: every chat of every account in one list, the open one beside it, and what is known about it. The address is the state. */
+import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { useNavigate, useSearch } from '@tanstack/react-router'
+import { lazy, Suspense, useCallback, useEffect, useMemo, useState } from 'react'
+import { type KeyActions, useKeys } from '../../keys.ts'
+import { forgetOthers } from '../../outbox.ts'
+import { useSession, useWorkspace } from '../../place.ts'
+import type { Workspace } from '../../queries.ts'
+import { ToastPlace, undoLast } from '../../ui/toast.tsx'
+import { Missing } from '../stopped.tsx'
+import { markRead } from './chat-changes.ts'
+import { ChatList } from './chat-list.tsx'
+import {
+  type ChatRef,
+  chatQuery,
+  countsQuery,
+  type InboxChat,
+  inboxQuery,
+  type ListFilter,
+} from './inbox-queries.ts'
+import { NoChat } from './no-chat.tsx'
+import { startOutbox } from './sending.ts'
+
+const loadPane = () => import('./chat-pane.tsx')
+/** Loads after the list: the first row appears sooner. */
+const ChatPane = lazy(async () => ({ default: (await loadPane()).ChatPane }))
+
+const KeyList = lazy(async () => ({ default: (await import('./key-list.tsx')).KeyList }))
+
+export interface InboxSearch {
+  view?: 'unread' | 'unanswered' | 'mine'
+  /** Only chats of this account. */
+  account?: string
+  /** The open chat, and the account it belongs to. */
+  chat?: string
+  of?: string
+  /** The message to show first. */
+  message?: string
+}
+
+export function InboxPage() {
+  const workspace = useWorkspace()
+  return workspace ? <Inbox key={workspace.id} workspace={workspace} /> : <Missing />
+}
+
+function Inbox({ workspace }: { workspace: Workspace }) {
+  const { user } = useSession()
+  const { filter, chat, go } = useInboxPlace(workspace.id)
+  const [showsKeys, setShowsKeys] = useState(false)
+  useInboxKeys({ filter, chat, go, onHelp: () => setShowsKeys(true) })
+  const { data: counts } = useQuery(countsQuery(workspace.id, filter.account_id))
+  useEffect(() => {
+    void loadPane()
+    void forgetOthers(user.id)
+    return startOutbox(user.id)
+  }, [user.id])
+  useEffect(() => {
+    document.title = `${counts?.unread ? `(${counts.unread}) ` : ''}Inbox · Parley`
+  }, [counts?.unread])
+  return (
+    <div
+      data-own-bar
+      className={`grid h-dvh grid-cols-[minmax(0,1fr)] bg-surface min-[761px]:grid-cols-[300px_minmax(0,1fr)]
+        min-[1181px]:grid-cols-[326px_minmax(0,1fr)_278px]`}
+    >
+      <ChatList workspace={workspace} filter={filter} chat={chat} counts={counts} go={go} />
+      {chat ? (
+        <Suspense fallback={<div />}>
+          <ChatPane key={`${chat.account_id} ${chat.chat_id}`} chat={chat} workspace={workspace} go={go} />
+        </Suspense>
+      ) : (
+        <NoChat />
+      )}
+      <ToastPlace />
+      {showsKeys && (
+        <Suspense>
+          <KeyList onClose={() => setShowsKeys(false)} />
+        </Suspense>
+      )}
+    </div>
+  )
+}
+
+interface KeyPlace {
+  filter: ListFilter
+  chat: ChatRef | undefined
+  go: Go
+  onHelp: () => void
+}
+
+function useInboxKeys({ filter, chat, go, onHelp }: KeyPlace): void {
+  const client = useQueryClient()
+  const here = {
+    ...(filter.view !== 'all' && { view: filter.view }),
+    ...(filter.account_id !== undefined && { account: filter.account_id }),
+  }
+  const isOpen = (row: InboxChat) => row.account_id === chat?.account_id && row.id === chat.chat_id
+  /** The chat that many places further in the list. */
+  const find = (step: number) => {
+    const chats = client.getQueryData(inboxQuery(filter).queryKey)?.chats ?? []
+    const at = chats.findIndex(isOpen)
+    return at < 0 ? chats[0] : chats[at + step]
+  }
+  const open = (row: InboxChat | undefined) => row && go({ ...here, chat: row.id, of: row.account_id })
+  const unreadOf = () => (chat ? (client.getQueryData(chatQuery(chat).queryKey)?.chat.unread_count ?? 0) : 0)
+  const actions: KeyActions = {
+    j: () => open(find(1)),
+    k: () => open(find(-1)),
+    '?': onHelp,
+    z: () => undoLast(),
+    ...(chat && {
+      Escape: () => go(here),
+      e: () => {
+        const next = find(1)
+        void markRead(chat, { unread: false, before: unreadOf() })
+        open(next)
+      },
+      u: () => void markRead(chat, { unread: true, before: unreadOf() }),
+      r: () => document.querySelector<HTMLElement>('[data-composer]')?.focus(),
+      n: () => document.querySelector<HTMLElement>('[data-note]')?.click(),
+      m: () => document.querySelector<HTMLElement>('[data-move]')?.click(),
+      '/': () => document.querySelector<HTMLElement>('[data-replies]')?.click(),
+    }),
+  }
+  useKeys(actions)
+}
+
+export type Go = (search: InboxSearch) => void
+
+/** What the address says. */
+function useInboxPlace(workspace_id: string) {
+  const { view = 'all', account, chat, of } = useSearch({ from: '/inside/w/$workspace_id/inbox' })
+  const navigate = useNavigate()
+  const filter = useMemo<ListFilter>(
+    () => ({ workspace_id, view, account_id: account }),
+    [workspace_id, view, account],
+  )
+  const open = useMemo<ChatRef | undefined>(
+    () =>
+      chat !== undefined && of !== undefined ? { workspace_id, account_id: of, chat_id: chat } : undefined,
+    [workspace_id, chat, of],
+  )
+  const go = useCallback<Go>(
+    (search) =>
+      void navigate({ to: '/w/$workspace_id/inbox', params: { workspace_id }, search, resetScroll: false }),
+    [navigate, workspace_id],
+  )
+  return { filter, chat: open, go }
+}

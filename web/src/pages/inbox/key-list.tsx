@@ -1,0 +1,49 @@
+/** Every key of the page, on `?`. */
+import { Dialog } from '../../ui/dialog.tsx'
+
+interface KeyHelp {
+  readonly keys: string
+  readonly does: string
+}
+
+const keyHelp: readonly KeyHelp[] = [
+  { keys: 'J', does: 'Next chat' },
+  { keys: 'K', does: 'Previous chat' },
+  { keys: 'Enter', does: 'Open the chat' },
+  { keys: 'Esc', does: 'Back to the list' },
+  { keys: 'R', does: 'Answer' },
+  { keys: 'N', does: 'Write a note' },
+  { keys: 'M', does: 'Move to another stage' },
+  { keys: 'E', does: 'Mark read and go to the next chat' },
+  { keys: 'U', does: 'Mark unread' },
+  { keys: '/', does: 'Insert a saved reply' },
+  { keys: 'Z', does: 'Undo' },
+  { keys: '⌘↵', does: 'Send' },
+  { keys: 'G I', does: 'Go to the inbox' },
+  { keys: 'G A', does: 'Go to the accounts' },
+  { keys: '?', does: 'Show these keys' },
+]
+
+export function KeyList({ onClose }: { onClose: () => void }) {
+  return (
+    <Dialog open onClose={onClose} title="Keys">
+      <dl className="-mx-6 grid min-h-0 grid-cols-[auto_minmax(0,1fr)] gap-x-4 gap-y-1.5 overflow-y-auto px-6">
+        {keyHelp.map(({ keys, does }) => (
+          <div key={keys} className="contents">
+            <dt className="flex justify-end gap-1">
+              {keys.split(' ').map((each) => (
+                <kbd
+                  key={each}
+                  className="min-w-6 rounded-[5px] px-1.5 text-center font-sans text-xs font-medium text-soft ring-1 ring-inset ring-line"
+                >
+                  {each}
+                </kbd>
+              ))}
+            </dt>
+            <dd>{does}</dd>
+          </div>
+        ))}
+      </dl>
+    </Dialog>
+  )
+}

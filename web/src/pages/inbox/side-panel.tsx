@@ -1,0 +1,190 @@
+/** What is known about a chat, edited in place: stage, columns, assignee, notes. */
+import { useQuery } from '@tanstack/react-query'
+import { Plus } from 'lucide-react'
+import type { ReactNode } from 'react'
+import { ExactLine, ExactText } from '../../exact-text.tsx'
+import { useSession } from '../../place.ts'
+import type { Workspace } from '../../queries.ts'
+import { Button } from '../../ui/button.tsx'
+import { colourClass, Face } from '../../ui/face.tsx'
+import { Keys } from '../../ui/keys.tsx'
+import { Time, useClock } from '../../ui/time.tsx'
+import { assignChat, moveChat } from './chat-changes.ts'
+import { ColumnField } from './column-field.tsx'
+import {
+  assigneesQuery,
+  type ChatDetail,
+  type ChatRef,
+  columnsQuery,
+  type InboxChat,
+  stagesQuery,
+  type TimelineNote,
+} from './inbox-queries.ts'
+import { DeleteNote } from './note-item.tsx'
+import { stageColour } from './stages.ts'
+
+interface PanelProps {
+  chat: ChatRef
+  detail: ChatDetail
+  /** Undefined while it is not known. */
+  assignee: InboxChat['assignee'] | undefined
+  notes: readonly TimelineNote[]
+  workspace: Workspace
+  onNote: () => void
+}
+
+export function SidePanel({ chat, detail, assignee, notes, workspace, onNote }: PanelProps) {
+  const { data: columns = [] } = useQuery(columnsQuery(workspace.id))
+  return (
+    <div className="grid content-start gap-4.5">
+      <Person detail={detail} />
+      <dl className="grid grid-cols-[84px_minmax(0,1fr)] items-center gap-x-2 gap-y-0.5">
+        <StageField chat={chat} detail={detail} workspace={workspace} />
+        <AssigneeField chat={chat} assignee={assignee} workspace={workspace} />
+        {columns.map((column) => (
+          <Property key={column.id} name={<ExactLine text={column.name} />}>
+            <ColumnField
+              chat={chat}
+              column={column}
+              value={detail.columns.find(({ column_id }) => column_id === column.id)?.value ?? []}
+            />
+          </Property>
+        ))}
+      </dl>
+      <section>
+        <h2 className="mb-1.5 flex items-center justify-between font-semibold">
+          Notes
+          <Button kind="quiet" size="small" onClick={onNote}>
+            <Plus aria-hidden className="size-3.5" />
+            Add <Keys keys="N" />
+          </Button>
+        </h2>
+        {notes.length === 0 && <p className="text-muted">What the team should know. Nobody else sees it.</p>}
+        <ul className="grid gap-1.5">
+          {notes.toReversed().map((note) => (
+            <Jot key={note.id} note={note} chat={chat} />
+          ))}
+        </ul>
+      </section>
+    </div>
+  )
+}
+
+function Person({ detail }: { detail: ChatDetail }) {
+  return (
+    <div className="flex min-w-0 items-center gap-3">
+      <Face name={detail.name} of={`${detail.account_id}${detail.id}`} size="large" />
+      <div className="min-w-0">
+        <p className="line-clamp-2 text-base/5 font-semibold [overflow-wrap:anywhere]">
+          <ExactLine text={detail.name} empty="No name" />
+        </p>
+        {detail.username !== null && (
+          <p className="truncate text-xs text-muted">
+            <bdi>@{detail.username}</bdi>
+          </p>
+        )}
+        {detail.last_message_at !== null && (
+          <p className="text-xs text-muted">
+            Last message <Time at={detail.last_message_at} />
+          </p>
+        )}
+      </div>
+    </div>
+  )
+}
+
+export function Property({ name, children }: { name: ReactNode; children: ReactNode }) {
+  return (
+    <>
+      <dt className="truncate text-muted">{name}</dt>
+      <dd className="flex min-h-7 min-w-0 items-center">{children}</dd>
+    </>
+  )
+}
+
+/** A field that looks like its value until the pointer is on it. */
+export const plainField = `-mx-1.5 h-7 w-[calc(100%+12px)] min-w-0 cursor-pointer appearance-none truncate rounded-md bg-transparent px-1.5 text-ink
+  hover:bg-hover pointer-coarse:h-11 disabled:cursor-default disabled:text-muted`
+
+/** A choice in its colour. */
+export function tagField(colour: string | null | undefined): string {
+  return `h-5.5 max-w-full min-w-0 cursor-pointer appearance-none truncate rounded-[5px] bg-[color-mix(in_oklab,var(--c)_13%,var(--surface))] px-1.5
+    text-xs font-medium text-(--c) pointer-coarse:h-11 ${colourClass(colour)}`
+}
+
+function StageField({ chat, detail, workspace }: Pick<PanelProps, 'chat' | 'detail' | 'workspace'>) {
+  const { data: stages = [] } = useQuery(stagesQuery(workspace.id))
+  const current = stages.find(({ key }) => key === detail.stage_key)
+  if (stages.length === 0 || !current) return null
+  return (
+    <Property name="Stage">
+      <select
+        data-stage
+        aria-label="Stage"
+        value={current.key}
+        onChange={(event) => {
+          const to = stages.find(({ key }) => key === event.target.value)
+          if (to) void moveChat(chat, { from: current, to })
+        }}
+        className={tagField(stageColour(stages, current.key))}
+      >
+        {stages
+          .filter(({ hidden, key }) => !hidden || key === current.key)
+          .map(({ key, label }) => (
+            <option key={key} value={key} className="bg-raised text-ink">
+              {label}
+            </option>
+          ))}
+      </select>
+    </Property>
+  )
+}
+
+function AssigneeField({ chat, assignee, workspace }: Pick<PanelProps, 'chat' | 'assignee' | 'workspace'>) {
+  const { user } = useSession()
+  const { data: assignees = [] } = useQuery(assigneesQuery(workspace.id))
+  // A member who has left meanwhile stays visible until someone else has the chat.
+  const isListed = !assignee || assignees.some(({ user_id }) => user_id === assignee.user_id)
+  const people = isListed ? assignees : [assignee, ...assignees]
+  return (
+    <Property name="Assignee">
+      <select
+        data-assignee
+        aria-label="Assignee"
+        value={assignee?.user_id ?? ''}
+        disabled={assignee === undefined}
+        onChange={(event) => {
+          const to = people.find(({ user_id }) => user_id === event.target.value) ?? null
+          void assignChat(chat, { from: assignee ?? null, to })
+        }}
+        className={plainField}
+      >
+        <option value="" className="bg-raised text-ink">
+          Nobody
+        </option>
+        {people.map(({ user_id, name }) => (
+          <option key={user_id} value={user_id} className="bg-raised text-ink">
+            {user_id === user.id ? `${name} (you)` : name}
+          </option>
+        ))}
+      </select>
+    </Property>
+  )
+}
+
+function Jot({ note, chat }: { note: TimelineNote; chat: ChatRef }) {
+  const { day, clock } = useClock()
+  return (
+    <li className="flex gap-1 rounded-[10px] px-2.75 py-2 ring-1 ring-inset ring-line">
+      <div className="min-w-0 flex-1">
+        <div dir="auto">
+          <ExactText text={note.text} />
+        </div>
+        <p className="mt-0.5 truncate text-xs text-muted">
+          <ExactLine text={note.author.name} empty="A former member" />, {day(note.at)} {clock(note.at)}
+        </p>
+      </div>
+      {note.deletable && <DeleteNote note={note} chat={chat} />}
+    </li>
+  )
+}

@@ -1,0 +1,67 @@
+/** One line at the bottom after a change that can be undone, or a change that failed. The next one replaces it. */
+import { useEffect, useSyncExternalStore } from 'react'
+import { Button } from './button.tsx'
+import { Keys } from './keys.tsx'
+
+export interface Toast {
+  readonly text: string
+  readonly tone?: 'plain' | 'danger'
+  readonly undo?: () => void
+}
+
+const shownMs = 8_000
+let current: Toast | undefined
+const listeners = new Set<() => void>()
+
+export function showToast(toast: Toast | undefined): void {
+  current = toast
+  for (const listener of listeners) listener()
+}
+
+/** Undoes the last change, if it is still offered. */
+export function undoLast(): boolean {
+  const undo = current?.undo
+  if (!undo) return false
+  showToast(undefined)
+  undo()
+  return true
+}
+
+function subscribe(listener: () => void): () => void {
+  listeners.add(listener)
+  return () => listeners.delete(listener)
+}
+
+export function ToastPlace() {
+  const toast = useSyncExternalStore(subscribe, () => current)
+  useEffect(() => {
+    if (!toast) return
+    const timer = setTimeout(() => showToast(undefined), shownMs)
+    return () => clearTimeout(timer)
+  }, [toast])
+  return (
+    <div
+      role="status"
+      className="pointer-events-none fixed inset-x-3 bottom-5 z-40 flex justify-center pb-[env(safe-area-inset-bottom)]"
+    >
+      {toast && (
+        <div className="pointer-events-auto flex min-h-11 max-w-full items-center gap-3 rounded-[10px] bg-raised py-1.5 pl-3.5 pr-2 shadow-float">
+          <span
+            className={`min-w-0 [overflow-wrap:anywhere] ${toast.tone === 'danger' ? 'text-danger' : ''}`}
+          >
+            {toast.text}
+          </span>
+          {toast.undo ? (
+            <Button size="small" onClick={undoLast}>
+              Undo <Keys keys="Z" />
+            </Button>
+          ) : (
+            <Button size="small" kind="quiet" onClick={() => showToast(undefined)}>
+              Dismiss
+            </Button>
+          )}
+        </div>
+      )}
+    </div>
+  )
+}
