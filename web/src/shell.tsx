@@ -3,6 +3,7 @@ import { useQuery } from '@tanstack/react-query'
 import { Link, type LinkProps, Outlet, useNavigate, useRouterState } from '@tanstack/react-router'
 import {
   Bot,
+  Columns3,
   Inbox,
   KeyRound,
   LogOut,
@@ -55,6 +56,7 @@ function useGoToPages(): void {
     workspace
       ? {
           i: () => void navigate({ to: '/w/$workspace_id/inbox', params }),
+          p: () => void navigate({ to: '/w/$workspace_id/pipeline', params }),
           a: () => void navigate({ to: '/w/$workspace_id/accounts', params }),
         }
       : {},
@@ -201,6 +203,14 @@ function SideBar() {
               </span>
             )}
           </Entry>
+          {workspace && (
+            <Entry
+              to="/w/$workspace_id/pipeline"
+              params={{ workspace_id: workspace.id }}
+              icon={Columns3}
+              label="Pipeline"
+            />
+          )}
         </ul>
         {workspace && (
           <div>
