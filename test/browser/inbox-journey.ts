@@ -86,7 +86,9 @@ async function answerDespiteReload(page: Page, { demo }: Visit, person: Correspo
   await ownMessage(page, text).getByText('Sending').waitFor()
   assert.equal(await composerOf(page).inputValue(), '')
   await page.reload()
-  await ownMessage(page, text).getByText(/Accepted/).waitFor()
+  await ownMessage(page, text)
+    .getByText(/Accepted/)
+    .waitFor()
   assert.equal(await timesSent(demo, text), 1)
   // Answering marks it read.
   await rowOf(page, person).getByText('1 unread').waitFor({ state: 'detached' })
@@ -103,7 +105,9 @@ async function sendFromTwoTabs(page: Page, { context, demo }: Visit, person: Cor
   })
   await Promise.all([page, second].map((tab) => tab.getByRole('button', { name: /^Send/ }).click()))
   for (const tab of [page, second]) {
-    await ownMessage(tab, text).getByText(/Accepted/).waitFor()
+    await ownMessage(tab, text)
+      .getByText(/Accepted/)
+      .waitFor()
     assert.equal(await composerOf(tab).inputValue(), '')
     assert.equal(await ownMessage(tab, text).count(), 1, person.name)
   }
@@ -122,7 +126,9 @@ async function getTextBack(page: Page, { demo }: Visit, person: Correspondent): 
   assert.equal(await timesSent(demo, text), 0)
   // The same text again is a new message.
   await page.keyboard.press('ControlOrMeta+Enter')
-  await ownMessage(page, text).getByText(/Accepted/).waitFor()
+  await ownMessage(page, text)
+    .getByText(/Accepted/)
+    .waitFor()
   assert.equal(await timesSent(demo, text), 1)
 }
 
@@ -132,12 +138,21 @@ async function resolveAmbiguous(page: Page, { demo }: Visit, person: Corresponde
   await demo.platform('addFault', { on: 'send', fault: 'drop_after', account_id })
   await composerOf(page).fill(text)
   await page.keyboard.press('ControlOrMeta+Enter')
-  await ownMessage(page, text).getByText(/Accepted/).waitFor({ timeout: 60_000 })
+  await ownMessage(page, text)
+    .getByText(/Accepted/)
+    .waitFor({ timeout: 60_000 })
   assert.equal(await timesSent(demo, text), 1)
 }
 
 async function seeFiles(page: Page, { demo }: Visit, { person_id }: Correspondent): Promise<void> {
-  const photo = { kind: 'photo', file_name: 'lamp.png', media_type: 'image/png', data: png, width: 2, height: 2 }
+  const photo = {
+    kind: 'photo',
+    file_name: 'lamp.png',
+    media_type: 'image/png',
+    data: png,
+    width: 2,
+    height: 2,
+  }
   await demo.platform('writeMessage', { account_id, person_id, file: photo })
   const shown = page.getByRole('img', { name: 'Photo' })
   await shown.waitFor()
@@ -145,7 +160,10 @@ async function seeFiles(page: Page, { demo }: Visit, { person_id }: Corresponden
     return (await shown.evaluate((image: HTMLImageElement) => image.naturalWidth)) === 2 || undefined
   })
   await page.getByRole('button', { name: 'Open the photo' }).click()
-  await page.getByRole('dialog').getByRole('link', { name: /^Download/ }).waitFor()
+  await page
+    .getByRole('dialog')
+    .getByRole('link', { name: /^Download/ })
+    .waitFor()
   await page.keyboard.press('Escape')
   await page.getByRole('dialog').waitFor({ state: 'detached' })
 }
@@ -199,7 +217,11 @@ async function loseSession(page: Page, { context }: Visit): Promise<void> {
   await context.addCookies(cookies)
   await page.goBack()
   await until('the draft is there', 20_000, async () => {
-    return (await composerOf(page).inputValue().catch(() => '')) === 'Half a thought' || undefined
+    return (
+      (await composerOf(page)
+        .inputValue()
+        .catch(() => '')) === 'Half a thought' || undefined
+    )
   })
   await composerOf(page).fill('')
 }
@@ -221,7 +243,9 @@ async function byKeyboard({ context, demo, path }: Visit): Promise<void> {
   await page.keyboard.press('r')
   await page.keyboard.type('Ten is fine. Jekyll and Ernie will be there.')
   await page.keyboard.press('ControlOrMeta+Enter')
-  await ownMessage(page, 'Ten is fine.').getByText(/Accepted/).waitFor()
+  await ownMessage(page, 'Ten is fine.')
+    .getByText(/Accepted/)
+    .waitFor()
   assert.equal(await timesSent(demo, 'Ten is fine. Jekyll and Ernie will be there.'), 1)
   await page.keyboard.press('Escape')
   await page.keyboard.press('u')
@@ -248,7 +272,9 @@ async function onPhone({ context, demo, path }: Visit): Promise<void> {
   await row.click()
   await composerOf(page).fill('Yes?')
   await page.getByRole('button', { name: /^Send/ }).click()
-  await ownMessage(page, 'Yes?').getByText(/Accepted/).waitFor()
+  await ownMessage(page, 'Yes?')
+    .getByText(/Accepted/)
+    .waitFor()
   const over = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth)
   assert.equal(over, 0, 'too wide')
   await page.getByRole('button', { name: 'About this chat' }).click()

@@ -113,9 +113,9 @@ function MoveButton({ chat, onMove }: Pick<CardProps, 'chat' | 'onMove'>) {
       title="Move to… (M)"
       aria-label={`Move ${nameIn(chat.name)} to another stage`}
       onClick={(event) => onMove(chat, event.currentTarget)}
-      className={`relative z-1 -my-1 -mr-1.5 grid size-6 shrink-0 place-items-center rounded-md text-muted opacity-0 hover:bg-hover hover:text-ink
-        focus-visible:opacity-100 group-focus-within:opacity-100 group-hover:opacity-100 pointer-coarse:-my-2 pointer-coarse:-mr-2.5
-        pointer-coarse:size-11 pointer-coarse:opacity-100`}
+      className={`absolute right-1.5 bottom-1.5 z-1 grid size-6.5 place-items-center rounded-md bg-surface text-muted opacity-0 hover:bg-hover hover:text-ink
+        focus-visible:opacity-100 group-focus-within:opacity-100 group-hover:opacity-100 pointer-coarse:static pointer-coarse:-my-2
+        pointer-coarse:-mr-2.5 pointer-coarse:size-11 pointer-coarse:shrink-0 pointer-coarse:opacity-100`}
     >
       <MoveRight aria-hidden className="size-4" />
     </button>

@@ -72,7 +72,7 @@ export function ChatTable({ filter, stages, nameOf, onMove }: TableProps) {
       {rows.length > 0 && (
         <table role="table" aria-label="Chats" aria-rowcount={-1} className="block text-left">
           <thead role="rowgroup" className="sticky top-0 block z-2 border-b border-line bg-surface">
-            <tr role="row" className={`${columns} h-9 text-xs font-medium text-muted`}>
+            <tr role="row" className={`${columns} h-9 text-xs text-muted [&>th]:font-medium`}>
               <th role="columnheader" scope="col">
                 Chat
               </th>

@@ -36,7 +36,13 @@ export function MoveMenu({ chosen: { chat, anchor }, open, stages, onMove, onClo
     choose(stage.key)
   }
   return (
-    <Base.Root open={open} onOpenChange={(next) => !next && onClose()}>
+    <Base.Root
+      open={open}
+      onOpenChange={(next, { reason }) => {
+        if (reason !== 'item-press') focusNext.current = null
+        if (!next) onClose()
+      }}
+    >
       <Base.Portal>
         <Base.Positioner
           anchor={anchor}

@@ -6,7 +6,7 @@ import { colourClass } from '../../ui/face.tsx'
 /** The names that the API gives them. */
 const colours = ['gray', 'blue', 'purple', 'pink', 'red', 'orange', 'yellow', 'green', 'teal']
 
-const field = `h-8 min-w-0 rounded-md bg-surface px-2 ring-1 ring-inset ring-line hover:ring-line-strong focus:outline-2
+const field = `h-8 min-w-0 rounded-md bg-surface px-2 ring-1 ring-inset ring-line-strong hover:ring-muted focus:outline-2
   focus:-outline-offset-1 focus:outline-accent pointer-coarse:h-11`
 
 interface NameProps {
@@ -42,7 +42,7 @@ export function NameField({ label, value, max, onChange }: NameProps) {
           setText(value)
         }
       }}
-      className={`${field} w-full flex-1`}
+      className={`${field} w-full basis-full sm:flex-1 sm:basis-auto`}
     />
   )
 }
@@ -64,7 +64,7 @@ export function ColourField({ label, value, fallback = 'gray', onChange }: Colou
         aria-label={label}
         value={value ?? ''}
         onChange={(event) => onChange(event.target.value === '' ? null : event.target.value)}
-        className={`${field} w-21`}
+        className={`${field} w-24`}
       >
         <option value="">Default</option>
         {[...own, ...colours].map((name) => (

@@ -20,7 +20,7 @@ interface ColumnProps {
   nameOf: (account_id: string) => string | undefined
   /** The only one that a narrow screen shows. */
   current: boolean
-  /** The height of the card that is held over this stage. */
+  /** A card is held over this stage. */
   slot: boolean
   /** The card that is being dragged. */
   dragged: string | undefined
@@ -29,11 +29,13 @@ interface ColumnProps {
   onEdit: (() => void) | undefined
 }
 
+const isShort = (place: Element) => place.clientHeight > 0 && place.scrollHeight <= place.clientHeight
+
 const gapPx = 6
 const guessPx = 104
 
 export function StageColumn(props: ColumnProps) {
-  const { stage, colour, filter, current, slot, onEdit } = props
+  const { stage, colour, filter, current, onEdit } = props
   return (
     <section
       data-stage={stage.key}
@@ -63,7 +65,6 @@ export function StageColumn(props: ColumnProps) {
         )}
       </header>
       <Cards key={`${filter.account_id} ${stage.key}`} {...props} />
-      {slot && <span className="sr-only">The card can be dropped here</span>}
     </section>
   )
 }
@@ -102,8 +103,8 @@ function Cards({ stage, filter, moves, nameOf, slot, dragged, onMove, onGrab }: 
     }
     if (!hasMore || last < cards.length - 6) return
     if (more) void loadMore(filter)
-    // Not before something was scrolled: the board is one request.
-    else if ((place.current?.scrollTop ?? 0) > 0) setWantsMore(true)
+    // Not before the end is in sight by scrolling, or on a very tall screen: the board is one request.
+    else if (place.current && (place.current.scrollTop > 0 || isShort(place.current))) setWantsMore(true)
   }, [filter, more, stage, cards, first, last])
   return (
     <div ref={place} className="min-h-0 flex-1 overflow-y-auto overscroll-contain px-0.5 pt-1">

@@ -22,14 +22,14 @@ interface SwitchProps {
 }
 
 const look = `flex h-11 items-center gap-1.75 whitespace-nowrap rounded-lg px-3 text-xs font-medium text-soft ring-1 ring-inset ring-line
-  hover:bg-hover hover:text-ink aria-[current=true]:bg-accent-wash aria-[current=true]:text-ink aria-[current=true]:ring-transparent min-[761px]:h-7`
+  hover:bg-hover hover:text-ink aria-[current=page]:bg-accent-wash aria-[current=page]:text-ink aria-[current=page]:ring-transparent min-[761px]:h-7`
 
 export function StageSwitch({ stages, current, workspace_id, all = false }: SwitchProps) {
   const place = useRef<HTMLUListElement>(null)
   // biome-ignore lint/correctness/useExhaustiveDependencies: another stage is the reason to scroll.
   useEffect(() => {
     place.current
-      ?.querySelector('[aria-current=true]')
+      ?.querySelector('[aria-current=page]')
       ?.scrollIntoView({ block: 'nearest', inline: 'nearest' })
   }, [current])
   const linkTo = (stage: string | undefined) =>
@@ -37,7 +37,7 @@ export function StageSwitch({ stages, current, workspace_id, all = false }: Swit
       to: '/w/$workspace_id/pipeline',
       params: { workspace_id },
       search: searchOf(stage),
-      'aria-current': current === stage ? 'true' : undefined,
+      'aria-current': current === stage ? 'page' : undefined,
       activeOptions: { exact: true, includeSearch: true },
       resetScroll: false,
     }) as const
