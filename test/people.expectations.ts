@@ -65,10 +65,10 @@ const forAdmins = (own: string) => ({ admin: `${own}, 404, 404, 404`, owner: `${
 const changesForAdmins = (own: string) =>
   ({ objects: ofWorkspace, answers: { ...fromAdmin, ...forAdmins(own) } }) as const
 
-const everyMember = (answer: string) => ({ ...members, member: answer, admin: answer, owner: answer })
+const everyMember = (own: string) => ({ ...members, member: own, admin: own, owner: own })
+const changesSavedReply = { objects: ofWorkspace, answers: everyMember('200, 404, 404, 404') } as const
 /** A chat is named with its account, which is the object. */
 const ofChat = { objects: ofWorkspace, answers: everyMember('200, 404, 404, 404') } as const
-const changesSavedReply = { objects: ofWorkspace, answers: everyMember('200, 404, 404, 404') } as const
 
 export const lines: Readonly<Record<string, Line>> = {
   list_inbox: { method: 'GET', path: '/inbox', objects: ['any'], answers: everyMember('200') },
@@ -104,6 +104,12 @@ export const lines: Readonly<Record<string, Line>> = {
   get_approval: { method: 'GET', path: '/approvals/{request_id}', ...ofOneself },
   approve_request: { method: 'POST', path: '/approvals/{request_id}/approve', ...ofOneself },
   deny_request: { method: 'POST', path: '/approvals/{request_id}/deny', ...ofOneself },
+  visit_chat: {
+    method: 'POST',
+    path: '/chats/{chat_id}/presence',
+    objects: ofWorkspace,
+    answers: everyMember('200, 404, 404, 404'),
+  },
   open_stream: { method: 'GET', path: '/stream', objects: ['any'], answers: users('200') },
   get_sign_in: { method: 'GET', path: '/sign-in', objects: ['any'], answers: everybody('200') },
   sign_in: {

@@ -202,7 +202,9 @@ async function ask(route: Route, persona: Persona, subject: Subject): Promise<An
   const id = await objectOf(route, subject, persona)
   gatesTouched ||= route.name === 'set_gate'
   const { params = {}, query = {}, body } = route.example
-  const named = subject === 'any' ? params : { ...params, ...objectNames(id) }
+  const { chat_id } = params
+  const objects = Object.fromEntries(Object.keys(params).map((name) => [name, id]))
+  const named = subject === 'any' ? params : { ...objects, ...(chat_id !== undefined && { chat_id }) }
   const path = route.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => {
     if (subject === 'missing' && (name === 'name' || name === 'list')) return 'nothing'
     return encodeURIComponent((named as Record<string, string>)[name] ?? '')
@@ -217,16 +219,11 @@ async function ask(route: Route, persona: Persona, subject: Subject): Promise<An
   })
 }
 
-/** The object under every name that a path may have for it. */
-function objectNames(id: string): Record<string, string> {
-  const names = ['user', 'key', 'session', 'request', 'account', 'note', 'operation', 'saved_reply', 'column']
-  return { ...Object.fromEntries(names.map((name) => [`${name}_id`, id])), stage_key: id }
-}
-
 /** For bodies that would not work twice, or that name the object. */
 const bodies: Readonly<Record<string, (id: string) => unknown>> = {
   assign_chat: (account_id) => ({ account_id, user_id: userOf('colleague') }),
   create_note: (account_id) => ({ account_id, text: 'A note.' }),
+  visit_chat: (account_id) => ({ account_id, state: 'open' }),
   sign_in: () => ({ email: `nobody${serial++}@own.example`, password: 'correct horse battery' }),
   change_password: () => ({ password: 'another horse battery' }),
   add_member: () => ({ email: `new${serial++}@own.example`, role: 'member' }),

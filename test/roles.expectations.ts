@@ -78,6 +78,7 @@ export const inWorkspace: Readonly<Record<string, Role>> = {
   close_operation: 'member',
   get_board: 'member',
   create_note: 'member',
+  visit_chat: 'member',
   // Their own notes; admins delete everyone's.
   delete_note: 'member',
   list_keys: 'member',

@@ -2,7 +2,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { admit } from '../access/perform.ts'
 import type { App } from '../app.ts'
-import { endStreams } from '../capabilities/live/live.ts'
+import { endStreams, presenceOf } from '../capabilities/live/live.ts'
 import { apiPrefix } from '../contract.ts'
 import { ApiError } from '../lib/errors.ts'
 import { makeOpenApi } from '../openapi/openapi.ts'
@@ -65,6 +65,7 @@ export async function buildServer(
   if (routes.length > 0) mountMcp(app, server, { routes, enter, ...mounting })
   mountMissing(server, doors)
   if (options.dashboard) mountOidc(app, server)
+  if (options.dashboard) presenceOf(app)
   server.addHook('preClose', async () => endStreams(app))
   const url = `${apiPrefix}/openapi.json`
   const make = () => JSON.stringify(makeOpenApi(routes))

@@ -13,5 +13,8 @@ export function messageKinds(kinds: OperationKinds): string[] {
  */
 export function unsent(kinds: readonly string[]): Sql {
   return sql`o.state in ('queued', 'submitting', 'refused', 'ambiguous') and o.kind = any(${kinds})
-    and not exists (select from messages sent where sent.account_id = o.account_id and sent.random_id = o.random_id)`
+    and not exists (
+      select from messages sent where sent.account_id = o.account_id
+        and sent.random_id = o.random_id -- guard: a message stands for its operation
+      )`
 }

@@ -6,7 +6,7 @@ import { workspaceRoutes as inbox } from '../capabilities/chats/dashboard-routes
 import { workspaceRoutes as columns } from '../capabilities/columns/dashboard-routes.ts'
 import { ownRoutes as gates } from '../capabilities/gates/dashboard-routes.ts'
 import { workspaceRoutes as keys } from '../capabilities/keys/dashboard-routes.ts'
-import { ownRoutes as live } from '../capabilities/live/dashboard-routes.ts'
+import { ownRoutes as live, workspaceRoutes as presence } from '../capabilities/live/dashboard-routes.ts'
 import { workspaceRoutes as notes } from '../capabilities/notes/dashboard-routes.ts'
 import { ownRoutes as oidc } from '../capabilities/oidc/dashboard-routes.ts'
 import { workspaceRoutes as operations } from '../capabilities/operations/dashboard-routes.ts'
@@ -35,6 +35,7 @@ export const workspaceRoutes: readonly Route[] = [
   ...savedReplies,
   ...stages,
   ...timeline,
+  ...presence,
 ]
 
 /** The user's own routes and the operators': under /dashboard/api. */

@@ -17,6 +17,7 @@ import { callTool, type Demo, exampleChat, startDemo } from './demo.ts'
 import { frame, lookAt, sightsBefore, sightsOf } from './every-page.ts'
 import { showHostile } from './hostile-text.ts'
 import { useInbox } from './inbox-journey.ts'
+import { shareStream } from './live-tabs.ts'
 import { usePipeline } from './pipeline-journey.ts'
 import { visitAsMember } from './plain-member.ts'
 
@@ -56,6 +57,9 @@ async function walk(browser: Browser, demo: Demo, centre: Centre): Promise<void>
   await step('the same at 320 px', () => again(browser, demo, { hand: mouse, width: 320, name: 'phone' }))
   await step('the same by keyboard', () =>
     again(browser, demo, { hand: keyboard, width: 1280, name: 'keys' }),
+  )
+  await step('eight tabs share one stream; its reader closed, frozen, the service killed', () =>
+    shareStream(wide, demo, key),
   )
   const places = await placesOf(wide, demo, key)
   await step('accounts: by QR code and by phone, reloaded, in two tabs, killed in between', () =>

@@ -93,7 +93,8 @@ export async function showHostile(
   }
   for (const text of payloads.filter((_, at) => at % 100 === 0)) {
     const path = `/mcp-approvals?request=${request_id}`
-    await page.unrouteAll()
+    // The page may be reading again: it does so when its stream opens.
+    await page.unrouteAll({ behavior: 'ignoreErrors' })
     await answerWith(page, `/dashboard/api/approvals/${request_id}`, ({ approval }: { approval?: Json }) => ({
       approval: hostileRequest({ ...approval }, text),
     }))

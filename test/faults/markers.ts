@@ -45,8 +45,10 @@ export function listMalformed(text: string): string[] {
   return text.split('\n').filter((line) => attempt.test(line) && !marker.test(line))
 }
 
-/** The shipped sources by path. */
+/** The shipped sources by path, those of the dashboard among them. */
 export function readSources(): Map<string, string> {
-  const files = globSync('src/**/*.ts', { cwd: repository }).filter((file) => !file.endsWith('.test.ts'))
+  const files = globSync('{src,web/src}/**/*.ts', { cwd: repository }).filter(
+    (file) => !file.endsWith('.test.ts'),
+  )
   return new Map(files.map((file) => [file, readFileSync(join(repository, file), 'utf8')]))
 }

@@ -95,7 +95,7 @@ test.each([
   expect(listMalformed(`const a = 1 ${line}\n`)).toHaveLength(1)
 })
 
-test('every marker in src/ is well-formed, occurs once, and is used by a test; every marker of a test exists', () => {
+test('every marker in the shipped source is well-formed, occurs once, and is used by a test; every marker of a test exists', () => {
   const sources = readSources()
   expect([...sources.values()].flatMap(listMalformed)).toEqual([])
   const names = [...sources].flatMap(([file, text]) => listMarkers(file, text)).map(({ name }) => name)

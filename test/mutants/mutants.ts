@@ -55,6 +55,11 @@ const platformStore = {
 const servedFiles = { file: 'src/capabilities/media/media.test.ts' }
 const downloading = { file: 'src/worker/downloads.test.ts', still: 'a download stores a whole file' }
 
+const drafting = {
+  file: 'test/web-outbox.test.ts',
+  still: 'a text that was written meanwhile is not replaced by one that was refused',
+}
+
 const loggingIn = {
   file: 'src/capabilities/accounts/login.test.ts',
   still: 'a login stores the key, its user and CONNECTING, and names no secret in the audit log',
@@ -68,6 +73,15 @@ const accountRoutes = {
 const callAccounts = {
   file: 'src/access/accounts.test.ts',
   still: "a read list_contacts at the dashboard sees no other workspace's account",
+}
+
+const stageRoutes = {
+  file: 'src/capabilities/pipeline/dashboard-routes.test.ts',
+  still: 'POST /stages 201 at the end, with its colour, and audited',
+}
+const columnRoutes = {
+  file: 'src/capabilities/columns/dashboard-routes.test.ts',
+  still: 'POST /columns 201 at the end, with its options in order, as the contract lists it',
 }
 
 const savedReplies = {
@@ -624,6 +638,93 @@ const marks = {
   still: 'marks of a few milliseconds arrive together, equal ones once',
 }
 const learning = { file: 'src/capabilities/live/marks.test.ts' }
+const everyCaller = { file: 'test/people.test.ts', still: 'GET /keys answers as its line says to: member' }
+const inbox = {
+  file: 'src/capabilities/chats/inbox.test.ts',
+  still: 'GET /inbox 200 page by page: every chat once, in each view',
+}
+const timeline = {
+  file: 'src/capabilities/timeline/timeline.test.ts',
+  still: 'GET /chats/{chat_id}/timeline 200 around a message, and on from there in both directions',
+}
+const noting = {
+  file: 'src/capabilities/notes/notes.test.ts',
+  still: 'POST /chats/{chat_id}/notes 201 for an account that is not READY: a note reaches no platform',
+}
+const assigning = {
+  file: 'src/capabilities/chats/assignees.test.ts',
+  still: 'PUT /chats/{chat_id}/assignee 200 for a member, and for none',
+}
+const everyStatus = 'GET /inbox 200 with the chats of accounts in every status, though keys do not see them'
+const hidden =
+  'GET /chats/{chat_id}/timeline 200 without a gap: what is older than the stored history stays hidden, notes of that time too'
+/** What a team reads and writes about its chats. */
+const team: readonly Mutant[] = [
+  mutant(inbox, 'guard: members read accounts in every status', everyStatus, 'return false'),
+  mutant(
+    inbox,
+    'guard: members read accounts in every status',
+    everyStatus,
+    'return true',
+    'keys read accounts in every status',
+  ),
+  mutant(
+    inbox,
+    'guard: stages behind their gate',
+    'GET /inbox 200 with stages only while the gate pipeline is open',
+    'p.stage_key,',
+  ),
+  mutant(
+    inbox,
+    'guard: a message stands for its operation',
+    'GET /inbox 200 with accepted for our own last message, also while the ledger does not know it yet',
+    'and false',
+  ),
+  ...[
+    'guard: a timeline has no gap',
+    'guard: notes wait for the messages of their time',
+    'guard: operations wait for the messages of their time',
+  ].map((marker) => mutant(timeline, marker, hidden)),
+  mutant(
+    everyCaller,
+    'guard: timelines of own accounts',
+    'GET /chats/{chat_id}/timeline answers as its line says to: member',
+  ),
+  mutant(
+    everyCaller,
+    'guard: notes on chats of own accounts',
+    'POST /chats/{chat_id}/notes answers as its line says to: member',
+  ),
+  mutant(
+    everyCaller,
+    'guard: assignments of own accounts',
+    'PUT /chats/{chat_id}/assignee answers as its line says to: member',
+  ),
+  mutant(
+    everyCaller,
+    'guard: operations of another workspace',
+    'POST /operations/{operation_id}/close answers as its line says to: member',
+  ),
+  ...['guard: notes of another workspace', 'guard: notes of a colleague'].map((marker) =>
+    mutant(
+      noting,
+      marker,
+      'DELETE /notes/{note_id} 200 for its author and for admins, 403 for colleagues, 404 once it is gone',
+      marker === 'guard: notes of a colleague' ? 'const may = true' : '',
+    ),
+  ),
+  mutant(
+    assigning,
+    'guard: assigned to members only',
+    'PUT /chats/{chat_id}/assignee 404 for users of other workspaces, former members and unknown users, and nothing changes',
+  ),
+  mutant(
+    assigning,
+    'guard: an assignment ends with the membership',
+    'PUT /chats/{chat_id}/assignee never outlives a membership that ends while the chat is being assigned',
+  ),
+]
+
 /** What the live stream carries, for whom, and how many there may be. */
 const live: readonly Mutant[] = [
   mutant(
@@ -706,6 +807,7 @@ const live: readonly Mutant[] = [
 
 export const mutants: readonly Mutant[] = [
   ...live,
+  ...team,
   // The boundary.
   crosses('guard: dispatch', 'dispatch is off'),
   mutant(crossing, 'guard: restore_counter', 'does not cross the restore counter is lower', 'where true'),
@@ -2301,6 +2403,26 @@ export const mutants: readonly Mutant[] = [
     'reads at the API see every account',
   ),
   mutant(
+    stageRoutes,
+    'guard: a stage of the workspace is changed',
+    "PATCH /stages/{stage_key} 200 leaves another workspace's stage of the same key as it is",
+  ),
+  mutant(
+    stageRoutes,
+    'guard: a stage of the workspace is deleted',
+    "DELETE /stages/{stage_key} 200 leaves another workspace's stage of the same key as it is",
+  ),
+  mutant(
+    columnRoutes,
+    'guard: options of a column of the workspace',
+    "POST /columns/{column_id}/options 404 for another workspace's column, which gets no option",
+  ),
+  mutant(
+    columnRoutes,
+    'guard: values of a column of the workspace are deleted',
+    "DELETE /columns/{column_id} 404 for another workspace's column, whose values stay",
+  ),
+  mutant(
     savedReplies,
     'guard: saved replies counted one at a time',
     'POST /saved_replies 409 while another request that has not committed stores the 500th',
@@ -2487,6 +2609,27 @@ export const mutants: readonly Mutant[] = [
     'guard: a long wait is not served',
     'a download serves short waits and repeats after server errors; a long wait counts as reading',
     'if (seconds !== undefined) return seconds * 1000',
+  ),
+  mutant(
+    drafting,
+    'guard: key of a changed draft',
+    'a changed draft has its own key, an unchanged one keeps it',
+  ),
+  mutant(
+    drafting,
+    'guard: key stored before the request',
+    'the key is stored before the request, repeated until the outcome is known, and then gone',
+  ),
+  mutant(
+    drafting,
+    'guard: ambiguous is not sent again',
+    'an ambiguous message is not sent again, and its text does not return to the composer',
+    'if (status === 0) {',
+  ),
+  mutant(
+    drafting,
+    'guard: sign out leaves no draft',
+    'sign-out leaves no draft behind, and another user finds none',
   ),
   mutant(
     telegram('transport'),

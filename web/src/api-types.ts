@@ -694,4 +694,9 @@ export interface Routes {
     query: { account_id: string; before?: string; after?: string; around?: string; limit?: number }
     answer: { items: (TimelineMessage | TimelineOperation | TimelineNote)[]; before: string | null; after: string | null; older_on_platform: boolean }
   }
+  'POST /w/{workspace_id}/chats/{chat_id}/presence': {
+    params: { workspace_id: string; chat_id: string }
+    body: { account_id: string; state: 'open' | 'typing' | 'gone' }
+    answer: { others: ({ user_id: string; name: string; state: 'open' | 'typing' })[] }
+  }
 }

@@ -8,7 +8,8 @@ import { router } from './router.tsx'
 import './styles.css'
 
 onSignedOut(() => {
-  const { pathname, href } = router.state.location
+  // Where the router is going already: several requests notice the end at once.
+  const { pathname, href } = router.latestLocation
   if (pathname === '/sign-in' || pathname === '/setup') return
   queryClient.removeQueries()
   void router.navigate({ to: '/sign-in', search: { return_to: `/dashboard${href}` } })

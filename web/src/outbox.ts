@@ -119,6 +119,20 @@ export function onOutboxChange(listener: () => void): () => void {
   return () => listeners.delete(listener)
 }
 
+export function emptyDraft(place: ChatPlace): Draft {
+  return { ...place, text: '', file: null, key: newKey(), begun_at: new Date().toISOString() }
+}
+
+export function changeDraft(draft: Draft, more: { text?: string; file?: File | null }): Draft {
+  const isNew = draft.text === '' && draft.file === null
+  return {
+    ...draft,
+    ...more,
+    key: newKey(), // guard: key of a changed draft
+    begun_at: isNew ? new Date().toISOString() : draft.begun_at,
+  }
+}
+
 export async function readDraft(place: ChatPlace): Promise<Draft | undefined> {
   const id = placeOf(place)
   const found = await transact<Draft | undefined>(({ drafts }, done) => {
@@ -147,9 +161,8 @@ export async function beginSending(draft: Draft): Promise<OutboxEntry> {
   const id = placeOf(draft)
   memory.sending.set(entry.key, entry)
   if (memory.drafts.get(id)?.key === draft.key) memory.drafts.delete(id)
-  // guard: the key is stored before the request
   await transact<void>(({ drafts, sending }) => {
-    sending.put(entry, entry.key)
+    sending.put(entry, entry.key) // guard: key stored before the request
     const current = drafts.get(id)
     current.onsuccess = () => {
       if ((current.result as Draft | undefined)?.key === draft.key) drafts.delete(id)
@@ -214,9 +227,8 @@ export async function forgetOthers(user_id: string): Promise<void> {
 export async function clearOutbox(): Promise<void> {
   memory.drafts.clear()
   memory.sending.clear()
-  // guard: sign-out leaves nothing behind
   await transact<void>(({ drafts, sending }) => {
-    drafts.clear()
+    drafts.clear() // guard: sign out leaves no draft
     sending.clear()
   })
   tell()

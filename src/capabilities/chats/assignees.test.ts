@@ -75,15 +75,33 @@ describe('PUT /chats/{chat_id}/assignee', () => {
     expect((await other.ask('GET', '/inbox')).body).toMatchObject({ chats: [{ assignee: { user_id } }] })
   })
 
-  test('never outlives the membership, however the two requests meet', async () => {
-    for (let n = 0; n < 10; n++) {
-      const { user_id } = await team.join('member')
-      const answers = await Promise.all([assign(user_id), team.ask('DELETE', `/members/${user_id}`)])
-      expect([200, 404]).toContain(answers[0].status)
-      expect(answers[1].status).toBe(200)
-      expect(await assigned()).not.toMatchObject({ user_id })
-      await assign(null)
+  test('never outlives a membership that ends while the chat is being assigned', async () => {
+    const { user_id } = await team.join('member')
+    await assign(null)
+    const client = await service.app.db.client()
+    const waiting = async (backends: number) => {
+      const { rows } = await client.query(`
+        select count(*)::int as n from pg_stat_activity
+        where datname = current_database() and wait_event_type = 'Lock'`)
+      return rows[0].n >= backends
     }
+    try {
+      await client.query('begin')
+      await client.query('select from chats where account_id = $1 for update', [team.account_id])
+      const assigning = assign(user_id)
+      await expect.poll(() => waiting(1), { timeout: 10_000 }).toBe(true)
+      // It waits for the assignment, or it is over before the assignment.
+      let over = false
+      const leaving = team.ask('DELETE', `/members/${user_id}`).finally(() => {
+        over = true
+      })
+      await expect.poll(async () => over || (await waiting(2)), { timeout: 10_000 }).toBe(true)
+      await client.query('commit')
+      expect([(await assigning).status, (await leaving).status]).toEqual([200, 200])
+    } finally {
+      await client.end()
+    }
+    expect(await assigned()).toBeNull()
   })
 })
 

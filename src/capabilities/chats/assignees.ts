@@ -15,7 +15,9 @@ export const memberName: Sql = sql`coalesce(nullif(u.name, ''), split_part(u.ema
 function assignable({ workspace_id }: Caller): Sql {
   return sql`
     select u.id as user_id, ${memberName} as name from memberships m join users u on u.id = m.user_id
-    where m.workspace_id = ${workspace_id} and m.ended_at is null and u.disabled_at is null`
+    where m.workspace_id = ${workspace_id}
+      and m.ended_at is null and u.disabled_at is null -- guard: assigned to members only
+    `
 }
 
 /** The members who can answer chats, by name. */
@@ -37,7 +39,8 @@ export async function assignChat(
     user_id === null
       ? null
       : await tx.maybe<Assignee>(sql`
-          ${assignable(caller)} and u.id = ${user_id} for share of m -- guard: assigned to members only
+          ${assignable(caller)} and u.id = ${user_id}
+          for share of m -- guard: an assignment ends with the membership
           `)
   if (assignee === undefined) throw notFound('member', user_id ?? '')
   const changed = await tx.run(sql`

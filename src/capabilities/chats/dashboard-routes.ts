@@ -100,7 +100,7 @@ export const workspaceRoutes: readonly Route[] = [
     method: 'PUT',
     path: '/chats/{chat_id}/assignee',
     summary: 'Assign a chat to a member, or to none',
-    account: 'required',
+    account: 'required', // guard: assignments of own accounts
     effect: 'local',
     touches: ['assignees'],
     params: z.strictObject({ chat_id: chatId }),

@@ -1,7 +1,19 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openService, type Service } from '../../../test/harness/service.ts'
 import { type Asking, addOperation, openTeam, type Team } from '../../../test/harness/team.ts'
-import { sql } from '../../db/sql.ts'
+import type { AccountKey } from '../../contract.ts'
+import { sql, type Tx } from '../../db/sql.ts'
+import type { ChatNumber } from '../../lib/shapes.ts'
+import type { Message } from '../../platform/port.ts'
+import { deleteMessages, storeEdits, storeMessages } from '../messages/messages.ts'
+import { storeSentMessages } from '../messages/sent-messages.ts'
+import {
+  type ChatState,
+  noteLastMessages,
+  refreshLastMessages,
+  storeChats,
+  storeUnreadCounts,
+} from './chats.ts'
 
 let service: Service
 let team: Team
@@ -190,5 +202,101 @@ describe('GET /inbox', () => {
       expect(answer, query).toMatchObject({ status: 400, body: { code: 'invalid_cursor' } })
     }
     expect(ids(await inbox(`?view=unanswered&limit=1&cursor=${next_cursor}`, own.ask))).toEqual(['2'])
+  })
+})
+
+/** Written by the statements of every worker so far: only the database knows the column. */
+describe('whose the last message is', () => {
+  let own: Team
+  let account: AccountKey
+  beforeAll(async () => {
+    own = await openTeam(service, 'Senders')
+    account = { account_id: own.account_id, workspace_id: own.workspace_id }
+  })
+  const commit = (work: (tx: Tx) => Promise<unknown>) => service.app.db.transaction(work)
+
+  const message = (id: number, is_sender: boolean, text = `m${id}`): Message => ({
+    id: String(id),
+    text,
+    is_sender,
+    timestamp: new Date(Date.UTC(2026, 10, 1, 8, id)).toISOString(),
+    sender_id: null,
+    edited_at: null,
+    attachments: [],
+    random_id: null,
+  })
+  const state = (id: ChatNumber, last: Message | null): ChatState => ({
+    chat: { id, kind: 'private', name: 'Ines', username: null, unread_count: null, participants: null },
+    last,
+  })
+  const seen = (chat_id: ChatNumber, one: Message) => ({ chat_id, message: one, announce: true })
+  const last = async (id: string) =>
+    (await inbox('', own.ask)).chats.find((one) => one.id === `platform:chat:${id}`)?.last_is_sender
+
+  test('follows new messages, also those that arrive late', async () => {
+    await commit(async (tx) => {
+      await storeMessages(tx, account, [seen('1', message(5, false))])
+      await storeChats(tx, account, [state('1', message(5, false))])
+    })
+    expect(await last('1')).toBe(false)
+    await commit(async (tx) => {
+      await storeMessages(tx, account, [seen('1', message(6, true))])
+      await storeChats(tx, account, [state('1', message(6, true))])
+    })
+    expect(await last('1')).toBe(true)
+    await commit(async (tx) => {
+      await storeMessages(tx, account, [seen('1', message(3, false))])
+      await storeChats(tx, account, [state('1', message(3, false))])
+    })
+    expect(await last('1')).toBe(true)
+  })
+
+  test('follows what we send, and the deletion of the last message', async () => {
+    const sent = {
+      ...account,
+      chat_id: '2',
+      id: '12',
+      text: 'm12',
+      attachments: [],
+      random_id: '912',
+    } as const
+    const sent_at = message(12, true).timestamp
+    await commit(async (tx) => {
+      await storeMessages(tx, account, [seen('2', message(11, false))])
+      await storeChats(tx, account, [state('2', message(11, false))])
+      await storeSentMessages(tx, [{ ...sent, sent_at }])
+      await noteLastMessages(tx, [{ ...sent, sent_at }])
+    })
+    expect(await last('2')).toBe(true)
+    const remove = (id: string) =>
+      commit(async (tx) => {
+        await deleteMessages(tx, account, [{ chat_id: '2', message_ids: [id] }])
+        await refreshLastMessages(tx, account, ['2'])
+      })
+    await remove('12')
+    expect(await last('2')).toBe(false)
+    await remove('11')
+    expect(await last('2')).toBeNull()
+  })
+
+  test('is known of the chat list, of history, and of a chat without messages', async () => {
+    await commit(async (tx) => {
+      await storeChats(tx, account, [state('3', null), state('4', null)])
+      await storeMessages(tx, account, [seen('3', message(21, true))])
+      await refreshLastMessages(tx, account, ['3'])
+    })
+    expect([await last('3'), await last('4')]).toEqual([true, null])
+    // An edit of a message that was never stored may be the first update about its chat.
+    const edited = { ...message(31, false), edited_at: message(32, false).timestamp }
+    await commit(async (tx) => {
+      await storeEdits(tx, account, [seen('5', edited)])
+      await refreshLastMessages(tx, account, ['5'])
+    })
+    expect(await last('5')).toBe(false)
+  })
+
+  test('stays when something else about the chat changes', async () => {
+    await commit((tx) => storeUnreadCounts(tx, account, new Map([['1', 2]])))
+    expect(await last('1')).toBe(true)
   })
 })

@@ -117,7 +117,7 @@ export function inboxItem({ stages, kinds }: ShownFields): Sql {
     select p.account_id, 'platform:chat:' || p.chat_id as id, p.name, p.username, p.provider, p.kind, p.last_message_text,
       wire_time(p.last_message_at) as last_message_at, p.last_is_sender,
       coalesce(${lastUnsent(kinds)}, case when p.last_is_sender then 'accepted' end) as last_state, p.unread_count,
-      case when ${stages}::boolean then p.stage_key end as stage_key,
+      case when ${stages}::boolean then p.stage_key end as stage_key, -- guard: stages behind their gate
       (select json_build_object('user_id', u.id, 'name', ${memberName}) from users u where u.id = p.assignee_id) as assignee`
 }
 

@@ -12,6 +12,7 @@ import { newId } from '../../lib/ids.ts'
 import { ownRoutes, workspaceRoutes } from '../../lists/dashboard-routes.ts'
 import { routes } from '../../lists/routes.ts'
 import type { Mark } from '../../mark.ts'
+import { createUser, updateUser } from '../users/users.ts'
 import { streamsOf } from './live.ts'
 
 let service: Service
@@ -278,6 +279,94 @@ function manyMarks(workspace_id: string): Mark[] {
     return { workspace_id, kind: 'chats', chat_id: `platform:chat:1000000000${n}` }
   })
 }
+
+describe('POST /chats/{chat_id}/presence', () => {
+  async function chatOf(tenant: Tenant): Promise<{ account_id: string; chat_id: string }> {
+    const account_id = await service.account(tenant.workspace_id)
+    const chat_id = await service.chat({ account_id, workspace_id: tenant.workspace_id })
+    return { account_id, chat_id }
+  }
+
+  async function colleagueOf({ workspace_id }: Tenant, name: string): Promise<string> {
+    const email = `${newId()}@own.example`
+    const { id } = await createUser(service.app, 'system', { email, workspace_id, role: 'member' })
+    await updateUser(service.app, 'system', { id, name })
+    return signIn(service, id)
+  }
+
+  const visit = (
+    cookie: string,
+    tenant: Tenant,
+    { account_id, chat_id, state }: { account_id: string; chat_id: string; state: string },
+    at: { url: string } = service,
+  ) =>
+    askDashboard(at, 'POST', `/w/${tenant.workspace_id}/chats/${chat_id}/presence`, {
+      cookie,
+      body: { account_id, state },
+    })
+
+  test('200 names who else is there, and marks it, in this process and in another', async () => {
+    const chat = await chatOf(one)
+    const ana = await colleagueOf(one, 'Ana')
+    const bo = await colleagueOf(one, 'Bo')
+    const neighbour = await openOtherProcess()
+    try {
+      const { stream } = await streamOf(one, neighbour)
+      expect((await visit(ana, one, { ...chat, state: 'typing' })).body).toEqual({ others: [] })
+      expect((await visit(bo, one, { ...chat, state: 'open' })).body).toMatchObject({
+        others: [{ name: 'Ana', state: 'typing' }],
+      })
+      await until('the other process knows', 30_000, async () => {
+        await visit(ana, one, { ...chat, state: 'typing' })
+        const { body } = await visit(bo, one, { ...chat, state: 'open' }, neighbour)
+        return (body.others as unknown[]).length === 1
+      })
+      const mark = await stream.received({ kind: 'presence', state: 'typing' })
+      expect(mark).toMatchObject({ workspace_id: one.workspace_id, ...chat, state: 'typing' })
+      expect(JSON.stringify(stream.marks)).not.toContain('Ana')
+      await visit(ana, one, { ...chat, state: 'gone' })
+      expect((await visit(bo, one, { ...chat, state: 'open' })).body).toEqual({ others: [] })
+    } finally {
+      await neighbour.close()
+    }
+  })
+
+  test('200 forgets after 30 s who said nothing more', async () => {
+    const chat = await chatOf(one)
+    const ana = await colleagueOf(one, 'Ana')
+    const bo = await colleagueOf(one, 'Bo')
+    const { stream } = await streamOf(one)
+    await visit(ana, one, { ...chat, state: 'open' })
+    await stream.received({ kind: 'presence', ...chat })
+    const now = service.app.sources.now
+    try {
+      Object.assign(service.app.sources, { now: () => now() + 31_000 })
+      expect((await visit(bo, one, { ...chat, state: 'open' })).body).toEqual({ others: [] })
+    } finally {
+      Object.assign(service.app.sources, { now })
+    }
+  })
+
+  test("404 for another workspace's account, and for a chat that is not there", async () => {
+    const chat = await chatOf(other)
+    const ana = await colleagueOf(one, 'Ana')
+    expect(await visit(ana, one, { ...chat, state: 'open' })).toMatchObject({
+      status: 404,
+      body: { code: 'not_found' },
+    })
+    const own = { ...(await chatOf(one)), chat_id: 'platform:chat:999' }
+    expect(await visit(ana, one, { ...own, state: 'open' })).toMatchObject({
+      status: 404,
+      body: { code: 'chat_not_found' },
+    })
+    expect((await visit(ana, other, { ...chat, state: 'open' })).status).toBe(404)
+  })
+
+  test('400 for another state', async () => {
+    const ana = await colleagueOf(one, 'Ana')
+    expect((await visit(ana, one, { ...(await chatOf(one)), state: 'asleep' })).status).toBe(400)
+  })
+})
 
 describe('a process with as many streams as it may have', () => {
   test('503 until one closes, and a stop waits for none of them', { timeout: 120_000 }, async () => {

@@ -4,9 +4,18 @@ import type { App } from '../../app.ts'
 import type { UserCaller } from '../../contract.ts'
 import { ApiError } from '../../lib/errors.ts'
 import { Live } from '../../route.ts'
+import { Presence } from './presence.ts'
 import { Streams } from './streams.ts'
 
 const all = new WeakMap<App, Streams>()
+const presences = new WeakMap<App, Presence>()
+
+/** From the start on, to learn from other processes who is where. */
+export function presenceOf(app: App): Presence {
+  const presence = presences.get(app) ?? new Presence(app)
+  presences.set(app, presence)
+  return presence
+}
 
 export function streamsOf(app: App): Streams {
   const streams = all.get(app) ?? new Streams(app)

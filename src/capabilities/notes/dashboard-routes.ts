@@ -14,7 +14,7 @@ export const workspaceRoutes: readonly Route[] = [
     method: 'POST',
     path: '/chats/{chat_id}/notes',
     summary: 'Write a note on a chat',
-    account: 'required',
+    account: 'required', // guard: notes on chats of own accounts
     effect: 'local',
     touches: ['notes'],
     idempotency: 'optional',

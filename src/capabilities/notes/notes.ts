@@ -58,12 +58,11 @@ export async function createNote(
 export async function deleteNote(tx: Tx, caller: Caller, id: string): Promise<void> {
   const { workspace_id, user_id } = caller
   const note = await tx.maybe<{ author_id: string }>(sql`
-    select author_id from notes
-    where id = ${id} and workspace_id = ${workspace_id} for update`) // guard: notes of another workspace
+    select author_id from notes where id = ${id}
+      and workspace_id = ${workspace_id} -- guard: notes of another workspace
+    for update`)
   if (!note) throw notFound('note', id)
-  // guard: notes of a colleague
-  if (note.author_id !== user_id && !hasRole(caller, 'admin')) {
-    throw new ApiError('missing_role', { detail: 'Only its author and admins may delete a note.' })
-  }
+  const may = note.author_id === user_id || hasRole(caller, 'admin') // guard: notes of a colleague
+  if (!may) throw new ApiError('missing_role', { detail: 'Only its author and admins may delete a note.' })
   await tx.run(sql`delete from notes where id = ${id}`)
 }

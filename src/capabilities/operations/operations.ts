@@ -56,9 +56,9 @@ export async function closeOperation(
 /** Its row's id. A platform operation of another workspace is reported as not found. */
 export async function requireOwnOperation(db: Db, { workspace_id }: Caller, id: string): Promise<string> {
   const own = await db.maybe<{ id: string }>(sql`
-    select id from operations
-    where workspace_id = ${workspace_id} and effect = 'platform' -- guard: operations of another workspace
-      and (id = ${id} or public_id = ${id})`)
+    select id from operations where effect = 'platform' and (id = ${id} or public_id = ${id})
+      and workspace_id = ${workspace_id} -- guard: operations of another workspace
+    `)
   if (!own) throw notFound('operation', id)
   return own.id
 }

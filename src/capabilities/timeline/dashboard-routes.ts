@@ -97,7 +97,7 @@ export const workspaceRoutes: readonly Route[] = [
     path: '/chats/{chat_id}/timeline',
     summary: 'Messages, notes and unfinished operations of a chat',
     description: 'Without a cursor, the newest items. Reading marks nothing as read.',
-    account: 'required',
+    account: 'required', // guard: timelines of own accounts
     effect: 'read',
     params: z.strictObject({ chat_id: chatId }),
     query,

@@ -105,7 +105,8 @@ function messagesOf(place: TimelinePlace): Sql {
       left join lateral (
         select ${originOf} from operations o ${joinOrigin}
         where m.is_sender and o.account_id = m.account_id and o.random_id = m.random_id) origin on true
-    where m.account_id = chat.account_id and m.chat_id = chat.chat_id and m.deleted_at is null and m.id >= chat.floor
+    where m.account_id = chat.account_id and m.chat_id = chat.chat_id and m.deleted_at is null
+      and m.id >= chat.floor -- guard: a timeline has no gap
       and ${rangeOf(place, 'message', sql`m.sent_at, m.id`)}
     order by m.sent_at ${order}, m.id ${order} limit ${place.limit}`
 }
@@ -121,7 +122,8 @@ function operationsOf(place: TimelinePlace, { kinds }: TimelineReader): Sql {
     from (
       select * from operations o
       where o.account_id = chat.account_id and o.chat_id = chat.chat_id and ${unsent(kinds)}
-        and o.created_at >= since.at and ${rangeOf(place, 'operation', sql`o.created_at, o.id`)}
+        and o.created_at >= since.at -- guard: operations wait for the messages of their time
+        and ${rangeOf(place, 'operation', sql`o.created_at, o.id`)}
       order by o.created_at ${order}, o.id ${order} limit ${place.limit}) o
       cross join lateral (select ${originOf} from (select) once ${joinOrigin}) origin`
 }
@@ -134,7 +136,8 @@ function notesOf(place: TimelinePlace, { user_id, admin }: TimelineReader): Sql 
         'author', json_build_object('user_id', u.id, 'name', ${memberName}),
         'deletable', ${admin}::boolean or n.author_id = ${user_id})
     from notes n join users u on u.id = n.author_id
-    where n.account_id = chat.account_id and n.chat_id = chat.chat_id and n.created_at >= since.at
+    where n.account_id = chat.account_id and n.chat_id = chat.chat_id
+      and n.created_at >= since.at -- guard: notes wait for the messages of their time
       and ${rangeOf(place, 'note', sql`n.created_at, n.id`)}
     order by n.created_at ${order}, n.id ${order} limit ${place.limit}`
 }

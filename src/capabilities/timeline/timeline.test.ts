@@ -220,6 +220,7 @@ describe('GET /chats/{chat_id}/timeline', () => {
       insert into chat_sync (account_id, chat_id, workspace_id, oldest_id)
       values (${team.account_id}, 42, ${team.workspace_id}, 4)`)
     await note(team, 'old', minute(2))
+    await addOperation(service, team, { state: 'ambiguous', text: 'older', at: minute(2) })
     await note(team, 'new', minute(5, 1))
     const page = await read(team)
     expect(texts(page)).toEqual(['m4', 'm5', 'new', 'm6'])

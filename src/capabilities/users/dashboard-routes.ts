@@ -106,7 +106,7 @@ export const workspaceRoutes: readonly Route[] = [
     path: '/members/{user_id}',
     summary: 'Remove a member',
     effect: 'admin',
-    touches: ['members'],
+    touches: ['members', 'assignees'],
     params: memberParams,
     errors: ['not_found', 'conflict', 'missing_role'],
     response: z.object(done),

@@ -177,7 +177,7 @@ class Tab {
     if (visible && now - this.#readAt >= gapMs) this.#readAll()
     const follows = this.#channel && navigator.locks && !this.#leads && !this.#ended
     // A frozen or crashed tab may keep the lock. Tabs do not all take it at the same moment.
-    if (!follows || now - this.#heardAt < leaderSilentMsMax + Math.random() * 3_000) return
+    if (!follows || now - this.#heardAt < leaderSilentMsMax + Math.random() * 1_000) return
     this.#heardAt = now
     this.#steal = true
     this.#waiting?.abort()

@@ -3,7 +3,7 @@ import type { Mark } from './stale.ts'
 
 /** The service sends a comment every 20 s: without one for this long the connection is dead. */
 const silentMsMax = 45_000
-const retryMs = { first: 1_000, most: 10_000 }
+const retryMs = { first: 1_000, most: 5_000 }
 /** The service has as many streams as it may have, or this session has. */
 const refusedMs = 30_000
 

@@ -2,38 +2,12 @@
 import { useEffect, useSyncExternalStore } from 'react'
 import { Button } from './button.tsx'
 import { Keys } from './keys.tsx'
-
-export interface Toast {
-  readonly text: string
-  readonly tone?: 'plain' | 'danger'
-  readonly undo?: () => void
-}
+import { currentToast, onToast, showToast, undoLast } from './toasts.ts'
 
 const shownMs = 8_000
-let current: Toast | undefined
-const listeners = new Set<() => void>()
-
-export function showToast(toast: Toast | undefined): void {
-  current = toast
-  for (const listener of listeners) listener()
-}
-
-/** Undoes the last change, if it is still offered. */
-export function undoLast(): boolean {
-  const undo = current?.undo
-  if (!undo) return false
-  showToast(undefined)
-  undo()
-  return true
-}
-
-function subscribe(listener: () => void): () => void {
-  listeners.add(listener)
-  return () => listeners.delete(listener)
-}
 
 export function ToastPlace() {
-  const toast = useSyncExternalStore(subscribe, () => current)
+  const toast = useSyncExternalStore(onToast, currentToast)
   useEffect(() => {
     if (!toast) return
     const timer = setTimeout(() => showToast(undefined), shownMs)

@@ -3,7 +3,7 @@ import { Download, FileText, ImageOff } from 'lucide-react'
 import { type ReactNode, useEffect, useRef, useState } from 'react'
 import type { Attachment } from '../../api-types.ts'
 import { ExactLine } from '../../exact-text.tsx'
-import { Dialog } from '../../ui/dialog.tsx'
+import { LazyDialog } from '../../ui/lazy-dialog.tsx'
 import type { ChatRef, TimelineMessage } from './inbox-queries.ts'
 
 interface AttachmentsProps {
@@ -105,7 +105,7 @@ function Photo({ file, url, onError }: FileProps & { onError: () => void }) {
       >
         {thumbnail}
       </button>
-      <Dialog open={isOpen} onClose={() => setOpen(false)} title="Photo">
+      <LazyDialog open={isOpen} onClose={() => setOpen(false)} title="Photo">
         <img src={url} alt="" className="max-h-[72dvh] w-full rounded-lg object-contain" />
         <p className="mt-3 flex justify-end">
           <a
@@ -116,7 +116,7 @@ function Photo({ file, url, onError }: FileProps & { onError: () => void }) {
             Download, {sizeOf(file.size)}
           </a>
         </p>
-      </Dialog>
+      </LazyDialog>
     </>
   )
 }

@@ -5,7 +5,7 @@
 import { ask, Refused } from '../../api.ts'
 import { newKey } from '../../outbox.ts'
 import { endSession, queryClient } from '../../queries.ts'
-import { showToast } from '../../ui/toast.tsx'
+import { showToast } from '../../ui/toasts.ts'
 import type { InboxList } from './inbox-list.ts'
 import { type ChatDetail, type ChatRef, chatQuery, type InboxChat, refreshChat } from './inbox-queries.ts'
 

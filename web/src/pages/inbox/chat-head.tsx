@@ -5,9 +5,8 @@ import { ChevronLeft, Info, Mail, MailOpen } from 'lucide-react'
 import { ExactLine } from '../../exact-text.tsx'
 import type { Workspace } from '../../queries.ts'
 import { buttonClass } from '../../ui/button.tsx'
-import { colourClass, Tag } from '../../ui/face.tsx'
+import { Tag } from '../../ui/face.tsx'
 import { Keys } from '../../ui/keys.tsx'
-import { Menu, MenuItem } from '../../ui/menu.tsx'
 import { markRead, moveChat } from './chat-changes.ts'
 import { IconButton } from './composer.tsx'
 import { type ChatDetail, type ChatRef, stagesQuery } from './inbox-queries.ts'
@@ -74,25 +73,33 @@ function Move({ chat, detail, workspace }: Pick<HeadProps, 'chat' | 'workspace'>
       <span className="hidden max-w-28 min-[500px]:inline min-[1181px]:hidden">
         <Tag colour={stageColour(stages, current.key)}>{current.label}</Tag>
       </span>
-      <Menu
-        trigger={
-          <button type="button" data-move className={`${buttonClass()} !h-8 !px-2.5 pointer-coarse:!h-11`}>
-            Move <Keys keys="M" />
-          </button>
-        }
+      {/* A native list over the button: it loads nothing, and works with every keyboard, finger and screen reader. */}
+      <span
+        className={`relative ${buttonClass()} !h-8 !px-2.5 has-focus-visible:outline-2 has-focus-visible:outline-accent pointer-coarse:!h-11`}
       >
-        {stages
-          .filter(({ hidden, key }) => !hidden && key !== current.key)
-          .map((stage) => (
-            <MenuItem key={stage.key} onSelect={() => void moveChat(chat, { from: current, to: stage })}>
-              <span
-                aria-hidden
-                className={`size-2 shrink-0 rounded-[3px] bg-(--c) ${colourClass(stageColour(stages, stage.key))}`}
-              />
-              <bdi className="truncate">{stage.label}</bdi>
-            </MenuItem>
-          ))}
-      </Menu>
+        Move <Keys keys="M" />
+        <select
+          data-move
+          aria-label="Move to a stage"
+          value=""
+          onChange={(event) => {
+            const to = stages.find(({ key }) => key === event.target.value)
+            if (to) void moveChat(chat, { from: current, to })
+          }}
+          className="absolute inset-0 cursor-pointer opacity-0"
+        >
+          <option value="" disabled>
+            Move to…
+          </option>
+          {stages
+            .filter(({ hidden, key }) => !hidden && key !== current.key)
+            .map(({ key, label }) => (
+              <option key={key} value={key} className="bg-raised text-ink">
+                {label}
+              </option>
+            ))}
+        </select>
+      </span>
     </>
   )
 }

@@ -5,7 +5,7 @@ import { useState } from 'react'
 import { Refused } from '../../api.ts'
 import type { Workspace } from '../../queries.ts'
 import { buttonClass } from '../../ui/button.tsx'
-import { Dialog } from '../../ui/dialog.tsx'
+import { LazyDialog } from '../../ui/lazy-dialog.tsx'
 import { accountsQuery } from '../accounts/account-queries.ts'
 import { assigneeKey } from './chat-changes.ts'
 import { Head } from './chat-head.tsx'
@@ -73,9 +73,9 @@ export function ChatPane({ chat, workspace }: PaneProps) {
       >
         {panel}
       </aside>
-      <Dialog open={isAboutOpen} onClose={() => setAboutOpen(false)} title="About this chat">
+      <LazyDialog open={isAboutOpen} onClose={() => setAboutOpen(false)} title="About this chat">
         <div className="-mx-6 min-h-0 overflow-y-auto px-6 pb-1">{panel}</div>
-      </Dialog>
+      </LazyDialog>
     </>
   )
 }

@@ -36,8 +36,9 @@ export function mergePage(before: InboxList | undefined, page: ReadPage): InboxL
   const kept = (before?.chats ?? []).filter((chat) => {
     if (fresh.has(chatKey(chat))) return false
     const isAfter = page.next_cursor !== null && last !== undefined && compare(chat, last) >= 0
+    const isOfPage = page.cursor !== undefined && before?.pages[chatKey(chat)] === page.cursor
     const isBefore = page.cursor !== undefined && (first === undefined || compare(chat, first) <= 0)
-    return isAfter || isBefore
+    return isAfter || (isBefore && !isOfPage)
   })
   const pages: Record<string, string> = {}
   for (const chat of kept) {

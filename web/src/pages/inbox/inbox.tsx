@@ -6,7 +6,8 @@ import { type KeyActions, useKeys } from '../../keys.ts'
 import { forgetOthers } from '../../outbox.ts'
 import { useSession, useWorkspace } from '../../place.ts'
 import type { Workspace } from '../../queries.ts'
-import { ToastPlace, undoLast } from '../../ui/toast.tsx'
+import { ToastPlace } from '../../ui/toast.tsx'
+import { undoLast } from '../../ui/toasts.ts'
 import { Missing } from '../stopped.tsx'
 import { markRead } from './chat-changes.ts'
 import { ChatList } from './chat-list.tsx'
@@ -88,6 +89,16 @@ interface KeyPlace {
   onHelp: () => void
 }
 
+/** Some browsers open a list only after a click; then the arrow keys choose. */
+function openList(list: HTMLSelectElement | null): void {
+  list?.focus()
+  try {
+    list?.showPicker()
+  } catch {
+    // The list has the focus.
+  }
+}
+
 function useInboxKeys({ filter, chat, go, onHelp }: KeyPlace): void {
   const client = useQueryClient()
   const here = {
@@ -118,7 +129,7 @@ function useInboxKeys({ filter, chat, go, onHelp }: KeyPlace): void {
       u: () => void markRead(chat, { unread: true, before: unreadOf() }),
       r: () => document.querySelector<HTMLElement>('[data-composer]')?.focus(),
       n: () => document.querySelector<HTMLElement>('[data-note]')?.click(),
-      m: () => document.querySelector<HTMLElement>('[data-move]')?.click(),
+      m: () => openList(document.querySelector('[data-move]')),
       '/': () => document.querySelector<HTMLElement>('[data-replies]')?.click(),
     }),
   }

@@ -90,9 +90,9 @@ export async function sendDraft(draft: Draft): Promise<void> {
 export async function watchOutbox(user_id: string): Promise<void> {
   const entries = await listSending(user_id)
   const known = new Map(state.pending.map((each) => [each.entry.key, each]))
-  set({
-    pending: entries.map((entry) => known.get(entry.key) ?? pendingOf(entry)),
-  })
+  const accepted = state.pending.filter(({ message_id }) => message_id !== null)
+  const open = entries.map((entry) => known.get(entry.key) ?? pendingOf(entry))
+  set({ pending: [...accepted.filter((each) => !open.includes(each)), ...open] })
   for (const { entry, stalled } of state.pending) if (!stalled) void run(entry)
 }
 
@@ -152,8 +152,8 @@ async function attemptOnce(entry: OutboxEntry, attempt: number): Promise<number 
       { key, ...(file && { upload: uploadOf(file, (progress) => change(key, { progress })) }) },
     )
     change(key, { because: null, until: null, progress: null, message_id })
-    await refreshChat(queryClient, entry)
     await endSending(entry)
+    await refreshChat(queryClient, entry)
     const unread = queryClient.getQueryData(chatQuery(entry).queryKey)?.chat.unread_count ?? 0
     if (unread > 0 && answeringMarksRead())
       void markRead(entry, { unread: false, before: unread, quiet: true })
@@ -171,8 +171,8 @@ async function onRefusal(entry: OutboxEntry, attempt: number, error: unknown): P
     endSession()
     return undefined
   }
+  // guard: ambiguous is not sent again
   if (code === 'outcome_ambiguous') {
-    // guard: an ambiguous message is not sent again
     await refreshChat(queryClient, entry)
     await endSending(entry)
     return undefined

@@ -102,21 +102,23 @@ function usePending(
 ): PendingSend[] {
   const { pending } = useSending()
   return pending.filter(
-    ({ entry, message_id }) =>
-      entry.workspace_id === workspace_id &&
-      entry.account_id === account_id &&
-      entry.chat_id === chat_id &&
-      !items.some((item) => (item.type === 'message' ? item.id === message_id : isSame(item, entry))),
+    (each) =>
+      each.entry.workspace_id === workspace_id &&
+      each.entry.account_id === account_id &&
+      each.entry.chat_id === chat_id &&
+      !items.some((item) => isSame(item, each)),
   )
 }
 
-function isSame(item: TimelineItem, entry: PendingSend['entry']): boolean {
-  return (
-    item.type === 'operation' &&
-    item.state === 'sending' &&
-    item.text === entry.text &&
-    item.at >= entry.begun_at
-  )
+/** Clocks of browser and service differ a little. */
+const skewMs = 5_000
+
+/** Another tab may learn the outcome first: then the timeline has the message before this tab knows its id. */
+function isSame(item: TimelineItem, { entry, message_id }: PendingSend): boolean {
+  if (item.type === 'message' && item.id === message_id) return true
+  const isOurs = item.type === 'message' ? item.is_sender : item.type === 'operation' && item.state === 'sending'
+  const isSince = new Date(item.at).getTime() > new Date(entry.sent_at).getTime() - skewMs
+  return isOurs && isSince && item.text === entry.text
 }
 
 interface Older {

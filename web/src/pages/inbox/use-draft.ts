@@ -1,18 +1,16 @@
 /** The draft of one chat, in step with the browser's store and its other tabs. */
 import { useCallback, useEffect, useRef, useState } from 'react'
-import { type ChatPlace, type Draft, newKey, onOutboxChange, readDraft, saveDraft } from '../../outbox.ts'
+import {
+  type ChatPlace,
+  changeDraft,
+  type Draft,
+  emptyDraft,
+  onOutboxChange,
+  readDraft,
+  saveDraft,
+} from '../../outbox.ts'
 
 const saveMs = 150
-
-const emptyDraft = (place: ChatPlace): Draft => ({
-  ...place,
-  text: '',
-  file: null,
-  key: newKey(),
-  begun_at: now(),
-})
-const now = () => new Date().toISOString()
-const isEmpty = ({ text, file }: Draft) => text === '' && file === null
 
 export interface DraftState {
   readonly draft: Draft
@@ -55,13 +53,7 @@ export function useDraft(place: ChatPlace): DraftState {
   const change = useCallback(
     (more: { text?: string; file?: File | null }) => {
       setDraft((current) => {
-        // guard: a changed draft gets its own key
-        const next = {
-          ...current,
-          ...more,
-          key: newKey(),
-          begun_at: isEmpty(current) ? now() : current.begun_at,
-        }
+        const next = changeDraft(current, more)
         clearTimeout(unsaved.current?.timer)
         unsaved.current = { draft: next, timer: setTimeout(flush, saveMs) }
         return next
