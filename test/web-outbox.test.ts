@@ -1,5 +1,5 @@
 /** Drafts and sends of the dashboard: the key is kept until the outcome is known, and nothing is sent twice. */
-import { afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest'
 import { FakeDatabase } from './harness/fake-database.ts'
 import { until } from './harness/process.ts'
 
@@ -49,6 +49,7 @@ beforeEach(() => {
   answers = []
 })
 afterEach(() => outbox.clearOutbox())
+afterAll(() => void vi.unstubAllGlobals())
 
 const accepted = () => new Response('{"ok":true,"message_id":"7"}')
 const refusal = (status: number, code: string, headers: Record<string, string> = {}) =>

@@ -20,7 +20,7 @@ const lineMax = 300
 export function ExactLine({ text, empty }: { text: string; empty?: string }) {
   const line = text.length > lineMax ? `${text.slice(0, lineMax).toWellFormed()}…` : text
   const flat = line.replaceAll(/\s+/g, ' ').trim()
-  if (flat === '') return <span className="italic">{empty}</span>
+  if (flat === '') return empty
   const parts = splitHidden(flat).map(
     (part, at): ReactNode => (at % 2 === 1 ? createElement(CharacterCode, { of: part }) : part),
   )

@@ -15,6 +15,15 @@ onSignedOut(() => {
   void router.navigate({ to: '/sign-in', search: { return_to: `/dashboard${href}` } })
 })
 
+/** A new version has removed a part that this page was about to load: the new page has its own. Never twice in a row. */
+const reloadName = 'parley.reloaded_at'
+addEventListener('vite:preloadError', (event) => {
+  if (Date.now() - Number(sessionStorage.getItem(reloadName)) < 60_000) return
+  event.preventDefault()
+  sessionStorage.setItem(reloadName, String(Date.now()))
+  location.reload()
+})
+
 const place = document.getElementById('app')
 if (place) {
   createRoot(place).render(

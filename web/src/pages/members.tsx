@@ -1,21 +1,23 @@
 /** The members of a workspace and their roles. */
 import { useQuery } from '@tanstack/react-query'
 import { Ellipsis, UserPlus, Users } from 'lucide-react'
-import { useState } from 'react'
+import { lazy, Suspense, useState } from 'react'
 import { useSession, useWorkspace } from '../place.ts'
-import { type Member, membersQuery, useChange, type Workspace } from '../queries.ts'
+import { type Member, membersQuery, type Workspace } from '../queries.ts'
 import { Page } from '../shell.tsx'
 import { Badge } from '../ui/badge.tsx'
 import { Button } from '../ui/button.tsx'
-import { Confirm } from '../ui/dialog.tsx'
 import { Menu, MenuItem, MenuLine } from '../ui/menu.tsx'
 import { Empty, Loaded } from '../ui/states.tsx'
 import { Table } from '../ui/table.tsx'
 import { Time } from '../ui/time.tsx'
-import { ChangeRole, Invite, NewLink } from './member-dialogs.tsx'
 import { Missing } from './stopped.tsx'
 
-type Open = { what: 'invite' } | { what: 'role' | 'link' | 'remove'; member: Member }
+/** Loaded when the first one is opened, and then kept for their motion. */
+const Dialogs = lazy(async () => ({ default: (await import('./open-member-dialog.tsx')).Dialogs }))
+const Remove = lazy(async () => ({ default: (await import('./open-member-dialog.tsx')).Remove }))
+
+export type Open = { what: 'invite' } | { what: 'role' | 'link' | 'remove'; member: Member }
 
 export function MembersPage() {
   const workspace = useWorkspace()
@@ -41,14 +43,16 @@ function OwnMembership({ workspace }: { workspace: Workspace }) {
       >
         Ask an admin or an owner of this workspace to add a member or to change your role.
       </Empty>
-      <Remove workspace={workspace} member={leaving ? own : undefined} onClose={() => setLeaving(false)} />
+      <Suspense>
+        <Remove workspace={workspace} member={leaving ? own : undefined} onClose={() => setLeaving(false)} />
+      </Suspense>
     </Page>
   )
 }
 
 function Members({ workspace }: { workspace: Workspace }) {
   const query = useQuery(membersQuery(workspace.id))
-  const [open, setOpen] = useState<Open>()
+  const [open, setOpen] = useState<Open | null>()
   const admin = workspace.role !== 'member'
   const invite = admin && (
     <Button kind="primary" onClick={() => setOpen({ what: 'invite' })}>
@@ -90,7 +94,11 @@ function Members({ workspace }: { workspace: Workspace }) {
           />
         )}
       </Loaded>
-      <Dialogs open={open} onClose={() => setOpen(undefined)} workspace={workspace} />
+      {open !== undefined && (
+        <Suspense>
+          <Dialogs open={open ?? undefined} onClose={() => setOpen(null)} workspace={workspace} />
+        </Suspense>
+      )}
     </Page>
   )
 }
@@ -135,57 +143,5 @@ function Actions({ of: member, workspace, onOpen }: ActionsProps) {
         {own ? 'Leave this workspace…' : 'Remove…'}
       </MenuItem>
     </Menu>
-  )
-}
-
-interface DialogsProps {
-  open: Open | undefined
-  onClose: () => void
-  workspace: Workspace
-}
-
-function Dialogs({ open, onClose, workspace }: DialogsProps) {
-  const given = { workspace, onClose }
-  return (
-    <>
-      <Invite {...given} open={open?.what === 'invite'} />
-      <ChangeRole {...given} member={open?.what === 'role' ? open.member : undefined} />
-      <NewLink {...given} member={open?.what === 'link' ? open.member : undefined} />
-      <Remove {...given} member={open?.what === 'remove' ? open.member : undefined} />
-    </>
-  )
-}
-
-function Remove({
-  member,
-  workspace,
-  onClose,
-}: {
-  member: Pick<Member, 'user_id' | 'email'> | undefined
-  workspace: Workspace
-  onClose: () => void
-}) {
-  const { user } = useSession()
-  const remove = useChange('DELETE /w/{workspace_id}/members/{user_id}', ['members', 'session'])
-  const own = member?.user_id === user.id
-  const done = () => (own ? location.assign('/dashboard/') : onClose())
-  return (
-    <Confirm
-      open={member !== undefined}
-      onClose={onClose}
-      title={own ? 'Leave this workspace?' : `Remove ${member?.email ?? ''}?`}
-      description="Access and keys in this workspace end within a second. What was done with them stays in the records."
-      phrase={own ? workspace.name : (member?.email ?? '')}
-      action={own ? 'Leave' : 'Remove'}
-      busy={remove.isPending}
-      error={remove.error}
-      onConfirm={() =>
-        member &&
-        remove.mutate(
-          { params: { workspace_id: workspace.id, user_id: member.user_id } },
-          { onSuccess: done },
-        )
-      }
-    />
   )
 }

@@ -16,7 +16,7 @@ export function ToastPlace() {
   return (
     <div
       role="status"
-      className="pointer-events-none fixed inset-x-3 bottom-5 z-40 flex justify-center pb-[env(safe-area-inset-bottom)]"
+      className="pointer-events-none fixed inset-x-3 bottom-36 z-40 flex justify-center min-[761px]:bottom-5 min-[761px]:justify-start lg:left-[220px]"
     >
       {toast && (
         <div className="pointer-events-auto flex min-h-11 max-w-full items-center gap-3 rounded-[10px] bg-raised py-1.5 pl-3.5 pr-2 shadow-float">

@@ -9,6 +9,7 @@ import { MenuButton } from '../../shell.tsx'
 import { Button, buttonClass } from '../../ui/button.tsx'
 import { Failure } from '../../ui/notice.tsx'
 import { Late } from '../../ui/states.tsx'
+import { ClockTime } from '../../ui/time.tsx'
 import { accountsQuery } from '../accounts/account-queries.ts'
 import { ChatRow } from './chat-row.tsx'
 import type { Go } from './inbox.tsx'
@@ -65,7 +66,7 @@ const viewNames: Readonly<Record<View, string>> = {
   mine: 'Mine',
 }
 
-function Views({ filter, counts, workspace }: ListProps) {
+function Views({ counts, workspace }: ListProps) {
   return (
     <nav aria-label="Views" className="shrink-0 border-b border-line px-3 pb-2.5">
       <ul className="flex rounded-[9px] bg-hover p-0.5">
@@ -75,7 +76,7 @@ function Views({ filter, counts, workspace }: ListProps) {
               to="/w/$workspace_id/inbox"
               params={{ workspace_id: workspace.id }}
               search={(before) => searchOf(before, view)}
-              aria-current={filter.view === view ? 'page' : undefined}
+              activeOptions={{ exact: true }}
               className="flex h-10 items-center justify-center gap-1 rounded-[7px] px-1.5 text-xs font-medium text-soft hover:text-ink
                 aria-[current=page]:bg-surface aria-[current=page]:text-ink aria-[current=page]:shadow-card min-[761px]:h-7"
             >
@@ -95,11 +96,8 @@ function Views({ filter, counts, workspace }: ListProps) {
 const countMax = 1_000
 const counted = (count: number) => (count >= countMax ? '999+' : String(count))
 
-function searchOf<S extends { view?: string | undefined; message?: string | undefined }>(
-  before: S,
-  view: View,
-) {
-  const { view: _, message: __, ...rest } = before
+function searchOf<S extends { view?: string | undefined }>(before: S, view: View) {
+  const { view: _, ...rest } = before
   return view === 'all' ? rest : { ...rest, view }
 }
 
@@ -170,8 +168,13 @@ function Rows(props: ListProps) {
       {/* Reachable without a row: the list may be empty or long. */}
       <div ref={place} className="h-full overflow-y-auto overscroll-contain">
         {query.error && (
-          <div className="p-3">
+          <div className="grid gap-1 p-3">
             <Failure error={query.error} />
+            {query.data && (
+              <p className="text-xs text-muted">
+                As of <ClockTime at={new Date(query.dataUpdatedAt).toISOString()} />
+              </p>
+            )}
           </div>
         )}
         {query.data === undefined && !query.error && (

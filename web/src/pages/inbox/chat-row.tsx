@@ -1,11 +1,12 @@
 /** One chat in the list: three lines in 76 px, whatever its name and text are. */
+import { useQueryClient } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { Check, CircleHelp, CircleX, Clock3 } from 'lucide-react'
 import { memo } from 'react'
 import { ExactLine } from '../../exact-text.tsx'
 import { colourClass, Face } from '../../ui/face.tsx'
 import { useClock } from '../../ui/time.tsx'
-import type { InboxChat } from './inbox-queries.ts'
+import { type InboxChat, prefetchChat } from './inbox-queries.ts'
 import { type Stage, stageColour, stageName } from './stages.ts'
 
 interface RowProps {
@@ -19,6 +20,7 @@ interface RowProps {
 export const ChatRow = memo(function ChatRow({ chat, workspace_id, selected, stages, account }: RowProps) {
   const isUnread = chat.unread_count > 0
   const { short } = useClock()
+  const client = useQueryClient()
   return (
     <Link
       to="/w/$workspace_id/inbox"
@@ -29,6 +31,9 @@ export const ChatRow = memo(function ChatRow({ chat, workspace_id, selected, sta
       }}
       resetScroll={false}
       preload={false}
+      onPointerEnter={() =>
+        prefetchChat(client, { workspace_id, account_id: chat.account_id, chat_id: chat.id })
+      }
       activeOptions={{ exact: true }}
       aria-current={selected ? 'true' : undefined}
       data-chat={`${chat.account_id} ${chat.id}`}

@@ -18,6 +18,7 @@ import {
   type InboxChat,
   inboxQuery,
   type ListFilter,
+  prefetchChat,
 } from './inbox-queries.ts'
 import { NoChat } from './no-chat.tsx'
 import { startOutbox } from './sending.ts'
@@ -134,6 +135,12 @@ function useInboxKeys({ filter, chat, go, onHelp }: KeyPlace): void {
     }),
   }
   useKeys(actions)
+  const next = chat && find(1)
+  const [account_id, chat_id] = [next?.account_id, next?.id]
+  useEffect(() => {
+    if (account_id === undefined || chat_id === undefined) return
+    prefetchChat(client, { workspace_id: filter.workspace_id, account_id, chat_id })
+  }, [client, filter.workspace_id, account_id, chat_id])
 }
 
 export type Go = (search: InboxSearch) => void

@@ -8,7 +8,7 @@ import type { Workspace } from '../../queries.ts'
 import { Button } from '../../ui/button.tsx'
 import { colourClass, Face } from '../../ui/face.tsx'
 import { Keys } from '../../ui/keys.tsx'
-import { Time, useClock } from '../../ui/time.tsx'
+import { ClockTime, useClock } from '../../ui/time.tsx'
 import { assignChat, moveChat } from './chat-changes.ts'
 import { ColumnField } from './column-field.tsx'
 import {
@@ -85,7 +85,7 @@ function Person({ detail }: { detail: ChatDetail }) {
         )}
         {detail.last_message_at !== null && (
           <p className="text-xs text-muted">
-            Last message <Time at={detail.last_message_at} />
+            Last message <ClockTime at={detail.last_message_at} />
           </p>
         )}
       </div>
@@ -108,7 +108,7 @@ export const plainField = `-mx-1.5 h-7 w-[calc(100%+12px)] min-w-0 cursor-pointe
 
 /** A choice in its colour. */
 export function tagField(colour: string | null | undefined): string {
-  return `h-5.5 max-w-full min-w-0 cursor-pointer appearance-none truncate rounded-[5px] bg-[color-mix(in_oklab,var(--c)_13%,var(--surface))] px-1.5
+  return `field-sizing-content h-5.5 max-w-full min-w-0 cursor-pointer appearance-none truncate rounded-[5px] bg-[color-mix(in_oklab,var(--c)_13%,var(--surface))] px-1.5
     text-xs font-medium text-(--c) pointer-coarse:h-11 ${colourClass(colour)}`
 }
 
