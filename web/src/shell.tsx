@@ -18,6 +18,7 @@ import { ask } from './api.ts'
 import { useGoKeys } from './keys.ts'
 import { startLive, useLiveState } from './live/live.ts'
 import { clearOutbox } from './outbox.ts'
+import { PaletteButton, PalettePlace } from './palette/opening.tsx'
 import { useSession, useWorkspace } from './place.ts'
 import { queryClient, waitingQuery } from './queries.ts'
 import { TimeZone } from './ui/time.tsx'
@@ -44,6 +45,7 @@ export function Shell() {
         </main>
       </div>
       <LiveNote />
+      <PalettePlace />
     </TimeZone.Provider>
   )
 }
@@ -185,6 +187,7 @@ function SideBar() {
       <div className="pt-1">
         <Mark />
       </div>
+      <PaletteButton />
       <nav aria-label="Main" className="grid gap-5">
         <ul className="grid gap-0.5">
           {workspace && (

@@ -1,7 +1,7 @@
 /** Keys of the board and the table: `J` and `K` or the arrows go through the cards, `M` moves one, `Z` undoes. */
 import { useEffect } from 'react'
 import { useKeys } from '../../keys.ts'
-import { undoLast } from '../../ui/toast.tsx'
+import { undoLast } from '../../ui/toasts.ts'
 
 const cardOf = (element: Element | null) => element?.closest<HTMLElement>('[data-card]') ?? null
 const cardsIn = (place: ParentNode) =>

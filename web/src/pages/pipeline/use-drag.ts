@@ -40,6 +40,10 @@ export function useDrag({ board, ghost, accepts, onDrop }: Options) {
     let over: string | undefined
     let frame = 0
 
+    const stageAt = () => {
+      const stage = document.elementFromPoint(at.x, at.y)?.closest<HTMLElement>('[data-stage]')?.dataset.stage
+      return stage !== undefined && latest.current.accepts(chat, stage) ? stage : undefined
+    }
     const follow = () => {
       if (ghost.current) {
         ghost.current.style.transform = `translate(${at.x - grip.x}px, ${at.y - grip.y}px) rotate(1.6deg)`
@@ -47,8 +51,7 @@ export function useDrag({ board, ghost, accepts, onDrop }: Options) {
       const edges = board.current?.getBoundingClientRect()
       if (edges && at.x < edges.left + edgePx) board.current?.scrollBy(-scrollPx, 0)
       if (edges && at.x > edges.right - edgePx) board.current?.scrollBy(scrollPx, 0)
-      const found = document.elementFromPoint(at.x, at.y)?.closest<HTMLElement>('[data-stage]')?.dataset.stage
-      const next = found !== undefined && latest.current.accepts(chat, found) ? found : undefined
+      const next = stageAt()
       if (frame === 0 || next !== over) setDrag({ chat, width: box.width, over: next })
       over = next
       frame = requestAnimationFrame(follow)
@@ -72,7 +75,8 @@ export function useDrag({ board, ghost, accepts, onDrop }: Options) {
       setTimeout(() => removeEventListener('click', stopClick, { capture: true }))
     }
     const drop = () => {
-      const to = over
+      // Not what the last frame has seen: a quick hand is further by now.
+      const to = frame === 0 ? undefined : stageAt()
       end()
       if (to !== undefined) latest.current.onDrop(chat, to)
     }
