@@ -8,6 +8,7 @@ import { type NamedStage, perform } from '../inbox/chat-changes.ts'
 import { chatKey } from '../inbox/inbox-list.ts'
 import type { InboxChat } from '../inbox/inbox-queries.ts'
 import type { Move, Moves } from './board-view.ts'
+import { inTurn } from './in-turn.ts'
 
 let moves: Moves = new Map()
 const listeners = new Set<() => void>()
@@ -26,16 +27,6 @@ function subscribe(listener: () => void): () => void {
 
 export function useMoves(): Moves {
   return useSyncExternalStore(subscribe, () => moves)
-}
-
-/** The last request for each chat. */
-const turns = new Map<string, Promise<unknown>>()
-
-/** A move and its undo would arrive in any order. */
-function inTurn<T>(key: string, request: () => Promise<T>): Promise<T> {
-  const turn = (turns.get(key) ?? Promise.resolve()).catch(() => {}).then(request)
-  turns.set(key, turn)
-  return turn
 }
 
 export interface MoveOrder {
