@@ -18,6 +18,7 @@ import { frame, lookAt, sightsBefore, sightsOf } from './every-page.ts'
 import { showHostile } from './hostile-text.ts'
 import { useInbox } from './inbox-journey.ts'
 import { shareStream } from './live-tabs.ts'
+import { usePipeline } from './pipeline-journey.ts'
 import { visitAsMember } from './plain-member.ts'
 
 const password = 'a long sentence nobody guesses'
@@ -67,6 +68,11 @@ async function walk(browser: Browser, demo: Demo, centre: Centre): Promise<void>
   await step('the inbox: answered once whatever happens, notes, stages, by keyboard, at 320 px', () =>
     useInbox(wide, demo, places.workspace_id),
   )
+  await step('the pipeline: dragged, moved by key, undone, by two users, edited, at 320 px', async () => {
+    const other = await open(browser, demo, 320)
+    await usePipeline(wide, demo, { workspace_id: places.workspace_id, other })
+    await other.close()
+  })
   await step('axe and width on every page', async () => {
     const out = await open(browser, demo, 1280)
     const wrong: string[] = []

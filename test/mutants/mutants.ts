@@ -60,6 +60,11 @@ const drafting = {
   still: 'a text that was written meanwhile is not replaced by one that was refused',
 }
 
+const pipelinePage = {
+  file: 'test/web-pipeline.test.ts',
+  still: 'a move shows at once in both stages and their counts, and once it is read nothing is counted twice',
+}
+
 const loggingIn = {
   file: 'src/capabilities/accounts/login.test.ts',
   still: 'a login stores the key, its user and CONNECTING, and names no secret in the audit log',
@@ -2623,6 +2628,11 @@ export const mutants: readonly Mutant[] = [
     drafting,
     'guard: sign out leaves no draft',
     'sign-out leaves no draft behind, and another user finds none',
+  ),
+  mutant(
+    pipelinePage,
+    'guard: moves of a chat in turn',
+    'a move and its undo are asked one after the other, also if the first fails; another chat does not wait',
   ),
   mutant(
     telegram('transport'),

@@ -9,6 +9,7 @@ import {
 } from '@tanstack/react-router'
 import { Refused } from './api.ts'
 import type { InboxSearch } from './pages/inbox/inbox.tsx'
+import type { PipelineSearch } from './pages/pipeline/pipeline.tsx'
 import { Missing, Stopped } from './pages/stopped.tsx'
 import { lastWorkspace, rememberWorkspace } from './place.ts'
 import { queryClient, sessionQuery } from './queries.ts'
@@ -103,6 +104,21 @@ const inbox = createRoute({
   component: lazyRouteComponent(() => import('./pages/inbox/inbox.tsx'), 'InboxPage'),
 })
 
+const pipeline = createRoute({
+  getParentRoute: () => workspace,
+  path: '/pipeline',
+  validateSearch: (search): PipelineSearch => ({
+    ...(search.view === 'table' && { view: 'table' as const }),
+    ...(typeof search.account === 'string' && { account: search.account }),
+    // The router reads a key of digits as a number.
+    ...((typeof search.stage === 'string' || typeof search.stage === 'number') && {
+      stage: String(search.stage),
+    }),
+    ...((search.edit === 'stages' || search.edit === 'columns') && { edit: search.edit }),
+  }),
+  component: lazyRouteComponent(() => import('./pages/pipeline/pipeline.tsx'), 'PipelinePage'),
+})
+
 const keys = createRoute({
   getParentRoute: () => workspace,
   path: '/keys',
@@ -150,7 +166,7 @@ const routeTree = root.addChildren([
     approvals,
     gates,
     profile,
-    workspace.addChildren([workspaceHome, inbox, accounts, keys, members, connect]),
+    workspace.addChildren([workspaceHome, inbox, pipeline, accounts, keys, members, connect]),
   ]),
 ])
 

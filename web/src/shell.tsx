@@ -3,6 +3,7 @@ import { useQuery } from '@tanstack/react-query'
 import { Link, type LinkProps, Outlet, useNavigate, useRouterState } from '@tanstack/react-router'
 import {
   Bot,
+  Columns3,
   Inbox,
   KeyRound,
   LogOut,
@@ -16,6 +17,7 @@ import { type ComponentType, lazy, type ReactNode, Suspense, useEffect, useState
 import { ask } from './api.ts'
 import { startLive, useLiveState } from './live/live.ts'
 import { clearOutbox } from './outbox.ts'
+import { PaletteButton, PalettePlace } from './palette/opening.tsx'
 import { useSession, useWorkspace } from './place.ts'
 import { queryClient, waitingQuery } from './queries.ts'
 import { useGoKeys } from './shortcuts.ts'
@@ -43,6 +45,7 @@ export function Shell() {
         </main>
       </div>
       <LiveNote />
+      <PalettePlace />
     </TimeZone.Provider>
   )
 }
@@ -55,6 +58,7 @@ function useGoToPages(): void {
     workspace
       ? {
           i: () => void navigate({ to: '/w/$workspace_id/inbox', params }),
+          p: () => void navigate({ to: '/w/$workspace_id/pipeline', params }),
           a: () => void navigate({ to: '/w/$workspace_id/accounts', params }),
         }
       : {},
@@ -183,6 +187,7 @@ function SideBar() {
       <div className="pt-1">
         <Mark />
       </div>
+      <PaletteButton />
       <nav aria-label="Main" className="grid gap-5">
         <ul className="grid gap-0.5">
           {workspace && (
@@ -201,6 +206,14 @@ function SideBar() {
               </span>
             )}
           </Entry>
+          {workspace && (
+            <Entry
+              to="/w/$workspace_id/pipeline"
+              params={{ workspace_id: workspace.id }}
+              icon={Columns3}
+              label="Pipeline"
+            />
+          )}
         </ul>
         {workspace && (
           <div>

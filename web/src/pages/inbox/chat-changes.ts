@@ -9,7 +9,7 @@ import { showToast } from '../../ui/toasts.ts'
 import type { InboxList } from './inbox-list.ts'
 import { type ChatDetail, type ChatRef, chatQuery, type InboxChat, refreshChat } from './inbox-queries.ts'
 
-interface Change {
+export interface Change {
   readonly chat: ChatRef
   readonly words: string
   /** What the screen shows at once, and again if the request fails. */
@@ -20,7 +20,7 @@ interface Change {
   readonly undo?: () => void
 }
 
-async function perform({ chat, words, show, unshow, request, undo }: Change): Promise<void> {
+export async function perform({ chat, words, show, unshow, request, undo }: Change): Promise<void> {
   // An answer that is under way would show the old value again.
   await queryClient.cancelQueries({ queryKey: ['chat', chat.workspace_id] })
   await queryClient.cancelQueries({ queryKey: ['inbox', chat.workspace_id] })

@@ -97,7 +97,7 @@ const states = {
   ambiguous: { icon: CircleHelp, label: 'Ambiguous, not sent again', look: 'text-warn' },
 } as const
 
-function LastState({ state }: { state: InboxChat['last_state'] }) {
+export function LastState({ state }: { state: InboxChat['last_state'] }) {
   if (state === null) return null
   const { icon: Icon, label, look } = states[state]
   return (

@@ -1,0 +1,123 @@
+/** One chat as a card: who, what they said last, and what needs a person. It opens the chat in the inbox. */
+import { Link } from '@tanstack/react-router'
+import { MoveRight } from 'lucide-react'
+import { memo, type PointerEvent } from 'react'
+import { ExactLine } from '../../exact-text.tsx'
+import { Face } from '../../ui/face.tsx'
+import { useClock } from '../../ui/time.tsx'
+import { LastState } from '../inbox/chat-row.tsx'
+import { chatKey } from '../inbox/inbox-list.ts'
+import type { InboxChat } from '../inbox/inbox-queries.ts'
+import { nameIn } from './moves.ts'
+
+export interface CardProps {
+  chat: InboxChat
+  workspace_id: string
+  account: string | undefined
+  /** Opens "Move to…" beside the card. */
+  onMove: (chat: InboxChat, anchor: Element) => void
+  onGrab?: (event: PointerEvent, chat: InboxChat) => void
+  look?: string
+}
+
+export const Card = memo(function Card({
+  chat,
+  workspace_id,
+  account,
+  onMove,
+  onGrab,
+  look = '',
+}: CardProps) {
+  const { short } = useClock()
+  return (
+    <article
+      data-card={chatKey(chat)}
+      onPointerDown={onGrab && ((event) => onGrab(event, chat))}
+      className={`group relative grid gap-1.25 rounded-[10px] bg-surface px-2.75 pt-2.5 pb-2 shadow-card ring-1 ring-inset ring-line
+        hover:ring-line-strong has-[a:focus-visible]:outline-2 has-[a:focus-visible]:outline-accent ${look}`}
+    >
+      <div className="flex min-w-0 items-center gap-2">
+        <Face name={chat.name} of={chatKey(chat).replace(' ', '')} size="small" />
+        <ChatLink chat={chat} workspace_id={workspace_id} />
+        <Unread chat={chat} />
+        {chat.last_message_at !== null && (
+          <time dateTime={chat.last_message_at} className="shrink-0 text-xs text-muted">
+            {short(chat.last_message_at)}
+          </time>
+        )}
+      </div>
+      <p className="line-clamp-2 min-h-5 text-soft [overflow-wrap:anywhere]">
+        <LastText chat={chat} />
+      </p>
+      <div className="flex min-h-5 min-w-0 items-center gap-1.5 text-xs text-muted pointer-coarse:min-h-11">
+        {chat.last_state !== 'accepted' && <LastState state={chat.last_state} />}
+        {chat.assignee && (
+          <span className="min-w-0 truncate">
+            <span className="sr-only">Assigned to </span>
+            <ExactLine text={chat.assignee.name} />
+          </span>
+        )}
+        <span className="ml-auto min-w-0 truncate text-right">
+          <ExactLine text={account ?? ''} />
+        </span>
+        <MoveButton chat={chat} onMove={onMove} />
+      </div>
+    </article>
+  )
+})
+
+/** The whole card or row is its target. */
+export function ChatLink({ chat, workspace_id }: Pick<CardProps, 'chat' | 'workspace_id'>) {
+  return (
+    <Link
+      to="/w/$workspace_id/inbox"
+      params={{ workspace_id }}
+      search={{ chat: chat.id, of: chat.account_id }}
+      preload={false}
+      draggable={false}
+      className={`min-w-0 flex-1 truncate outline-none after:absolute after:inset-0 after:rounded-[10px]
+        ${chat.unread_count > 0 ? 'font-semibold' : 'font-medium'}`}
+    >
+      <ExactLine text={chat.name} empty="No name" />
+    </Link>
+  )
+}
+
+export function Unread({ chat }: Pick<CardProps, 'chat'>) {
+  if (chat.unread_count === 0) return null
+  return (
+    <span title="Unread" className="size-2 shrink-0 rounded-full bg-accent ring-3 ring-accent/20">
+      <span className="sr-only">{chat.unread_count} unread</span>
+    </span>
+  )
+}
+
+export function LastText({ chat }: Pick<CardProps, 'chat'>) {
+  return (
+    <>
+      {chat.last_is_sender && 'You: '}
+      <ExactLine
+        text={chat.last_message_text ?? ''}
+        empty={chat.last_message_at === null ? 'No messages yet' : 'A file'}
+      />
+    </>
+  )
+}
+
+/** Quiet until the card has the pointer or the focus; always there for a finger. */
+function MoveButton({ chat, onMove }: Pick<CardProps, 'chat' | 'onMove'>) {
+  return (
+    <button
+      type="button"
+      data-move
+      title="Move to… (M)"
+      aria-label={`Move ${nameIn(chat.name)} to another stage`}
+      onClick={(event) => onMove(chat, event.currentTarget)}
+      className={`absolute right-1.5 bottom-1.5 z-1 grid size-6.5 place-items-center rounded-md bg-surface text-muted opacity-0 hover:bg-hover hover:text-ink
+        focus-visible:opacity-100 group-focus-within:opacity-100 group-hover:opacity-100 pointer-coarse:static pointer-coarse:-my-2
+        pointer-coarse:-mr-2.5 pointer-coarse:size-11 pointer-coarse:shrink-0 pointer-coarse:opacity-100`}
+    >
+      <MoveRight aria-hidden className="size-4" />
+    </button>
+  )
+}

@@ -1,0 +1,182 @@
+/** The same chats as a table, of every stage or of one: rows of 44 px, of which only those in sight exist. */
+import { useQuery } from '@tanstack/react-query'
+import { useVirtualizer } from '@tanstack/react-virtual'
+import { useEffect, useMemo, useRef } from 'react'
+import { ExactLine } from '../../exact-text.tsx'
+import { Tag } from '../../ui/face.tsx'
+import { Failure } from '../../ui/notice.tsx'
+import { Late, Loading } from '../../ui/states.tsx'
+import { useClock } from '../../ui/time.tsx'
+import { LastState } from '../inbox/chat-row.tsx'
+import { chatKey } from '../inbox/inbox-list.ts'
+import type { InboxChat } from '../inbox/inbox-queries.ts'
+import { type Stage, stageColour, stageName } from '../inbox/stages.ts'
+import { ChatLink, LastText, Unread } from './card.tsx'
+import { nameIn, useMoves } from './moves.ts'
+import { type ChatFilter, chatsQuery, loadMore, noteInView } from './pipeline-queries.ts'
+
+interface TableProps {
+  filter: ChatFilter
+  stages: readonly Stage[]
+  nameOf: (account_id: string) => string | undefined
+  onMove: (chat: InboxChat, anchor: Element) => void
+}
+
+const rowPx = 44
+/** On a narrow screen the last message and the account are left out. */
+const columns = `grid grid-cols-[minmax(0,1fr)_minmax(0,7rem)_3.5rem] items-center gap-x-3 px-3 min-[761px]:px-5
+  min-[761px]:grid-cols-[minmax(8rem,1.2fr)_minmax(7rem,9rem)_minmax(0,2fr)_minmax(0,8rem)_minmax(0,8rem)_4.5rem]`
+const wide = 'hidden min-[761px]:block'
+
+export function ChatTable({ filter, stages, nameOf, onMove }: TableProps) {
+  const query = useQuery(chatsQuery(filter))
+  const rows = useRows(query.data?.chats, filter)
+  const place = useRef<HTMLDivElement>(null)
+  const virtual = useVirtualizer({
+    count: rows.length,
+    getScrollElement: () => place.current,
+    estimateSize: () => rowPx,
+    overscan: 8,
+    getItemKey: (index) => {
+      const chat = rows[index]
+      return chat ? chatKey(chat) : index
+    },
+  })
+  const items = virtual.getVirtualItems()
+  const [first, last] = [items[0]?.index ?? 0, items.at(-1)?.index ?? 0]
+  useEffect(() => {
+    if (!query.data) return
+    const { pages, next_cursor } = query.data
+    const seen = rows.slice(first, last + 1)
+    noteInView(
+      filter,
+      seen.flatMap((chat) => pages[chatKey(chat)] ?? []),
+    )
+    if (next_cursor !== null && last >= rows.length - 15) void loadMore(filter)
+  }, [filter, query.data, rows, first, last])
+  return (
+    <div ref={place} className="min-h-0 flex-1 overflow-y-auto overscroll-contain">
+      {query.error && (
+        <div className="p-3">
+          <Failure error={query.error} />
+        </div>
+      )}
+      {!query.data && !query.error && (
+        <Late>
+          <div className="p-5">
+            <Loading />
+          </div>
+        </Late>
+      )}
+      {query.data && rows.length === 0 && <p className="px-5 py-4 text-muted">No chats in this stage.</p>}
+      {rows.length > 0 && (
+        <table role="table" aria-label="Chats" aria-rowcount={-1} className="block text-left">
+          <thead role="rowgroup" className="sticky top-0 block z-2 border-b border-line bg-surface">
+            <tr role="row" className={`${columns} h-9 text-xs text-muted [&>th]:font-medium`}>
+              <th role="columnheader" scope="col">
+                Chat
+              </th>
+              <th role="columnheader" scope="col">
+                Stage
+              </th>
+              <th role="columnheader" scope="col" className={wide}>
+                Last message
+              </th>
+              <th role="columnheader" scope="col" className={wide}>
+                Account
+              </th>
+              <th role="columnheader" scope="col" className={wide}>
+                Assignee
+              </th>
+              <th role="columnheader" scope="col" className="text-right">
+                When
+              </th>
+            </tr>
+          </thead>
+          <tbody role="rowgroup" className="relative block" style={{ height: virtual.getTotalSize() }}>
+            {items.map(({ index, key, start }) => {
+              const chat = rows[index]
+              if (!chat) return null
+              return (
+                <tr
+                  key={key}
+                  role="row"
+                  aria-rowindex={index + 2}
+                  data-card={chatKey(chat)}
+                  className={`${columns} absolute inset-x-0 h-11 border-b border-line hover:bg-hover
+                    has-[a:focus-visible]:outline-2 has-[a:focus-visible]:-outline-offset-2 has-[a:focus-visible]:outline-accent`}
+                  style={{ transform: `translateY(${start}px)` }}
+                >
+                  <Row
+                    chat={chat}
+                    workspace_id={filter.workspace_id}
+                    stages={stages}
+                    account={nameOf(chat.account_id)}
+                    onMove={onMove}
+                  />
+                </tr>
+              )
+            })}
+          </tbody>
+        </table>
+      )}
+    </div>
+  )
+}
+
+/** With the moves that are not confirmed yet: a row keeps its place, and leaves only if another stage is shown. */
+function useRows(chats: readonly InboxChat[] | undefined, { stage_key }: ChatFilter): InboxChat[] {
+  const moves = useMoves()
+  return useMemo(() => {
+    const moved = (chats ?? []).map((chat) => moves.get(chatKey(chat))?.chat ?? chat)
+    return stage_key === undefined ? moved : moved.filter((chat) => chat.stage_key === stage_key)
+  }, [chats, moves, stage_key])
+}
+
+interface RowProps extends Pick<TableProps, 'stages' | 'onMove'> {
+  chat: InboxChat
+  workspace_id: string
+  account: string | undefined
+}
+
+function Row({ chat, workspace_id, stages, account, onMove }: RowProps) {
+  const { short } = useClock()
+  const stage = stageName(stages, chat.stage_key)
+  return (
+    <>
+      <td role="cell" className="flex min-w-0 items-center gap-2.5">
+        <ChatLink chat={chat} workspace_id={workspace_id} />
+        <Unread chat={chat} />
+      </td>
+      <td role="cell" className="flex min-w-0">
+        {stage !== null && chat.stage_key !== null && (
+          <button
+            type="button"
+            data-move
+            title="Move to… (M)"
+            aria-label={`${stage}. Move ${nameIn(chat.name)} to another stage`}
+            onClick={(event) => onMove(chat, event.currentTarget)}
+            className="relative z-1 flex h-11 max-w-full items-center rounded-md"
+          >
+            <Tag colour={stageColour(stages, chat.stage_key)}>{stage}</Tag>
+          </button>
+        )}
+      </td>
+      <td role="cell" className={`${wide} truncate text-soft`}>
+        {chat.last_state !== 'accepted' && <LastState state={chat.last_state} />}
+        <LastText chat={chat} />
+      </td>
+      <td role="cell" className={`${wide} truncate text-muted`}>
+        <ExactLine text={account ?? ''} />
+      </td>
+      <td role="cell" className={`${wide} truncate text-muted`}>
+        <ExactLine text={chat.assignee?.name ?? ''} />
+      </td>
+      <td role="cell" className="truncate text-right text-xs text-muted">
+        {chat.last_message_at !== null && (
+          <time dateTime={chat.last_message_at}>{short(chat.last_message_at)}</time>
+        )}
+      </td>
+    </>
+  )
+}

@@ -1,0 +1,13 @@
+/** Requests about one chat, one after the other: a move and its undo would arrive in any order. */
+
+/** The last request for each chat. */
+const turns = new Map<string, Promise<unknown>>()
+
+export function inTurn<T>(key: string, request: () => Promise<T>): Promise<T> {
+  const before = turns.get(key) ?? Promise.resolve()
+  const turn = before.catch(() => {}).then(request)
+  turns.set(key, turn) // guard: moves of a chat in turn
+  const forget = () => turns.get(key) === turn && turns.delete(key)
+  turn.then(forget, forget)
+  return turn
+}

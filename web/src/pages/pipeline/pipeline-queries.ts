@@ -1,0 +1,84 @@
+/** What the page "Pipeline" reads: the board in one request, and the rest of a stage page by page as it is scrolled. */
+import { queryOptions } from '@tanstack/react-query'
+import { type Answer, ask } from '../../api.ts'
+import { queryClient } from '../../queries.ts'
+import { type InboxList, mergePage } from '../inbox/inbox-list.ts'
+
+export type BoardStage = Answer<'GET /w/{workspace_id}/board'>['stages'][number]
+export type EditedStage = Answer<'GET /w/{workspace_id}/stages'>['stages'][number]
+
+export interface ChatFilter {
+  readonly workspace_id: string
+  readonly account_id: string | undefined
+  /** Undefined: the chats of every stage. */
+  readonly stage_key: string | undefined
+}
+
+export const boardQuery = ({ workspace_id, account_id }: Omit<ChatFilter, 'stage_key'>) =>
+  queryOptions({
+    queryKey: ['board', workspace_id, account_id ?? null],
+    queryFn: ({ signal }) =>
+      ask(
+        'GET /w/{workspace_id}/board',
+        { params: { workspace_id }, query: account_id === undefined ? {} : { account_id } },
+        { signal },
+      ),
+  })
+
+/** With colours. */
+export const stageListQuery = (workspace_id: string) =>
+  queryOptions({
+    queryKey: ['stages', workspace_id, 'coloured'],
+    queryFn: () => ask('GET /w/{workspace_id}/stages', { params: { workspace_id } }),
+  })
+
+/** The cursors of the pages in view, by the list's key: a refresh reads these and the first page, however long the list is. */
+const cursorsInView = new Map<string, readonly string[]>()
+
+export const chatsQuery = (filter: ChatFilter) =>
+  queryOptions({
+    // `inbox` comes first, so that whatever changes the inbox changes this list too.
+    queryKey: ['inbox', filter.workspace_id, 'pipeline', filter.account_id ?? null, filter.stage_key ?? null],
+    queryFn: async ({ signal, client, queryKey }): Promise<InboxList> => {
+      const cursors = [undefined, ...(cursorsInView.get(String(queryKey)) ?? [])]
+      const pages = await Promise.all(cursors.map((cursor) => readPage(filter, cursor, signal)))
+      // Read after the answers, because more pages may have been loaded meanwhile.
+      const before = client.getQueryData<InboxList>(queryKey)
+      return (
+        pages.reduce<InboxList | undefined>(mergePage, before) ?? { chats: [], next_cursor: null, pages: {} }
+      )
+    },
+  })
+
+async function readPage(filter: ChatFilter, cursor: string | undefined, signal?: AbortSignal) {
+  const { workspace_id, account_id, stage_key } = filter
+  const query = {
+    ...(account_id !== undefined && { account_id }),
+    ...(stage_key !== undefined && { stage_key }),
+    ...(cursor !== undefined && { cursor }),
+  }
+  const page = await ask('GET /w/{workspace_id}/inbox', { params: { workspace_id }, query }, { signal })
+  return { ...page, cursor }
+}
+
+export function noteInView(filter: ChatFilter, cursors: readonly string[]): void {
+  cursorsInView.set(String(chatsQuery(filter).queryKey), [...new Set(cursors)])
+}
+
+const loading = new Set<string>()
+
+/** The next page of a list; one at a time. */
+export async function loadMore(filter: ChatFilter): Promise<void> {
+  const { queryKey } = chatsQuery(filter)
+  const cursor = queryClient.getQueryData(queryKey)?.next_cursor
+  if (cursor === null || cursor === undefined || loading.has(String(queryKey))) return
+  loading.add(String(queryKey))
+  try {
+    const page = await readPage(filter, cursor)
+    queryClient.setQueryData(queryKey, (before) => mergePage(before, page))
+  } catch {
+    // The list's own refresh shows the error.
+  } finally {
+    loading.delete(String(queryKey))
+  }
+}

@@ -1,0 +1,146 @@
+/** One stage of the board: its name, how many chats it has, and its cards, of which only those in sight exist. */
+import { useQuery } from '@tanstack/react-query'
+import { useVirtualizer } from '@tanstack/react-virtual'
+import { Ellipsis } from 'lucide-react'
+import { type PointerEvent, useEffect, useMemo, useRef, useState } from 'react'
+import { ExactLine } from '../../exact-text.tsx'
+import { colourClass } from '../../ui/face.tsx'
+import { chatKey } from '../inbox/inbox-list.ts'
+import type { InboxChat } from '../inbox/inbox-queries.ts'
+import { cardsOf, countedText, type Moves } from './board-view.ts'
+import { Card } from './card.tsx'
+import { type BoardStage, type ChatFilter, chatsQuery, loadMore, noteInView } from './pipeline-queries.ts'
+
+interface ColumnProps {
+  stage: BoardStage
+  colour: string
+  filter: ChatFilter
+  moves: Moves
+  /** Of the account, if there are several. */
+  nameOf: (account_id: string) => string | undefined
+  /** The only one that a narrow screen shows. */
+  current: boolean
+  /** A card is held over this stage. */
+  slot: boolean
+  /** The card that is being dragged. */
+  dragged: string | undefined
+  onMove: (chat: InboxChat, anchor: Element) => void
+  onGrab: (event: PointerEvent, chat: InboxChat) => void
+  onEdit: (() => void) | undefined
+}
+
+const isShort = (place: Element) => place.clientHeight > 0 && place.scrollHeight <= place.clientHeight
+
+const gapPx = 6
+const guessPx = 104
+
+export function StageColumn(props: ColumnProps) {
+  const { stage, colour, filter, current, onEdit } = props
+  return (
+    <section
+      data-stage={stage.key}
+      aria-label={stage.label}
+      className={`min-h-0 min-w-0 flex-col min-[761px]:flex min-[761px]:min-w-[234px] min-[761px]:max-w-[320px] min-[761px]:flex-1
+        ${current ? 'flex flex-1' : 'hidden'}`}
+    >
+      <header className="flex h-8 shrink-0 items-center gap-2 pl-1.5 pr-1">
+        <span aria-hidden className={`size-2 shrink-0 rounded-[3px] bg-(--c) ${colourClass(colour)}`} />
+        <h2 className="min-w-0 truncate font-semibold">
+          <ExactLine text={stage.label} />
+        </h2>
+        <span className="shrink-0 text-muted">
+          {countedText(stage.count)}
+          <span className="sr-only"> chats</span>
+        </span>
+        {stage.hidden && <span className="shrink-0 text-xs text-muted">Hidden</span>}
+        {onEdit && (
+          <button
+            type="button"
+            aria-label={`Edit the stage ${stage.label}`}
+            onClick={onEdit}
+            className="ml-auto grid size-7 shrink-0 place-items-center rounded-md text-muted hover:bg-hover hover:text-ink pointer-coarse:size-11"
+          >
+            <Ellipsis aria-hidden className="size-4" />
+          </button>
+        )}
+      </header>
+      <Cards key={`${filter.account_id} ${stage.key}`} {...props} />
+    </section>
+  )
+}
+
+function Cards({ stage, filter, moves, nameOf, slot, dragged, onMove, onGrab }: ColumnProps) {
+  const [wantsMore, setWantsMore] = useState(false)
+  const { data: more } = useQuery({ ...chatsQuery(filter), enabled: wantsMore })
+  const { account_id } = filter
+  const cards = useMemo(
+    () => cardsOf(stage, more?.chats ?? [], { moves, account_id }),
+    [stage, more, moves, account_id],
+  )
+  const place = useRef<HTMLDivElement>(null)
+  const virtual = useVirtualizer({
+    count: cards.length,
+    getScrollElement: () => place.current,
+    estimateSize: () => guessPx,
+    gap: gapPx,
+    paddingEnd: 12,
+    overscan: 4,
+    getItemKey: (index) => {
+      const chat = cards[index]
+      return chat ? chatKey(chat) : index
+    },
+  })
+  const items = virtual.getVirtualItems()
+  const [first, last] = [items[0]?.index ?? 0, items.at(-1)?.index ?? 0]
+  useEffect(() => {
+    const hasMore = more ? more.next_cursor !== null : stage.count > stage.chats.length
+    if (more) {
+      const seen = cards.slice(first, last + 1)
+      noteInView(
+        filter,
+        seen.flatMap((chat) => more.pages[chatKey(chat)] ?? []),
+      )
+    }
+    if (!hasMore || last < cards.length - 6) return
+    if (more) void loadMore(filter)
+    // Not before the end is in sight by scrolling, or on a very tall screen: the board is one request.
+    else if (place.current && (place.current.scrollTop > 0 || isShort(place.current))) setWantsMore(true)
+  }, [filter, more, stage, cards, first, last])
+  return (
+    <div ref={place} className="min-h-0 flex-1 overflow-y-auto overscroll-contain px-0.5 pt-1">
+      {slot && (
+        <div
+          aria-hidden
+          className="mb-1.5 h-24 rounded-[10px] border-[1.5px] border-dashed border-accent bg-accent-wash"
+        />
+      )}
+      <ul className="relative" style={{ height: virtual.getTotalSize() }}>
+        {items.map(({ index, key, start }) => {
+          const chat = cards[index]
+          if (!chat) return null
+          return (
+            <li
+              key={key}
+              data-index={index}
+              ref={virtual.measureElement}
+              aria-setsize={stage.count}
+              aria-posinset={index + 1}
+              className="absolute inset-x-0"
+              style={{ transform: `translateY(${start}px)` }}
+            >
+              <Card
+                chat={chat}
+                workspace_id={filter.workspace_id}
+                account={nameOf(chat.account_id)}
+                onMove={onMove}
+                onGrab={onGrab}
+                look={dragged === chatKey(chat) ? 'opacity-40' : 'cursor-grab'}
+              />
+            </li>
+          )
+        })}
+      </ul>
+      {cards.length === 0 && !slot && <p className="px-1.5 py-1 text-xs text-muted">No chats</p>}
+    </div>
+  )
+}

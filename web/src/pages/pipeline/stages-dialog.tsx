@@ -1,0 +1,170 @@
+/** For admins: the stages of the pipeline. */
+import { useQuery } from '@tanstack/react-query'
+import { Plus } from 'lucide-react'
+import { useState } from 'react'
+import { useChange } from '../../queries.ts'
+import { Button } from '../../ui/button.tsx'
+import { Confirm, Dialog } from '../../ui/dialog.tsx'
+import { TextInput } from '../../ui/form.tsx'
+import { Failure } from '../../ui/notice.tsx'
+import { Loaded } from '../../ui/states.tsx'
+import { stageColour } from '../inbox/stages.ts'
+import { countedText } from './board-view.ts'
+import { type BoardStage, type EditedStage, stageListQuery } from './pipeline-queries.ts'
+import { ColourField, NameField, PlaceButtons } from './place-rows.tsx'
+
+/** Every chat begins here, so it can be neither hidden nor deleted. */
+const firstKey = 'new'
+const labelMax = 200
+const touched = ['stages', 'board', 'inbox', 'chat']
+
+interface DialogProps {
+  workspace_id: string
+  board: readonly BoardStage[]
+  onClose: () => void
+}
+
+export function StagesDialog({ workspace_id, board, onClose }: DialogProps) {
+  const query = useQuery(stageListQuery(workspace_id))
+  const [deleting, setDeleting] = useState<EditedStage>()
+  return (
+    <>
+      <Dialog open={!deleting} onClose={onClose} title="Stages" description="In the order of the board.">
+        <div className="-mx-6 min-h-0 overflow-y-auto px-6 py-1">
+          <Loaded query={query}>
+            {({ stages }) => <StageRows workspace_id={workspace_id} stages={stages} onDelete={setDeleting} />}
+          </Loaded>
+        </div>
+        <NewStage workspace_id={workspace_id} />
+      </Dialog>
+      {deleting && (
+        <DeleteStage
+          workspace_id={workspace_id}
+          stage={deleting}
+          board={board}
+          onClose={() => setDeleting(undefined)}
+        />
+      )}
+    </>
+  )
+}
+
+interface RowsProps {
+  workspace_id: string
+  stages: readonly EditedStage[]
+  onDelete: (stage: EditedStage) => void
+}
+
+function StageRows({ workspace_id, stages, onDelete }: RowsProps) {
+  const change = useChange('PATCH /w/{workspace_id}/stages/{stage_key}', touched)
+  const set = (stage_key: string, body: Parameters<typeof change.mutate>[0]['body']) =>
+    change.mutate({ params: { workspace_id, stage_key }, body })
+  return (
+    <div className="grid gap-2">
+      <Failure error={change.error} />
+      <ul aria-label="Stages" className="grid gap-1.5">
+        {stages.map(({ key, label, color, hidden, ...stage }, at) => (
+          <li key={key} className="flex flex-wrap items-center gap-x-1.5 gap-y-1 sm:flex-nowrap">
+            <NameField
+              label={`Name of the stage ${label}`}
+              value={label}
+              max={labelMax}
+              onChange={(name) => set(key, { label: name })}
+            />
+            <ColourField
+              label={`Colour of ${label}`}
+              value={color}
+              fallback={stageColour(stages, key)}
+              onChange={(next) => set(key, { color: next })}
+            />
+            <label
+              title="Chats cannot be moved to a hidden stage"
+              className="flex h-8 shrink-0 items-center gap-1.5 text-xs text-soft has-disabled:opacity-40 pointer-coarse:h-11"
+            >
+              <input
+                type="checkbox"
+                aria-label={`Hide ${label}`}
+                checked={hidden}
+                disabled={key === firstKey}
+                onChange={(event) => set(key, { hidden: event.target.checked })}
+                className="size-4 accent-accent"
+              />
+              Hide
+            </label>
+            <PlaceButtons
+              name={label}
+              at={at}
+              count={stages.length}
+              onPlace={(place) => set(key, { place })}
+              onDelete={
+                key === firstKey ? undefined : () => onDelete({ key, label, color, hidden, ...stage })
+              }
+            />
+          </li>
+        ))}
+      </ul>
+    </div>
+  )
+}
+
+function NewStage({ workspace_id }: { workspace_id: string }) {
+  const [label, setLabel] = useState('')
+  const create = useChange('POST /w/{workspace_id}/stages', touched)
+  return (
+    <form
+      className="mt-4 grid gap-2"
+      onSubmit={(event) => {
+        event.preventDefault()
+        const name = label.trim()
+        if (name === '' || create.isPending) return
+        create.mutate({ params: { workspace_id }, body: { label: name } }, { onSuccess: () => setLabel('') })
+      }}
+    >
+      <Failure error={create.error} />
+      <div className="flex gap-2">
+        <TextInput
+          aria-label="Name of the new stage"
+          placeholder="For example: In talks"
+          maxLength={labelMax}
+          value={label}
+          onChange={(event) => setLabel(event.target.value)}
+        />
+        <Button type="submit" busy={create.isPending} disabled={label.trim() === ''}>
+          <Plus aria-hidden className="size-4" />
+          Add stage
+        </Button>
+      </div>
+    </form>
+  )
+}
+
+interface DeleteProps extends DialogProps {
+  stage: EditedStage
+}
+
+function DeleteStage({ workspace_id, stage, board, onClose }: DeleteProps) {
+  const remove = useChange('DELETE /w/{workspace_id}/stages/{stage_key}', touched)
+  const count = board.find(({ key }) => key === stage.key)?.count ?? 0
+  const first = board.find(({ key }) => key === firstKey)?.label ?? 'New'
+  const chats = count === 1 ? 'Its chat returns' : `Its ${countedText(count)} chats return`
+  return (
+    <Confirm
+      open
+      onClose={onClose}
+      title={`Delete “${stage.label}”?`}
+      description={
+        count === 0
+          ? 'No chat is in it.'
+          : `${chats} to “${first}”. Which chats they were is not kept: this cannot be undone.`
+      }
+      // Without chats it can be made again.
+      {...(count > 0 && { phrase: stage.label })}
+      action="Delete stage"
+      busy={remove.isPending}
+      error={remove.error}
+      onConfirm={() =>
+        remove.mutate({ params: { workspace_id, stage_key: stage.key } }, { onSuccess: onClose })
+      }
+    />
+  )
+}

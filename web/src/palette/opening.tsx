@@ -1,0 +1,55 @@
+/** How the palette is opened: by ⌘K or Ctrl+K anywhere, or by the button in the menu. It loads when it is opened first. */
+import { Search } from 'lucide-react'
+import { lazy, Suspense, useEffect, useSyncExternalStore } from 'react'
+import { Keys } from '../ui/keys.tsx'
+
+const Palette = lazy(async () => ({ default: (await import('./palette.tsx')).Palette }))
+
+/** Undefined: never opened. */
+let isOpen: boolean | undefined
+const listeners = new Set<() => void>()
+
+function setOpen(open: boolean): void {
+  isOpen = open
+  for (const listener of listeners) listener()
+}
+
+function subscribe(listener: () => void): () => void {
+  listeners.add(listener)
+  return () => listeners.delete(listener)
+}
+
+/** Where the palette appears, once on a page. */
+export function PalettePlace() {
+  const open = useSyncExternalStore(subscribe, () => isOpen)
+  useEffect(() => {
+    // Also while one types: unlike a letter, it cannot be meant for the text.
+    const onKey = (event: KeyboardEvent) => {
+      if (event.key.toLowerCase() !== 'k' || !(event.metaKey || event.ctrlKey) || event.altKey) return
+      event.preventDefault()
+      if (isOpen || !document.querySelector('[role="dialog"], [role="alertdialog"]')) setOpen(!isOpen)
+    }
+    addEventListener('keydown', onKey)
+    return () => removeEventListener('keydown', onKey)
+  }, [])
+  if (open === undefined) return null
+  return (
+    <Suspense>
+      <Palette open={open} onClose={() => setOpen(false)} />
+    </Suspense>
+  )
+}
+
+export function PaletteButton() {
+  return (
+    <button
+      type="button"
+      onClick={() => setOpen(true)}
+      className="flex h-11 w-full items-center gap-2 rounded-lg bg-surface px-2.5 text-muted ring-1 ring-inset ring-line hover:text-ink lg:h-8"
+    >
+      <Search aria-hidden className="size-4 shrink-0" />
+      <span className="min-w-0 flex-1 truncate text-left">Search or go to…</span>
+      <Keys keys="⌘K" />
+    </button>
+  )
+}
