@@ -220,7 +220,8 @@ class DrivenSession implements AccountSession {
   #logChange(state: 'connecting' | 'connected' | 'lost', more: Record<string, unknown> = {}): void {
     const line = { account_id: this.lease.account_id, state, ...more }
     if (state === 'connected') this.#app.log.info(line, 'an account is connected')
-    else this.#app.log.warn(line, state === 'lost' ? 'the session of an account was lost' : 'connecting failed')
+    else
+      this.#app.log.warn(line, state === 'lost' ? 'the session of an account was lost' : 'connecting failed')
   }
 
   /** Connecting ends any other session of the account, so only the holder of the lease may reconnect. */

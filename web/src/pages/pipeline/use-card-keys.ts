@@ -1,6 +1,6 @@
 /** Keys of the board and the table: `J` and `K` or the arrows go through the cards, `M` moves one, `Z` undoes. */
 import { useEffect } from 'react'
-import { useKeys } from '../../keys.ts'
+import { useKeys } from '../../shortcuts.ts'
 import { undoLast } from '../../ui/toasts.ts'
 
 const cardOf = (element: Element | null) => element?.closest<HTMLElement>('[data-card]') ?? null
