@@ -791,6 +791,12 @@ const live: readonly Mutant[] = [
     "a page learns that an agent with the user's key waits for an approval, and other users do not",
   ),
   mutant(
+    streams,
+    'guard: presence ends',
+    'POST /chats/{chat_id}/presence 200 forgets after 30 s who said nothing more',
+    '([id]) => id !== user_id,',
+  ),
+  mutant(
     marks,
     'guard: own marks arrive once',
     'marks travel to the other process in notifications that PostgreSQL accepts, and come back to none',
