@@ -270,12 +270,16 @@ async function countAlive(expected = 0): Promise<number> {
 }
 
 describe.each(Object.keys(states))('a session that is %s', (state) => {
-  test('survives every hostile case or ends, and leaves nothing behind', async () => {
-    const before = await countAlive(1)
-    for (let n = 0; n < rounds; n++) expect(await runAll(state)).toEqual({})
-    expect(unhandled).toEqual([])
-    expect(await countAlive(before)).toBeLessThanOrEqual(before)
-  })
+  test(
+    'survives every hostile case or ends, and leaves nothing behind',
+    async () => {
+      const before = await countAlive(1)
+      for (let n = 0; n < rounds; n++) expect(await runAll(state)).toEqual({})
+      expect(unhandled).toEqual([])
+      expect(await countAlive(before)).toBeLessThanOrEqual(before)
+    },
+    rounds * 180_000,
+  )
 })
 
 test('a call whose answers cannot be unpacked ends at its deadline', async () => {
@@ -318,29 +322,33 @@ async function cutSomewhere({ centre, sick, chat_id }: Scene, seed: number): Pro
 describe('memory', () => {
   const bytesMax = 1024 * 1024
 
-  test(`is the same after ${cuts} seeded cuts`, async () => {
-    const seed = Number(process.env.TEST_TELEGRAM_SEED ?? Date.now() % 1_000_000)
-    const runSome = async (count: number, from: number) => {
-      const problems: string[] = []
-      const seeds = Array.from({ length: count }, (_, n) => from + n)
-      // A few at a time: silence waits for its deadline.
-      for (let n = 0; n < seeds.length; n += 5) {
-        const some = seeds.slice(n, n + 5).map(async (each) => {
-          const problem = await run((scene) => cutSomewhere(scene, each))
-          if (problem !== undefined) problems.push(`seed ${each}: ${problem}`)
-        })
-        await Promise.all(some)
+  test(
+    `is the same after ${cuts} seeded cuts`,
+    async () => {
+      const seed = Number(process.env.TEST_TELEGRAM_SEED ?? Date.now() % 1_000_000)
+      const runSome = async (count: number, from: number) => {
+        const problems: string[] = []
+        const seeds = Array.from({ length: count }, (_, n) => from + n)
+        // A few at a time: silence waits for its deadline.
+        for (let n = 0; n < seeds.length; n += 5) {
+          const some = seeds.slice(n, n + 5).map(async (each) => {
+            const problem = await run((scene) => cutSomewhere(scene, each))
+            if (problem !== undefined) problems.push(`seed ${each}: ${problem}`)
+          })
+          await Promise.all(some)
+        }
+        return problems
       }
-      return problems
-    }
-    expect(await runSome(10, seed - 10)).toEqual([])
-    const before = await countAlive(1)
-    const heap = heapBytes()
-    expect(await runSome(cuts, seed)).toEqual([])
-    expect(unhandled).toEqual([])
-    expect(await countAlive(before)).toBeLessThanOrEqual(before)
-    expect(heapBytes() - heap).toBeLessThan(bytesMax)
-  })
+      expect(await runSome(10, seed - 10)).toEqual([])
+      const before = await countAlive(1)
+      const heap = heapBytes()
+      expect(await runSome(cuts, seed)).toEqual([])
+      expect(unhandled).toEqual([])
+      expect(await countAlive(before)).toBeLessThanOrEqual(before)
+      expect(heapBytes() - heap).toBeLessThan(bytesMax)
+    },
+    180_000 + cuts * 5_000,
+  )
 
   test('is the same after every hostile case', async () => {
     expect(await runAll('sending')).toEqual({})
