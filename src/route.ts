@@ -93,7 +93,7 @@ export class Live {
 export interface EventSink {
   /** Bytes that the client has not taken yet. */
   readonly waiting: number
-  write(text: string): void
+  write(text: string | Buffer): void
   /** After the last event. */
   end(): void
   /** At once, for a client that does not read. */

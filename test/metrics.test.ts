@@ -4,6 +4,7 @@ import { setDispatch } from '../src/capabilities/gates/gates.ts'
 import { closeOperation } from '../src/capabilities/operations/operations.ts'
 import { type Sql, sql } from '../src/db/sql.ts'
 import { fileFigures, ledgerFigures } from '../src/ledger/figures.ts'
+import { noteFlood } from '../src/ledger/floods.ts'
 import type { HeldLease } from '../src/ledger/leases.ts'
 import { noteDrives, noteHeartbeat, noteOwing } from '../src/ledger/workers.ts'
 import { newId } from '../src/lib/ids.ts'
@@ -129,6 +130,20 @@ describe('/metrics', () => {
       'state="without_journal"': 1,
       'state="owing"': 1,
     })
+  })
+
+  test('counts the accounts that wait, how long the longest wait lasts, and stopped first messages', async () => {
+    const { account_id } = held
+    const none = { 'stops="sends"': 0, 'stops="lookups"': 0, 'stops="reading"': 0 }
+    expect(await samplesOf('parley_flood_waits')).toEqual(none)
+    expect(await samplesOf('parley_accounts_cold_stopped')).toEqual({ '': 0 })
+    await noteFlood(rows.db, account_id, { retry_after_seconds: 80_000, stops: 'lookups' })
+    await rows.db.run(sql`update account_hosts set cold_stopped_at = now() where account_id = ${account_id}`)
+    expect(await samplesOf('parley_flood_waits')).toEqual({ ...none, 'stops="lookups"': 1 })
+    const { 'stops="lookups"': seconds = 0, ...others } = await samplesOf('parley_flood_wait_seconds')
+    expect(seconds).toBeGreaterThan(79_000)
+    expect(others).toEqual({ 'stops="sends"': 0, 'stops="reading"': 0 })
+    expect(await samplesOf('parley_accounts_cold_stopped')).toEqual({ '': 1 })
   })
 
   test('200 without these figures while they cannot be read, with all others', async () => {

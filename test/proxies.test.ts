@@ -1,5 +1,5 @@
 /** Accounts behind a proxy: login, messages and files pass through it, and nothing goes around it. */
-import { randomUUID } from 'node:crypto'
+import { createHash, randomUUID } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -8,6 +8,7 @@ import { changeAccount, createAccount, findProxy, logIn } from '../src/capabilit
 import { sql } from '../src/db/sql.ts'
 import { loops } from '../src/lists/loops.ts'
 import type { Platform } from '../src/platform/port.ts'
+import { makeFile } from '../src/platform/sandbox/control-files.ts'
 import { writeMessage } from '../src/platform/sandbox/person-acts.ts'
 import type { Running } from '../src/worker/run-loops.ts'
 import { assembleWorker, runWorker } from '../src/worker/worker.ts'
@@ -15,6 +16,7 @@ import { runVerb } from './harness/operator.ts'
 import { until } from './harness/process.ts'
 import { openService, type Service, type Tenant } from './harness/service.ts'
 import { testSecret } from './harness/worker.ts'
+import { hashOf } from './platform/conformance-downloads.ts'
 import { openStage, type Stage, telegramAt } from './platform/data-centre-fixture.ts'
 import { openProxy } from './platform/proxies.ts'
 
@@ -98,6 +100,20 @@ async function send(account_id: string, person: number, text: string) {
   return service.post('/messages', { key: tenant.key, body, headers: { 'idempotency-key': randomUUID() } })
 }
 
+/** A person sends a file, and a caller gets it. */
+async function expectFile(id: string, { user, person_id }: { user: string; person_id: number }) {
+  const file = makeFile({ size: 300_000, seed: 7 })
+  const message_id = writeMessage(stage.world, { account_id: user, person_id, text: '', file })
+  const path = `/chats/platform:chat:${person_id}/messages/${message_id}/attachments/0?account_id=${id}`
+  const bytes = await until('the file is there', msMax, async () => {
+    const headers = { authorization: `Bearer ${tenant.key}` }
+    const answer = await fetch(`${service.url}/api/v1${path}`, { headers })
+    const body = Buffer.from(await answer.arrayBuffer())
+    return answer.status === 200 && body
+  })
+  expect(createHash('sha256').update(bytes).digest('hex')).toBe(hashOf(300_000, 7))
+}
+
 const kinds = [
   ['socks5', undefined],
   ['socks5', credentials],
@@ -106,7 +122,7 @@ const kinds = [
 ] as const
 
 describe.each(kinds)('a proxy by %s with %j', (kind, wanted) => {
-  test('carries login, updates and messages; every connection of the data centre comes from it', async () => {
+  test('carries login, updates, messages and files; every connection of the data centre comes from it', async () => {
     const proxy = await openProxy(kind, wanted ? { credentials: wanted } : {})
     const { id, user, phone } = await newAccount(`${kind}://${wanted ? userinfo : ''}127.0.0.1:${proxy.port}`)
     await enter(id, phone)
@@ -117,6 +133,9 @@ describe.each(kinds)('a proxy by %s with %j', (kind, wanted) => {
       service.app.db.maybe(sql`select 1 from messages where account_id = ${id} and text = 'Hello'`),
     )
     expect((await send(id, person_id, 'Welcome')).status).toBe(200)
+    const before = proxy.asked.length
+    await expectFile(id, { user, person_id })
+    expect(proxy.asked.length).toBe(before + 1)
     expect(dialled().length).toBeGreaterThan(1)
     expect(dialled().filter((port) => !proxy.ports.has(port))).toEqual([])
     expect(new Set(proxy.asked)).toEqual(new Set([`127.0.0.1:${stage.centre.port}`]))

@@ -322,6 +322,7 @@ create table chats (
   name_tokens tsvector,
   placed_at timestamp with time zone,
   last_is_sender boolean,
+  last_sender_of bigint,
   assignee_id uuid,
   CHECK ((kind = ANY (ARRAY['private'::text, 'group'::text, 'channel'::text]))),
   CHECK ((unread_count >= 0)),
@@ -1400,6 +1401,7 @@ begin
   new.last_is_sender := (
     select is_sender from messages
     where account_id = new.account_id and chat_id = new.chat_id and id = new.last_message_id);
+  new.last_sender_of := new.last_message_id;
   return new;
 end $function$;
 CREATE OR REPLACE FUNCTION public.phone_digits(phone text)
@@ -1493,8 +1495,7 @@ CREATE TRIGGER recipients_forget_found BEFORE UPDATE ON public.campaign_recipien
 CREATE TRIGGER recipients_guard BEFORE UPDATE ON public.campaign_recipients FOR EACH ROW EXECUTE FUNCTION guard_recipients();
 CREATE TRIGGER recipients_moved AFTER UPDATE ON public.campaign_recipients REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION count_moved_recipients();
 CREATE TRIGGER campaigns_guard BEFORE UPDATE OF status ON public.campaigns FOR EACH ROW EXECUTE FUNCTION guard_campaigns();
-CREATE TRIGGER chats_first_last BEFORE INSERT ON public.chats FOR EACH ROW WHEN ((new.last_message_id IS NOT NULL)) EXECUTE FUNCTION note_last_sender();
-CREATE TRIGGER chats_last BEFORE UPDATE OF last_message_id ON public.chats FOR EACH ROW WHEN ((new.last_message_id IS DISTINCT FROM old.last_message_id)) EXECUTE FUNCTION note_last_sender();
+CREATE TRIGGER chats_last BEFORE INSERT OR UPDATE ON public.chats FOR EACH ROW WHEN ((new.last_sender_of IS DISTINCT FROM new.last_message_id)) EXECUTE FUNCTION note_last_sender();
 CREATE TRIGGER file_chunks_deleted AFTER DELETE ON public.file_chunks REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION count_deleted_bytes();
 CREATE TRIGGER file_chunks_stored AFTER INSERT ON public.file_chunks FOR EACH ROW EXECUTE FUNCTION count_stored_bytes();
 CREATE TRIGGER gates_version AFTER INSERT OR DELETE OR UPDATE OR TRUNCATE ON public.gates FOR EACH STATEMENT EXECUTE FUNCTION raise_settings_version();

@@ -12,8 +12,10 @@ import {
   readFileFigures,
   readLedgerFigures,
 } from '../ledger/figures.ts'
+import { readStopFigures, type StopFigures } from '../ledger/floods.ts'
 import { countWorkers, type WorkerCounts } from '../ledger/workers.ts'
 import { together } from '../lib/together.ts'
+import { floodScopes } from '../platform/port.ts'
 
 interface Figures {
   readonly dispatch: boolean
@@ -21,6 +23,7 @@ interface Figures {
   readonly files: FileFigures
   readonly accounts: readonly AccountCounts[]
   readonly workers: WorkerCounts
+  readonly stops: StopFigures
 }
 
 type Samples = readonly (readonly [labels: Readonly<Record<string, string>>, value: number])[]
@@ -77,6 +80,23 @@ const shown: readonly InstanceGauge[] = [
     samples: ({ accounts }) => [[{}, accounts.reduce((sum, { undriven }) => sum + undriven, 0)]],
   },
   {
+    name: 'parley_flood_waits',
+    help: 'Accounts that the platform makes wait, by what the wait stops. Of the whole instance.',
+    labelNames: ['stops'],
+    samples: ({ stops }) => floodScopes.map((scope) => [{ stops: scope }, stops.waits[scope].accounts]),
+  },
+  {
+    name: 'parley_flood_wait_seconds',
+    help: 'How long the longest of these waits still lasts. Of the whole instance.',
+    labelNames: ['stops'],
+    samples: ({ stops }) => floodScopes.map((scope) => [{ stops: scope }, stops.waits[scope].seconds]),
+  },
+  {
+    name: 'parley_accounts_cold_stopped',
+    help: 'Accounts whose first messages the platform has stopped. Of the whole instance.',
+    samples: ({ stops }) => [[{}, stops.cold_stopped]],
+  },
+  {
     name: 'parley_workers',
     help: 'Workers: driving, alive but unable to write a journal, or still replaying journals into a restored database (nothing is sent meanwhile). Of the whole instance.',
     labelNames: ['state'],
@@ -104,12 +124,13 @@ export function showInstance(app: App): void {
 }
 
 async function readFigures({ db, settings }: App): Promise<Figures> {
-  const [{ dispatch }, ledger, files, accounts, workers] = await Promise.all([
+  const [{ dispatch }, ledger, files, accounts, workers, stops] = await Promise.all([
     settings.current(),
     readLedgerFigures(db),
     readFileFigures(db),
     countAccounts(db),
     countWorkers(db),
+    readStopFigures(db),
   ])
-  return { dispatch, ledger, files, accounts, workers }
+  return { dispatch, ledger, files, accounts, workers, stops }
 }

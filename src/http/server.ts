@@ -64,9 +64,11 @@ export async function buildServer(
   for (const door of doors) mountDoor(app, server, door, mounting)
   if (routes.length > 0) mountMcp(app, server, { routes, enter, ...mounting })
   mountMissing(server, doors)
-  if (options.dashboard) mountOidc(app, server)
-  if (options.dashboard) presenceOf(app)
-  server.addHook('preClose', async () => endStreams(app))
+  if (options.dashboard) {
+    mountOidc(app, server)
+    presenceOf(app)
+    server.addHook('preClose', async () => endStreams(app))
+  }
   const url = `${apiPrefix}/openapi.json`
   const make = () => JSON.stringify(makeOpenApi(routes))
   mountAsset(server, url, { operation: 'get_openapi', type: json, make })

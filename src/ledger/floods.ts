@@ -48,6 +48,23 @@ export async function findFloodWait(
   return row?.seconds ?? undefined
 }
 
+/** What stops accounts of the whole instance. */
+export interface StopFigures {
+  /** How many accounts wait, and how many seconds the longest wait still lasts. */
+  readonly waits: Readonly<Record<FloodScope, { readonly accounts: number; readonly seconds: number }>>
+  /** Accounts whose first messages the platform has stopped. */
+  readonly cold_stopped: number
+}
+
+export function readStopFigures(db: Db): Promise<StopFigures> {
+  const wait = (scope: FloodScope) => sql`
+    jsonb_build_object('accounts', count(${waitSeconds(scope)}), 'seconds', coalesce(max(${waitSeconds(scope)}), 0))`
+  return db.one<StopFigures>(sql`
+    select jsonb_build_object('sends', ${wait('sends')}, 'lookups', ${wait('lookups')}, 'reading', ${wait('reading')}) as waits,
+      (count(*) filter (where h.cold_stopped_at is not null))::int as cold_stopped
+    from account_hosts h`)
+}
+
 /** The same for row `h` of `account_hosts`; null when it may now. */
 export function waitSeconds(scope: FloodScope): Sql {
   const end = sql`h.${ends[scope]}`

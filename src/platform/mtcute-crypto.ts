@@ -3,6 +3,7 @@ import { createCipheriv, createHash, createHmac, pbkdf2, randomFillSync } from '
 import { readFileSync } from 'node:fs'
 import { promisify } from 'node:util'
 import { deflateSync, gunzipSync } from 'node:zlib'
+import { MtSecurityError } from '@mtcute/core'
 import { BaseCryptoProvider, type ICryptoProvider } from '@mtcute/core/utils.js'
 import { ige256Decrypt, ige256Encrypt, initSync, SIMD_AVAILABLE } from '@mtcute/wasm'
 
@@ -32,7 +33,7 @@ export class Crypto extends BaseCryptoProvider implements ICryptoProvider {
 
   override factorizePQ(product: Uint8Array) {
     // guard: a product that cannot be factored
-    if (product.length > productBytesMax) throw new Error('The product of the key exchange is too long.')
+    if (product.length > productBytesMax) throw new MtSecurityError('Step 2: the product is too long')
     return super.factorizePQ(product)
   }
 

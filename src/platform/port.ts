@@ -39,8 +39,19 @@ export interface Platform {
   login?(request: LoginRequest, report: (step: LoginStep) => void): Login
   /** Revokes the session that a login stored. Also returns `accepted` if the platform has already revoked it. */
   logout?(request: LogoutRequest): Promise<Outcome<null>>
+  /** What its sessions in this process do, for metrics. Only a platform that counts it has it. */
+  figures?(): PlatformFigures
   /** Releases what the adapter itself holds. The caller closes its sessions first. */
   close(): Promise<void>
+}
+
+export interface PlatformFigures {
+  /** How often sessions have asked what they missed. Grows. */
+  readonly differences: number
+  /** Batches of updates that wait for the one before them to be stored. */
+  readonly batches_waiting: number
+  /** Files that are being uploaded. */
+  readonly uploads: number
 }
 
 /** The time of a platform on a manual clock. A real platform has none: its time cannot be moved. */
@@ -106,6 +117,8 @@ export interface Closed {
   readonly status: 'lost' | 'needs_login' | 'restricted'
   /** Unless `lost`, the account's `status_reason`: what has happened, and what the operator does about it. */
   readonly reason: string
+  /** If `lost`: the next `connect` comes no sooner. */
+  readonly retry_after_seconds?: number
 }
 
 export interface UpdateBatch {
@@ -220,11 +233,17 @@ export type Outcome<T> =
   | {
       readonly kind: 'not_written'
       readonly reason: string
-      /** Of `connect`: the reason is the account's `status_reason` until it connects. */
-      readonly shown?: true
+      /** Of `connect`, where it is known: the reason is then the account's `status_reason` until it connects. */
+      readonly cause?: ConnectFailure
+      /** Of `connect`: the next one comes no sooner. */
+      readonly retry_after_seconds?: number
     }
   /** No answer, a lost connection, a 5xx, an unreadable answer. The call may have taken effect. */
   | { readonly kind: 'unknown'; readonly reason: string }
+
+/** Why an account is not connected, though nothing is wrong with it: its proxy, the platform's refusal, or a variable. */
+export const connectFailures = ['proxy', 'refused', 'misconfigured'] as const
+export type ConnectFailure = (typeof connectFailures)[number]
 
 /** What a flood wait stops: the platform counts sends, look-ups and reading (history, sync, read state) separately. */
 export const floodScopes = ['sends', 'lookups', 'reading'] as const
@@ -376,6 +395,8 @@ const loginFailures = [
   'connection_lost',
   /** `detail` is the sentence. */
   'proxy_failed',
+  /** A variable of the platform is wrong. `detail` is the sentence. */
+  'misconfigured',
   'refused',
 ] as const
 export type LoginFailure = (typeof loginFailures)[number]

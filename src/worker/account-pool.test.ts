@@ -154,13 +154,7 @@ test('tells a platform whether the lease still holds: while renewals arrive, and
 })
 
 test("waits out a platform's whole flood wait before it connects again", async () => {
-  const rests: number[] = []
-  const { sources } = place.service.app
-  const timer: Sources['timer'] = (ms, done) => {
-    rests.push(ms)
-    return sources.timer(ms, done)
-  }
-  const app = { ...newApp(), sources: { ...sources, timer } }
+  const { app, rests } = restingApp()
   await place.account(await place.service.tenant())
   const platform: Platform = {
     ...place.sandbox.platform,
@@ -169,6 +163,94 @@ test("waits out a platform's whole flood wait before it connects again", async (
   const { step, stop } = await openPool({ app, platform })
   await step()
   await until('it waits', 30_000, async () => rests.includes(80_000_000))
+  await stop()
+})
+
+/** An App that notes how long it rests. */
+function restingApp() {
+  const rests: number[] = []
+  const { sources } = place.service.app
+  const timer: Sources['timer'] = (ms, done) => {
+    rests.push(ms)
+    return sources.timer(ms, done)
+  }
+  const lines: object[] = []
+  const log: App['log'] = Object.assign(Object.create(place.service.app.log), {
+    info: (line: object) => void lines.push(line),
+    warn: (line: object) => void lines.push(line),
+  })
+  return { app: { ...newApp(), log, sources: { ...sources, timer } }, rests, lines }
+}
+
+test('an account that the platform refuses waits, also under its next lease; the one next to it connects', async () => {
+  const tenant = await place.service.tenant()
+  const [refused, well] = [await place.account(tenant), await place.account(tenant)]
+  const { app, rests, lines } = restingApp()
+  let connects = 0
+  const platform: Platform = {
+    ...place.sandbox.platform,
+    connect: async (account, listener) => {
+      if (account.account_id !== refused) return place.sandbox.platform.connect(account, listener)
+      connects++
+      return {
+        kind: 'not_written',
+        reason: 'Too many connections.',
+        cause: 'refused',
+        retry_after_seconds: 60,
+      }
+    },
+  }
+  const { pool, step, stop } = await openPool({ app, platform })
+  /** At most one and a half of the wait, or what is left of it. A quiet session rests for 30 s. */
+  const waits = (leastMs: number) => rests.filter((ms) => ms >= leastMs && ms <= 90_000)
+  const isThere = async (leastMs: number) => {
+    await step()
+    return pool.driven().has(well) && waits(leastMs).length > 0
+  }
+  await until('one waits, the other is there', 30_000, () => isThere(60_000))
+  rests.length = 0
+  pool.restart()
+  await until('one still waits, the other is there again', 30_000, () => isThere(31_000))
+  expect(connects).toBe(1)
+  expect(pool.driven().has(refused)).toBe(false)
+  expect(await app.metrics.getSingleMetricAsString('parley_connects_total')).toContain(
+    '{outcome="refused"} 1',
+  )
+  const ofRefused = lines.filter((line) => 'account_id' in line && line.account_id === refused)
+  expect(ofRefused).toEqual([
+    {
+      account_id: refused,
+      state: 'connecting',
+      outcome: 'refused',
+      failures: 0,
+      reason: 'Too many connections.',
+    },
+  ])
+  await stop()
+})
+
+test('an account whose session the platform ends with a wait connects no sooner', async () => {
+  const account_id = await place.account(await place.service.tenant())
+  const { app, rests, lines } = restingApp()
+  const platform: Platform = {
+    ...place.sandbox.platform,
+    connect: async (account, listener) => {
+      const outcome = await place.sandbox.platform.connect(account, listener)
+      const closed = { status: 'lost', reason: 'Too many connections.', retry_after_seconds: 60 } as const
+      if (account.account_id === account_id) setTimeout(() => listener.closed(closed), 50)
+      return outcome
+    },
+  }
+  const { step, stop } = await openPool({ app, platform })
+  await until('it waits', 30_000, async () => {
+    await step()
+    return rests.some((ms) => ms >= 60_000 && ms <= 90_000)
+  })
+  expect(await app.metrics.getSingleMetricAsString('parley_sessions_ended_total')).toContain(
+    '{reason="lost"} 1',
+  )
+  const ofLost = lines.filter((line) => 'account_id' in line && line.account_id === account_id)
+  expect(ofLost).toMatchObject([{ state: 'connected' }, { state: 'lost', reason: 'Too many connections.' }])
   await stop()
 })
 

@@ -24,9 +24,16 @@ import { confirmAccounts, type Marks } from '../ledger/runs.ts'
 import { fairQueue } from '../lib/queue.ts'
 import type { Loop } from '../loop.ts'
 import type { Platform } from '../platform/port.ts'
-import { type AccountSession, openAccountSession } from './account-session.ts'
+import { type AccountSession, type ConnectWait, openAccountSession } from './account-session.ts'
 import { answerQuestions } from './history-answers.ts'
-import { countAccounts, countSync, countUpdates } from './metrics.ts'
+import {
+  countAccounts,
+  countSessions,
+  countSync,
+  countUpdates,
+  type SessionCounters,
+  showPlatforms,
+} from './metrics.ts'
 
 const tickMs = 1_000
 const renewMs = 5_000
@@ -58,9 +65,12 @@ export class AccountPool {
   readonly #sessions = new Map<string, AccountSession>()
   readonly #leaving = new Set<Promise<void>>()
   readonly #ingested: (updates: number) => void
+  readonly #counters: SessionCounters
   readonly #options: PoolOptions
   /** Kept across sessions: if a lease was lost with other commits, its account is claimed again on a database that knows less. */
   readonly #writes = new Map<string, Writes>()
+  /** Kept across sessions: the account may be released and claimed again within the wait. */
+  readonly #waits = new Map<string, ConnectWait>()
   /** The run and the lease under which each account was last confirmed. */
   readonly #confirmed = new Map<string, string>()
   /** Each connection starts with a key exchange or a list of updates: a process that starts must not stall on all of them. */
@@ -81,6 +91,8 @@ export class AccountPool {
     this.#renewedAt = app.sources.now()
     countAccounts(app, () => this.#sessions.values())
     countSync(app)
+    showPlatforms(app, platforms.values())
+    this.#counters = countSessions(app)
     this.#ingested = countUpdates(app)
   }
 
@@ -246,10 +258,12 @@ export class AccountPool {
       inTurn: this.#connects,
       over: () => this.#drop(session),
       ingested: this.#ingested,
+      counters: this.#counters,
       connected: () => this.confirm(),
       echoes: this.#options.echoes,
       behind: this.#options.behind,
       writes: this.#writesOf(lease),
+      wait: this.#waitOf(lease),
     })
     this.#sessions.set(lease.account_id, session)
   }
@@ -259,6 +273,12 @@ export class AccountPool {
     noteWrites({ writes }, committed)
     this.#writes.set(account_id, writes)
     return writes
+  }
+
+  #waitOf({ account_id }: Lease): ConnectWait {
+    const wait = this.#waits.get(account_id) ?? { until: 0 }
+    this.#waits.set(account_id, wait)
+    return wait
   }
 
   /** Not awaited: a session that is slow to close must not keep the other leases from being renewed. */

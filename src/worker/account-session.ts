@@ -31,6 +31,18 @@ import { within } from '../ledger/within.ts'
 import type { FairQueue } from '../lib/queue.ts'
 import type { Closed, Outcome, Platform, Session, UpdateBatch } from '../platform/port.ts'
 import { ingest } from './ingest.ts'
+import type { SessionCounters } from './metrics.ts'
+import {
+  backoff,
+  connectOutcome,
+  demandedSeconds,
+  endReason,
+  restFor,
+  type SessionEnd,
+  silentReason,
+  stoppedReason,
+  storeMsMost,
+} from './session-ends.ts'
 import { fetchWanted, type SyncContext, syncAccount } from './sync.ts'
 
 const connectMsMax = 20_000
@@ -39,11 +51,8 @@ const quietMs = 30_000 // limit: quiet session
 const pingMsMax = 15_000 // limit: answer to a ping
 /** How long closing waits for answers to submissions. A renewed lease always has more time left than this. */
 const drainMsMax = 8_000
-const backoff = { firstMs: 500, mostMs: 60_000, factor: 2 }
 /** A session that ended sooner counts as one more failure. */
 const stableMs = 10_000
-/** The longest pause after a failure of our own database, which usually recovers soon. */
-const storeMsMost = 5_000
 
 export interface AccountSession {
   readonly lease: Lease
@@ -71,6 +80,7 @@ interface SessionOptions {
   /** Called when the account cannot be driven, or not by this worker: the pool can release the lease. */
   readonly over: () => void
   readonly ingested: (updates: number) => void
+  readonly counters: SessionCounters
   /** Called once every update the platform had is stored. */
   readonly connected: () => Promise<void>
   readonly echoes: Echoes
@@ -78,6 +88,12 @@ interface SessionOptions {
   readonly behind: () => void
   /** What this process has seen committed for the account, in this session and before. */
   readonly writes: Writes
+  readonly wait: ConnectWait
+}
+
+/** When the platform allows this process to connect the account again, by the monotonic clock. */
+export interface ConnectWait {
+  until: number
 }
 
 export function openAccountSession(app: App, options: SessionOptions): AccountSession {
@@ -148,7 +164,11 @@ class DrivenSession implements AccountSession {
   }
 
   async #run(): Promise<void> {
-    let failures = 0
+    const { wait } = this.#options
+    const waitMs = wait.until - this.#app.sources.now()
+    if (waitMs > 0) await this.#rest(waitMs) // guard: a wait before the next connect outlives its session
+    // After a wait the lease is looked at first.
+    let failures = waitMs > 0 ? 1 : 0
     while (!this.#stopping.signal.aborted) {
       const end = await this.#attempt(failures).catch((err): SessionEnd => {
         if (this.#stopping.signal.aborted) return { kind: 'over' }
@@ -157,7 +177,9 @@ class DrivenSession implements AccountSession {
       })
       if (end.kind === 'over') return
       failures = end.kind === 'lost' && end.lived_ms > stableMs ? 1 : failures + 1
-      await this.#rest(restFor(end, failures, this.#app.sources.random()))
+      const restMs = restFor(end, failures, this.#app.sources.random())
+      if (demandedSeconds(end) > 0) wait.until = this.#app.sources.now() + restMs
+      await this.#rest(restMs)
     }
   }
 
@@ -168,21 +190,37 @@ class DrivenSession implements AccountSession {
     this.#caughtUp = Promise.withResolvers<void>()
     const { promise: closed, resolve: close } = Promise.withResolvers<Closed>()
     const outcome = await this.#connect(close)
-    if (outcome.kind === 'accepted') {
-      const connectedAt = this.#app.sources.now()
-      const { status, reason } = await this.#live(outcome.value, closed)
-      if (status !== 'lost') return this.#giveUp(status, reason)
-      return { kind: 'lost', lived_ms: this.#app.sources.now() - connectedAt }
-    }
+    this.#options.counters.connect(connectOutcome(outcome))
+    if (outcome.kind === 'accepted') return this.#liveThrough(outcome.value, closed)
     if (outcome.kind === 'refused') {
       const status = outcome.reason === 'restricted' ? 'restricted' : 'needs_login'
       return this.#giveUp(status, outcome.detail ?? outcome.reason)
     }
-    const { account_id } = this.lease
-    this.#app.log.warn({ account_id, outcome: outcome.kind, failures }, 'connecting failed')
-    if (outcome.kind === 'not_written' && outcome.shown)
+    this.#logChange('connecting', {
+      outcome: connectOutcome(outcome),
+      failures,
+      ...('reason' in outcome && { reason: outcome.reason }),
+    })
+    if (outcome.kind === 'not_written' && outcome.cause)
       await noteNotConnected(this.#app, this.#held, outcome.reason)
     return outcome
+  }
+
+  async #liveThrough(session: Session, closed: Promise<Closed>): Promise<SessionEnd> {
+    const connectedAt = this.#app.sources.now()
+    const { status, reason, retry_after_seconds = 0 } = await this.#live(session, closed)
+    const lived_ms = this.#app.sources.now() - connectedAt
+    this.#options.counters.end(endReason(status, reason))
+    if (status !== 'lost') return this.#giveUp(status, reason)
+    this.#logChange('lost', { reason, lived_ms: Math.round(lived_ms) })
+    return { kind: 'lost', lived_ms, retry_after_seconds }
+  }
+
+  /** Reasons are sentences of adapters, which name no person, number or credential. */
+  #logChange(state: 'connecting' | 'connected' | 'lost', more: Record<string, unknown> = {}): void {
+    const line = { account_id: this.lease.account_id, state, ...more }
+    if (state === 'connected') this.#app.log.info(line, 'an account is connected')
+    else this.#app.log.warn(line, state === 'lost' ? 'the session of an account was lost' : 'connecting failed')
   }
 
   /** Connecting ends any other session of the account, so only the holder of the lease may reconnect. */
@@ -204,7 +242,7 @@ class DrivenSession implements AccountSession {
     const store = openAccountStore(this.#app, this.#held)
     const proxy = await findProxy(this.#app, account_id)
     // guard: no connection without its proxy
-    if (proxy === 'unreadable') return { kind: 'not_written', reason: unreadableProxy, shown: true }
+    if (proxy === 'unreadable') return { kind: 'not_written', reason: unreadableProxy, cause: 'proxy' }
     const connecting = this.#options.platform.connect(
       { account_id, name, position: this.#position, held: () => this.#holdsStill(), store, proxy },
       { updates: (batch) => this.#take(batch), closed: close },
@@ -230,6 +268,7 @@ class DrivenSession implements AccountSession {
       const early = await Promise.race([this.#caughtUp.promise, listening])
       if (early) return early
       this.state = 'connected'
+      this.#logChange('connected')
       this.#syncing = syncing
       // The account is live already, so a caller that reads READY can use it.
       const { coldRamp } = this.#options.platform
@@ -296,14 +335,14 @@ class DrivenSession implements AccountSession {
   }
 
   async #listen(session: Session, closed: Promise<Closed>): Promise<Closed> {
-    const stopped: Closed = { status: 'lost', reason: 'The account session was stopped.' }
+    const stopped: Closed = { status: 'lost', reason: stoppedReason }
     while (!this.#stopping.signal.aborted) {
       const ended = await within(this.#app.sources, quietMs, closed, this.#stopping.signal)
       if (ended) return ended
       if (this.#stopping.signal.aborted) return stopped
       if ((this.silentMs() ?? 0) < quietMs) continue
       const answered = await within(this.#app.sources, pingMsMax, session.ping(), this.#stopping.signal)
-      if (!answered) return { status: 'lost', reason: 'The platform does not answer.' }
+      if (!answered) return { status: 'lost', reason: silentReason }
       this.#noteAlive()
     }
     return stopped
@@ -329,6 +368,7 @@ class DrivenSession implements AccountSession {
           this.#position = batch.position
           this.#options.ingested(batch.updates.length)
           if (batch.caught_up) this.#caughtUp.resolve()
+          if (batch.updates.some(({ kind }) => kind === 'gap')) this.#options.counters.gap()
           if (batch.updates.some(({ kind }) => kind === 'gap')) this.#gapped() // guard: a gap is synced in the same session
           return true
         }
@@ -374,19 +414,4 @@ function aborted(signal: AbortSignal): Promise<void> {
     if (signal.aborted) resolve()
     else signal.addEventListener('abort', () => resolve(), { once: true })
   })
-}
-
-/** How an attempt ended: for good, with a lost session, through a fault of ours, or without a session. */
-type SessionEnd =
-  | { readonly kind: 'over' | 'failed' }
-  | { readonly kind: 'lost'; readonly lived_ms: number }
-  | Exclude<Outcome<never>, { kind: 'accepted' | 'refused' }>
-
-/** Exponential back-off with jitter, so that a thousand accounts do not reconnect at once. */
-function restFor(end: SessionEnd, failures: number, random: number): number {
-  // As long as a timer can be.
-  if (end.kind === 'flood_wait') return Math.min(end.retry_after_seconds * 1_000, 2_147_483_647) // guard: a wait at connect is served in full
-  const mostMs = end.kind === 'failed' ? storeMsMost : backoff.mostMs
-  const ms = Math.min(mostMs, backoff.firstMs * backoff.factor ** (failures - 1))
-  return ms * (0.5 + random / 2)
 }

@@ -20,6 +20,7 @@ import { within } from '../ledger/within.ts'
 import { freeBuffer } from '../lib/free-buffer.ts'
 import type { Loop } from '../loop.ts'
 import { type Download, downloadChunkBytes, type Outcome } from '../platform/port.ts'
+import { countDownloads } from './metrics.ts'
 
 /** Downloads at a time. A workspace never has all places of a process, so that others need not wait for it. */
 const perAccount = 2
@@ -41,6 +42,7 @@ export class Downloads {
   constructor(app: App, driven: () => ReadonlyMap<string, DrivenAccount>) {
     this.#app = app
     this.#driven = driven
+    countDownloads(app, () => this.#running.size)
     this.loop = { name: 'downloads', restMs, wakeOn: filesWanted, step: () => this.#step() }
   }
 

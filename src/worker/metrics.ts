@@ -4,9 +4,9 @@ import type { App } from '../app.ts'
 import { readSyncProgress } from '../capabilities/history/history.ts'
 import type { Journal } from '../ledger/journal.ts'
 import { sharedMetric } from '../lib/metrics.ts'
-import type { AccountSession } from './account-session.ts'
+import type { Platform } from '../platform/port.ts'
 
-type ListSessions = () => Iterable<AccountSession>
+type ListSessions = () => Iterable<{ readonly state: string }>
 const sessionsOf = new WeakMap<Registry, ListSessions[]>()
 const journalsOf = new WeakMap<Registry, Journal[]>()
 
@@ -30,6 +30,99 @@ export function countAccounts({ metrics }: App, sessions: ListSessions): void {
       collect() {
         this.reset()
         for (const list of all) for (const { state } of list()) this.inc({ state })
+      },
+    })
+  })
+}
+
+/** How sessions begin and end, counted in this process. */
+export interface SessionCounters {
+  /** `connected`, or why it did not connect. */
+  connect(outcome: string): void
+  /** Why a session that was connected has ended. */
+  end(reason: string): void
+  gap(): void
+}
+
+export function countSessions({ metrics }: App): SessionCounters {
+  const counter = (name: string, help: string, labelNames: string[]) =>
+    sharedMetric(metrics, name, () => new Counter({ name, help, labelNames, registers: [metrics] }))
+  const connects = counter(
+    'parley_connects_total',
+    'Attempts of this process to connect an account, by what came of it.',
+    ['outcome'],
+  )
+  const ends = counter(
+    'parley_sessions_ended_total',
+    'Sessions of this process that have ended, by reason.',
+    ['reason'],
+  )
+  const gaps = counter(
+    'parley_gaps_total',
+    'Gaps in the updates of an account that this process has stored.',
+    [],
+  )
+  return {
+    connect: (outcome) => connects.inc({ outcome }),
+    end: (reason) => ends.inc({ reason }),
+    gap: () => gaps.inc(),
+  }
+}
+
+const platformsOf = new WeakMap<Registry, Platform[]>()
+
+/** What platforms themselves count; only some do. */
+export function showPlatforms({ metrics }: App, platforms: Iterable<Platform>): void {
+  const all = platformsOf.get(metrics) ?? []
+  platformsOf.set(metrics, all)
+  for (const platform of platforms) if (!all.includes(platform)) all.push(platform)
+  for (const { figure, name, help, kind: Metric } of platformFigures) {
+    const configuration = { name, help, labelNames: ['platform'], registers: [metrics] }
+    sharedMetric(metrics, name, () => {
+      return new Metric({
+        ...configuration,
+        collect() {
+          this.reset()
+          for (const each of all) if (each.figures) this.inc({ platform: each.name }, each.figures()[figure])
+        },
+      })
+    })
+  }
+}
+
+const platformFigures = [
+  {
+    figure: 'differences',
+    name: 'parley_differences_total',
+    help: 'How often sessions of this process have asked the platform for updates that they missed.',
+    kind: Counter,
+  },
+  {
+    figure: 'batches_waiting',
+    name: 'parley_batches_waiting',
+    help: 'Batches of updates that wait in this process for the one before them to be stored.',
+    kind: Gauge,
+  },
+  {
+    figure: 'uploads',
+    name: 'parley_uploads',
+    help: 'Files that this process uploads to a platform right now.',
+    kind: Gauge,
+  },
+] as const
+
+const downloadsOf = new WeakMap<Registry, (() => number)[]>()
+
+export function countDownloads({ metrics }: App, running: () => number): void {
+  const all = joinList(downloadsOf, metrics, running)
+  const name = 'parley_downloads'
+  sharedMetric(metrics, name, () => {
+    return new Gauge({
+      name,
+      help: 'Files that this process downloads from the platform right now.',
+      registers: [metrics],
+      collect() {
+        this.set(all.reduce((sum, each) => sum + each(), 0))
       },
     })
   })

@@ -1,6 +1,7 @@
 /** Names and texts that try to become markup or code, 2,000 of them, wherever approvals and keys show them: none runs. */
 import assert from 'node:assert/strict'
 import type { BrowserContext, Page } from 'playwright-core'
+import { exampleChat } from './demo.ts'
 
 const run = 'window.parleyRan=1'
 const codes = [
@@ -102,8 +103,59 @@ export async function showHostile(
     await page.getByRole('heading', { level: 1 }).waitFor()
     await requireHarmless(page, path)
   }
+  await page.unrouteAll({ behavior: 'ignoreErrors' })
+  shown += await showInChat(page, address, `/w/${workspace_id}`)
   await page.close()
   return shown
+}
+
+/** As messages, notes and attempts of one chat, and as the names in the list. */
+async function showInChat(page: Page, address: string, workspace: string): Promise<number> {
+  const chat = `/dashboard/api${workspace}/chats/${encodeURIComponent(exampleChat.id)}`
+  await answerWith(page, `${chat}/timeline`, (answer: Json) => ({
+    ...answer,
+    items: payloads.map((text, at) => hostileItem(text, at)),
+  }))
+  await answerWith(page, chat, ({ chat: one }: { chat: Json }) => ({
+    chat: { ...one, name: payloads[0], username: payloads[1] },
+  }))
+  await answerWith(page, `/dashboard/api${workspace}/inbox`, (answer: { chats: Json[] }) => ({
+    ...answer,
+    chats: answer.chats.map((one, at) => ({
+      ...one,
+      name: payloads[at],
+      last_message_text: payloads[at + 50],
+    })),
+  }))
+  const path = `${workspace}/inbox?chat=${exampleChat.id}&of=${exampleChat.account_id}`
+  await page.goto(`${address}/dashboard${path}`)
+  await page.waitForFunction(
+    (count) => document.querySelectorAll('main article').length >= count,
+    payloads.length,
+    { timeout: showMsMax, polling: 250 },
+  )
+  await requireHarmless(page, path)
+  return payloads.length
+}
+
+function hostileItem(text: string, at: number): Json {
+  const every = { id: String(at), at: '2026-11-15T09:30:00.000Z', text }
+  const ours = { by: { kind: 'key', name: text }, campaign: { id: String(at), name: text, step: 0 } }
+  if (at % 3 === 0) return { ...every, type: 'note', author: { user_id: '1', name: text }, deletable: true }
+  if (at % 3 === 1) {
+    return {
+      ...every,
+      ...ours,
+      type: 'operation',
+      file_name: text,
+      state: 'refused',
+      closed_as: null,
+      sentence: text,
+    }
+  }
+  const file = { index: 0, kind: 'file', file_name: text, media_type: text, size: 1 }
+  const seen = { edited_at: null, state: 'accepted', read_at: null, operation_id: null }
+  return { ...every, ...ours, ...seen, type: 'message', is_sender: at % 2 === 0, attachments: [file] }
 }
 
 function hostileRequest(one: Json, text: string): Json {

@@ -741,7 +741,7 @@ const live: readonly Mutant[] = [
     streams,
     'guard: marks of own workspaces',
     'GET /stream 200 brings each of 10,000 marks of two workspaces to its members and to nobody else',
-    'const own = [...sorted.workspaces.values()]',
+    'const own = [...sorted.workspaces]',
   ),
   mutant(
     streams,
@@ -2389,13 +2389,6 @@ export const mutants: readonly Mutant[] = [
   mutant(
     callAccounts,
     'guard: members read accounts in every status',
-    'a read list_messages at the dashboard sees an account of any status',
-    'return false',
-    'reads at the dashboard need a READY account',
-  ),
-  mutant(
-    callAccounts,
-    'guard: members read accounts in every status',
     'a write move_chat needs a READY account at both doors',
     "return channel === 'dashboard'",
     'writes at the dashboard use every account',
@@ -2656,4 +2649,40 @@ export const mutants: readonly Mutant[] = [
     'guard: every call has a deadline',
     'a call whose answers cannot be unpacked ends at its deadline',
   ),
+  mutant(
+    telegram('adapter'),
+    'guard: a transport error is a refused connection',
+    'on one data centre a session that ends with too many connections says how long to wait; a send then is unknown',
+    'const isRefused = false',
+  ),
+  mutant(
+    telegram('adapter'),
+    'guard: a refused connection says how long to wait',
+    'on one data centre a connection that the data centre refuses says how long to wait',
+    "return { kind, cause: 'refused', reason }",
+  ),
+  mutant(
+    telegram('adapter'),
+    'guard: a login does not repeat a refused key exchange',
+    'on one data centre a login whose key exchange is refused (refused_exchange) connects once, and says how long to wait',
+  ),
+  mutant(
+    telegram('media'),
+    'guard: downloads wait after a refused connection',
+    'a download a connection that the data centre refuses stops downloads for a minute, and not the session',
+  ),
+  ...(
+    [
+      [
+        'guard: no connect before the platform allows it',
+        'an account whose session the platform ends with a wait connects no sooner',
+        'return ms * (0.5 + random / 2)',
+      ],
+      [
+        'guard: a wait before the next connect outlives its session',
+        'an account that the platform refuses waits, also under its next lease; the one next to it connects',
+        undefined,
+      ],
+    ] as const
+  ).map(([marker, test, replace]) => mutant({ file: worker('account-pool') }, marker, test, replace)),
 ]

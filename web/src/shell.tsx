@@ -15,12 +15,12 @@ import {
 } from 'lucide-react'
 import { type ComponentType, lazy, type ReactNode, Suspense, useEffect, useState } from 'react'
 import { ask } from './api.ts'
-import { useGoKeys } from './keys.ts'
 import { startLive, useLiveState } from './live/live.ts'
 import { clearOutbox } from './outbox.ts'
 import { PaletteButton, PalettePlace } from './palette/opening.tsx'
 import { useSession, useWorkspace } from './place.ts'
 import { queryClient, waitingQuery } from './queries.ts'
+import { useGoKeys } from './shortcuts.ts'
 import { TimeZone } from './ui/time.tsx'
 
 export function Shell() {

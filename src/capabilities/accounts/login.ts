@@ -209,6 +209,7 @@ const failures: Readonly<Record<LoginFailure, readonly [ErrorCode, string]>> = {
     'The platform was not reached, or the connection was lost. Start again.',
   ],
   proxy_failed: ['provider_unavailable', 'The login goes through a proxy.'],
+  misconfigured: ['provider_unavailable', 'The variables of the platform are wrong.'],
   refused: ['conflict', 'The platform refused the login.'],
 }
 
@@ -224,7 +225,8 @@ function refusalOf({
       retry_after: retry_after_seconds,
     })
   }
-  if (reason === 'proxy_failed') return new ApiError(code, { detail: detail ?? sentence })
+  if (reason === 'proxy_failed' || reason === 'misconfigured')
+    return new ApiError(code, { detail: detail ?? sentence })
   // The platform's own name for it helps where our sentence is a general one.
   if (reason === 'too_many_attempts' && detail !== null) {
     return new ApiError(code, {

@@ -1,7 +1,7 @@
 /** Chats as the accounts see them. */
 import type { Account, AccountKey } from '../../contract.ts'
 import { given } from '../../db/given.ts'
-import { type Db, sql, type Tx } from '../../db/sql.ts'
+import { type Db, type Sql, sql, type Tx } from '../../db/sql.ts'
 import { ApiError } from '../../lib/errors.ts'
 import { type ChatId, type ChatNumber, chatNumber, chatPrefix } from '../../lib/shapes.ts'
 import { tokenise, toTsvector } from '../../lib/tokens.ts'
@@ -67,9 +67,9 @@ async function storeAlike(tx: Tx, account: AccountKey, states: readonly ChatStat
   const unread = first.unread_count === null ? sql`` : sql`unread_count = excluded.unread_count,`
   await tx.run(sql`
     insert into chats as c (account_id, chat_id, workspace_id, kind, name, username, participants, unread_count,
-      last_message_id, last_message_text, last_message_at, name_tokens)
+      ${lastColumns}, name_tokens)
     select ${account.account_id}, chat_id, ${account.workspace_id}, kind, name, username, participants, unread_count,
-      last_id, last_text, coalesce(last_at, '-infinity'), tokens::tsvector
+      last_id, last_text, coalesce(last_at, '-infinity'), last_is_sender, last_id, tokens::tsvector
     from ${given(states, {
       chat_id: ['bigint', ({ chat }) => chat.id],
       kind: ['text', ({ chat }) => chat.kind],
@@ -80,17 +80,26 @@ async function storeAlike(tx: Tx, account: AccountKey, states: readonly ChatStat
       last_id: ['bigint', ({ last }) => last?.id],
       last_text: ['text', ({ last }) => last?.text],
       last_at: ['timestamptz', ({ last }) => last?.timestamp],
+      last_is_sender: ['boolean', ({ last }) => last?.is_sender],
       tokens: ['text', ({ chat }) => nameTokens(chat)],
     })} as given
     on conflict (account_id, chat_id) do update set
       kind = excluded.kind, name = excluded.name, username = excluded.username,
       ${participants} ${unread} name_tokens = excluded.name_tokens,
-      (last_message_id, last_message_text, last_message_at) = (
-        select excluded.last_message_id, excluded.last_message_text, excluded.last_message_at
+      (${lastColumns}) = (
+        select ${lastOf(sql`excluded`)}
         where (excluded.last_message_at, excluded.last_message_id) > (c.last_message_at, coalesce(c.last_message_id, 0))
         union all
-        select c.last_message_id, c.last_message_text, c.last_message_at
+        select ${lastOf(sql`c`)}
         limit 1)`)
+}
+
+/** What a chat stores of its last message: all of it, or nothing, is written. */
+const lastColumns = sql`last_message_id, last_message_text, last_message_at, last_is_sender, last_sender_of`
+
+function lastOf(row: Sql): Sql {
+  return sql`${row}.last_message_id, ${row}.last_message_text, ${row}.last_message_at, ${row}.last_is_sender,
+    ${row}.last_sender_of`
 }
 
 /** Null if the chat has its contact's name, which is indexed already: this keeps most chats out of the index. */
@@ -109,7 +118,7 @@ function toParticipant({ id, name, username, kind }: Person) {
 /** Joins the newest message of `given.chat_id`. */
 function lastMessage({ account_id }: AccountKey) {
   return sql`left join lateral (
-      select id, text, sent_at from messages
+      select id, text, sent_at, is_sender from messages
       where account_id = ${account_id} and chat_id = given.chat_id and deleted_at is null
       order by sent_at desc, id desc limit 1) last on true`
 }
@@ -122,12 +131,11 @@ export async function refreshLastMessages(
 ): Promise<void> {
   if (chat_ids.length === 0) return
   await tx.run(sql`
-    insert into chats (account_id, chat_id, workspace_id, kind, last_message_id, last_message_text, last_message_at)
+    insert into chats (account_id, chat_id, workspace_id, kind, ${lastColumns})
     select ${account.account_id}, chat_id, ${account.workspace_id}, ${kindByNumber}, last.id, last.text,
-      coalesce(last.sent_at, '-infinity')
+      coalesce(last.sent_at, '-infinity'), last.is_sender, last.id
     from unnest(${chat_ids}::bigint[]) as given (chat_id) ${lastMessage(account)}
-    on conflict (account_id, chat_id) do update set last_message_id = excluded.last_message_id,
-      last_message_text = excluded.last_message_text, last_message_at = excluded.last_message_at`)
+    on conflict (account_id, chat_id) do update set (${lastColumns}) = (select ${lastOf(sql`excluded`)})`)
 }
 
 interface ReadMark {
@@ -246,8 +254,8 @@ export interface LastMessage extends AccountKey {
 export async function noteLastMessages(tx: Tx, rows: readonly LastMessage[]): Promise<void> {
   if (rows.length === 0) return
   await tx.run(sql`
-    insert into chats as c (account_id, workspace_id, chat_id, kind, last_message_id, last_message_text, last_message_at)
-    select distinct on (account_id, chat_id) account_id, workspace_id, chat_id, ${kindByNumber}, id, text, sent_at
+    insert into chats as c (account_id, workspace_id, chat_id, kind, ${lastColumns})
+    select distinct on (account_id, chat_id) account_id, workspace_id, chat_id, ${kindByNumber}, id, text, sent_at, true, id
     from ${given(rows, {
       account_id: 'text',
       workspace_id: 'uuid',
@@ -257,7 +265,6 @@ export async function noteLastMessages(tx: Tx, rows: readonly LastMessage[]): Pr
       sent_at: 'timestamptz',
     })} as given
     order by account_id, chat_id, sent_at desc, id desc
-    on conflict (account_id, chat_id) do update set last_message_id = excluded.last_message_id,
-      last_message_text = excluded.last_message_text, last_message_at = excluded.last_message_at
+    on conflict (account_id, chat_id) do update set (${lastColumns}) = (select ${lastOf(sql`excluded`)})
       where (excluded.last_message_at, excluded.last_message_id) > (c.last_message_at, coalesce(c.last_message_id, 0))`)
 }

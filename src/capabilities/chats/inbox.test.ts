@@ -205,7 +205,6 @@ describe('GET /inbox', () => {
   })
 })
 
-/** Written by the statements of every worker so far: only the database knows the column. */
 describe('whose the last message is', () => {
   let own: Team
   let account: AccountKey
@@ -293,6 +292,38 @@ describe('whose the last message is', () => {
       await refreshLastMessages(tx, account, ['5'])
     })
     expect(await last('5')).toBe(false)
+  })
+
+  test('is found by the database when a worker from before the column writes', async () => {
+    const write = (id: number) => sql`
+      insert into chats (account_id, chat_id, workspace_id, kind, last_message_id, last_message_text, last_message_at)
+      select account_id, chat_id, workspace_id, 'private', id, text, sent_at from messages
+      where account_id = ${own.account_id} and id = ${id}
+      on conflict (account_id, chat_id) do update set last_message_id = excluded.last_message_id,
+        last_message_text = excluded.last_message_text, last_message_at = excluded.last_message_at`
+    await commit((tx) =>
+      storeMessages(tx, account, [
+        seen('6', message(41, false)),
+        seen('6', message(42, true)),
+        seen('6', message(43, true)),
+      ]),
+    )
+    for (const [id, sender] of [
+      [41, false],
+      [42, true],
+      [43, true],
+      [41, false],
+    ] as const) {
+      await commit((tx) => tx.run(write(id)))
+      expect(await last('6')).toBe(sender)
+    }
+    // And a worker of today after it.
+    await commit((tx) => storeChats(tx, account, [state('6', message(43, true))]))
+    expect(await last('6')).toBe(true)
+    await service.app.db.run(sql`
+      update chats set last_message_id = null, last_message_text = null, last_message_at = '-infinity'
+      where account_id = ${own.account_id} and chat_id = 6`)
+    expect(await last('6')).toBeNull()
   })
 
   test('stays when something else about the chat changes', async () => {

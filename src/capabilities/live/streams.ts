@@ -1,6 +1,7 @@
 /** The open streams of this process: who gets which marks, how many there may be, and when one ends. */
 import { type Audience, listAudiences } from '../../access/sessions.ts'
 import type { App } from '../../app.ts'
+import { MarkBatch } from '../../events/mark-batch.ts'
 import { isPrivate, type Mark } from '../../mark.ts'
 import type { EventSink } from '../../route.ts'
 
@@ -12,6 +13,8 @@ const lookMs = 20_000
 const unreadBytesMax = 64 * 1024
 /** More than this at once costs a page more than reading everything again. */
 const eventLengthMax = 32 * 1024
+/** Between two deliveries: about 20 times what one costs, because sends come first. */
+const gatherMs = { perStream: 0.3, most: 500 }
 /** How long a browser waits before it opens the stream again. */
 const retryMs = 2_000
 
@@ -25,13 +28,17 @@ export class Streams {
   /** The oldest first. */
   readonly #open = new Set<OpenStream>()
   readonly #timer: NodeJS.Timeout
+  /** Marks that wait for the next delivery. */
+  readonly #gathered = new MarkBatch()
+  #gathering: NodeJS.Timeout | undefined
+  #deliveredAt = Number.NEGATIVE_INFINITY
   #checking = false
   #checkAgain = false
   #ended = false
 
   constructor(app: App) {
     this.#app = app
-    const off = app.wake.onMarks((marks) => this.#deliver(marks))
+    const off = app.wake.onMarks((marks) => this.#receive(marks))
     this.#timer = setInterval(() => void this.look(), lookMs).unref()
     const stop = () => {
       off()
@@ -73,20 +80,39 @@ export class Streams {
   endAll(): void {
     this.#ended = true
     clearInterval(this.#timer)
+    clearTimeout(this.#gathering)
     for (const stream of this.#open) this.#end(stream)
   }
 
-  #deliver(marks: readonly Mark[]): void {
+  /** With few streams it delivers at once. */
+  #receive(marks: readonly Mark[]): void {
     if (this.#open.size === 0) return
-    const sorted = sortOut(marks)
-    for (const stream of this.#open) {
-      const texts = textsFor(stream.audience, sorted)
-      if (texts.length > 0) this.#write(stream, eventOf(texts.join(',')))
-    }
     if (marks.some(changesAudience)) void this.#check()
+    for (const mark of marks) this.#gathered.add(mark)
+    const gapMs = Math.min(this.#open.size * gatherMs.perStream, gatherMs.most)
+    const waitMs = this.#deliveredAt + gapMs - performance.now()
+    if (waitMs <= 0) this.#deliver()
+    else this.#gathering ??= setTimeout(() => this.#deliver(), waitMs)
   }
 
-  #write(stream: OpenStream, text: string): void {
+  #deliver(): void {
+    clearTimeout(this.#gathering)
+    this.#gathering = undefined
+    this.#deliveredAt = performance.now()
+    const sorted = sortOut(this.#gathered.take())
+    const events = new Map<string, Buffer>()
+    for (const stream of this.#open) {
+      const parts = partsFor(stream.audience, sorted)
+      if (parts.length === 0) continue
+      // Most streams get what others get, and it is encoded once for all of them.
+      const key = parts.map(([name]) => name).join(' ')
+      const event = events.get(key) ?? Buffer.from(eventOf(parts.map(([, text]) => text).join(',')))
+      events.set(key, event)
+      this.#write(stream, event)
+    }
+  }
+
+  #write(stream: OpenStream, text: string | Buffer): void {
     const { sink } = stream
     const reads = sink.waiting + text.length <= unreadBytesMax // guard: a reader that does not read
     if (reads) sink.write(text)
@@ -170,9 +196,14 @@ function sortOut(marks: readonly Mark[]): SortedMarks {
   return { workspaces, users, operators, everyone }
 }
 
-function textsFor({ user_id, operator, workspaces }: Audience, sorted: SortedMarks): string[] {
-  const own = workspaces.map((id) => sorted.workspaces.get(id)) // guard: marks of own workspaces
-  return [...own, sorted.users.get(user_id), operator ? sorted.operators : '', sorted.everyone].filter(
-    (text) => text !== undefined && text !== '',
-  ) as string[]
+type Part = readonly [name: string, text: string]
+
+function partsFor({ user_id, operator, workspaces }: Audience, sorted: SortedMarks): Part[] {
+  const own = workspaces.map((id) => [id, sorted.workspaces.get(id)]) // guard: marks of own workspaces
+  const rest = [
+    [user_id, sorted.users.get(user_id)],
+    ['operators', operator ? sorted.operators : ''],
+    ['everyone', sorted.everyone],
+  ]
+  return [...own, ...rest].filter((part): part is [string, string] => Boolean(part[1]))
 }

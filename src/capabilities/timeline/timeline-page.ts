@@ -38,6 +38,8 @@ export interface TimelinePlace {
 
 /** What decides about the items, besides the place. */
 export interface TimelineReader {
+  /** Also shows what lies before a gap in the stored history. */
+  readonly across_gaps: boolean
   readonly user_id: string
   /** Whether the user may delete the notes of others. */
   readonly admin: boolean
@@ -61,7 +63,7 @@ export function timelinePage(place: TimelinePlace, reader: TimelineReader): Sql 
     select chat.complete, t.item, t.at::text, t.rank, coalesce(t.number::text, t.uuid::text) as id
     from (
       select c.account_id, c.chat_id, c.read_by_them_id, c.read_by_them_at, coalesce(s.complete, false) as complete,
-        case when s.complete then ${ends.message.lowest}::bigint
+        case when s.complete or ${reader.across_gaps}::boolean then ${ends.message.lowest}::bigint
           else coalesce(s.oldest_id, ${firstLive}, c.last_message_id, ${ends.message.highest}::bigint) end as floor
       from chats c left join chat_sync s on s.account_id = c.account_id and s.chat_id = c.chat_id
       where c.account_id = ${account_id} and c.chat_id = ${chat_id} offset 0) chat

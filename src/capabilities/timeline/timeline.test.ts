@@ -230,6 +230,24 @@ describe('GET /chats/{chat_id}/timeline', () => {
     expect(older).toMatchObject({ items: [], older_on_platform: true, before: page.before })
   })
 
+  test('200 around a message before a gap, with what is stored there, and on from it', async () => {
+    const team = await openChat(9)
+    await service.app.db.run(sql`
+      insert into chat_sync (account_id, chat_id, workspace_id, oldest_id)
+      values (${team.account_id}, 42, ${team.workspace_id}, 6)`)
+    expect(texts(await read(team))).toEqual(['m6', 'm7', 'm8', 'm9'])
+    const page = await read(team, '&around=3&limit=3')
+    expect(texts(page)).toEqual(['m2', 'm3', 'm4'])
+    expect(page.older_on_platform).toBe(true)
+    const newer = await read(team, `&limit=3&after=${page.after}`)
+    expect(texts(newer)).toEqual(['m5', 'm6', 'm7'])
+    expect(texts(await read(team, `&limit=3&before=${page.before}`))).toEqual(['m1'])
+    // A message of the gapless part does not reach across the gap.
+    const near = await read(team, '&around=7&limit=3')
+    expect(texts(near)).toEqual(['m6', 'm7', 'm8'])
+    expect(texts(await read(team, `&before=${near.before}`))).toEqual([])
+  })
+
   test('200 for an account in every status, and for members', async () => {
     const team = await openChat(2)
     const member = await team.join('member')

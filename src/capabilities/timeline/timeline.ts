@@ -38,7 +38,7 @@ interface TimelineRow {
 }
 
 type TimelineItem =
-  | { readonly type: 'message' | 'note' }
+  | { readonly type: 'message' | 'note'; readonly id: string }
   | (OperationOutcome & { readonly type: 'operation'; readonly refusal: string | null })
 
 /** One request waits no longer than this for the platform. */
@@ -49,13 +49,15 @@ interface TimelineRead {
   readonly app: App
   readonly chat: { readonly account_id: string; readonly chat_id: ChatNumber }
   readonly reader: TimelineReader
-  readonly cursorOf: (point: TimelinePoint) => string
+  readonly cursorOf: (point: TimelinePoint, reader: TimelineReader) => string
 }
 
 export async function readTimeline(app: App, caller: Caller, query: TimelineQuery) {
   const { account_id, before, after, around, limit } = query
   const chat = { account_id, chat_id: chatNumber(query.chat_id) }
   const scope = { workspace_id: caller.workspace_id, operation: 'get_timeline', filters: chat }
+  const cursor = before ?? after
+  const place = cursor === undefined ? undefined : readCursor(app.secrets, scope, cursor)
   const read: TimelineRead = {
     app,
     chat,
@@ -63,16 +65,15 @@ export async function readTimeline(app: App, caller: Caller, query: TimelineQuer
       user_id: caller.user_id,
       admin: hasRole(caller, 'admin'),
       kinds: messageKinds(app.operations),
+      across_gaps: place?.[3] === 1,
     },
-    cursorOf: ({ at, rank, id }) => makeCursor(app.secrets, scope, [at, rank, id]),
-  }
-  const pointOf = (cursor: string): TimelinePoint => {
-    const [at, rank, id] = readCursor(app.secrets, scope, cursor)
-    return { at: String(at), rank: Number(rank), id: String(id) }
+    cursorOf: ({ at, rank, id }, { across_gaps }) =>
+      makeCursor(app.secrets, scope, [at, rank, id, across_gaps ? 1 : 0]),
   }
   if (around !== undefined) return readAround(read, around, limit)
-  if (after !== undefined) return readNewer(read, pointOf(after), limit)
-  return readOlder(read, before === undefined ? undefined : pointOf(before), limit)
+  const [at, rank, id] = place ?? []
+  const from = place && { at: String(at), rank: Number(rank), id: String(id) }
+  return after !== undefined && from ? readNewer(read, from, limit) : readOlder(read, from, limit)
 }
 
 async function readOlder(read: TimelineRead, before: TimelinePoint | undefined, limit: number) {
@@ -102,8 +103,17 @@ async function readNewer(read: TimelineRead, from: TimelinePoint, limit: number)
   })
 }
 
-/** A page with the message in its middle. */
+/**
+ * A page with the message in its middle. If it lies before a gap, such as a search hit from before the account was away for
+ * long, this page and those that follow it show what is stored there.
+ */
 async function readAround(read: TimelineRead, message_id: string, limit: number) {
+  const page = await readBothSides(read, message_id, limit)
+  if (page.items.some((item) => item?.type === 'message' && item.id === message_id)) return page
+  return readBothSides({ ...read, reader: { ...read.reader, across_gaps: true } }, message_id, limit)
+}
+
+async function readBothSides(read: TimelineRead, message_id: string, limit: number) {
   const { account_id, chat_id } = read.chat
   const message = await read.app.db.maybe<{ at: string }>(sql`
     select sent_at::text as at from messages
@@ -173,11 +183,11 @@ interface TimelinePage extends TimelineRows {
   readonly after: TimelinePoint | null
 }
 
-function answerOf({ cursorOf }: TimelineRead, { items, complete, before, after }: TimelinePage) {
+function answerOf({ cursorOf, reader }: TimelineRead, { items, complete, before, after }: TimelinePage) {
   return {
     items: items.map(({ item }) => item && shownItem(item)),
-    before: before && cursorOf(before),
-    after: after && cursorOf(after),
+    before: before && cursorOf(before, reader),
+    after: after && cursorOf(after, reader),
     older_on_platform: !complete,
   }
 }

@@ -1,13 +1,16 @@
 -- The inbox of a team: whose the last message of a chat is, who answers it, and notes on it.
 
 alter table chats
-  -- Whether the account sent the last message; null if there is none. The trigger below sets it, whatever program writes.
+  -- Whether the account sent the last message; null if there is none.
   add column last_is_sender boolean,
+  -- The message that `last_is_sender` is about. A worker from before this migration changes the last message only, and
+  -- then the trigger below looks.
+  add column last_sender_of bigint,
   -- The member who answers the chat; null: no member in particular.
   add column assignee_id uuid,
   add foreign key (workspace_id, assignee_id) references memberships;
 
-update chats c set last_is_sender = m.is_sender from messages m
+update chats c set last_is_sender = m.is_sender, last_sender_of = m.id from messages m
 where m.account_id = c.account_id and m.chat_id = c.chat_id and m.id = c.last_message_id;
 
 -- Every transaction stores a message before it makes it the last of its chat.
@@ -16,12 +19,11 @@ begin
   new.last_is_sender := (
     select is_sender from messages
     where account_id = new.account_id and chat_id = new.chat_id and id = new.last_message_id);
+  new.last_sender_of := new.last_message_id;
   return new;
 end $$;
-create trigger chats_first_last before insert on chats for each row
-  when (new.last_message_id is not null) execute function note_last_sender();
-create trigger chats_last before update of last_message_id on chats for each row
-  when (new.last_message_id is distinct from old.last_message_id) execute function note_last_sender();
+create trigger chats_last before insert or update on chats for each row
+  when (new.last_sender_of is distinct from new.last_message_id) execute function note_last_sender();
 
 -- The views of the inbox, each in the order of its pages.
 create index chats_unread on chats (account_id, last_message_at desc, chat_id desc) where unread_count > 0;

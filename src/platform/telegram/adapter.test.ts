@@ -90,6 +90,77 @@ describe('on one data centre', () => {
     expect(await platform.connect(account, new Recorder())).toMatchObject({ reason: 'needs_login' })
   })
 
+  async function newAccount(account_id: string) {
+    world.addAccount({ account_id, name: 'x' })
+    return heldAccount({ account_id, name: 'x', store: sessionOf(centre.makeKey(account_id)) })
+  }
+
+  test('a connection that the data centre refuses says how long to wait', async () => {
+    const account = await newAccount('acc_refused')
+    const { account_id } = account
+    for (const name of ['error_429', 'error_444'] as const) {
+      centre.hostilities.add({ case: name, on: 'users.getUsers', account_id })
+      expect(await platform.connect(account, new Recorder())).toEqual({
+        kind: 'not_written',
+        reason: expect.stringContaining('refuses connections from this address'),
+        cause: 'refused',
+        retry_after_seconds: 60,
+      })
+    }
+  })
+
+  test('a session that ends with too many connections says how long to wait; a send then is unknown', async () => {
+    const account = await newAccount('acc_crowded')
+    const { person_id } = world.addPerson({ name: 'Mara Lind', username: 'mara_crowded' })
+    const recorder = new Recorder()
+    const outcome = await platform.connect(account, recorder)
+    if (outcome.kind !== 'accepted') throw new Error(JSON.stringify(outcome))
+    await outcome.value.resolve({ kind: 'username', value: 'mara_crowded' })
+    centre.hostilities.add({ case: 'error_429', on: 'messages.sendMessage' })
+    const message = { chat_id: `${person_id}` as const, text: 'Hello', file: null, random_id: '1' }
+    expect(await outcome.value.send(message)).toEqual({ kind: 'unknown', reason: 'connection_lost' })
+    expect(await outcome.value.send(message)).toMatchObject({ kind: 'not_written' })
+    expect(await recorder.closedReason).toEqual({
+      status: 'lost',
+      reason: 'Transport error -429.',
+      retry_after_seconds: 60,
+    })
+  })
+
+  test('counts how often sessions ask for what they missed, and nothing of sessions that are over', async () => {
+    const account = await newAccount('acc_counted')
+    const before = platform.figures?.().differences ?? 0
+    const outcome = await platform.connect({ ...account, position: '1.0.0.0' }, new Recorder())
+    if (outcome.kind !== 'accepted') throw new Error(JSON.stringify(outcome))
+    await expect.poll(() => platform.figures?.().differences).toBeGreaterThan(before)
+    await outcome.value.close()
+    expect(platform.figures?.()).toMatchObject({ batches_waiting: 0, uploads: 0 })
+  })
+
+  test('an api_id that Telegram does not know is named, and not tried again soon', async () => {
+    const account = await newAccount('acc_application')
+    const { account_id } = account
+    world.addFault({ on: 'connect', fault: 'refuse', error: 'CONNECTION_API_ID_INVALID', account_id })
+    expect(await platform.connect(account, new Recorder())).toEqual({
+      kind: 'not_written',
+      reason: expect.stringContaining('PARLEY_TELEGRAM_API_ID'),
+      cause: 'misconfigured',
+      retry_after_seconds: 600,
+    })
+  })
+
+  test.each(['refused_exchange', 'error_404', 'error_429', 'unfactorable'] as const)(
+    'a login whose key exchange is refused (%s) connects once, and says how long to wait',
+    async (name) => {
+      const dials = centre.clientPorts().length
+      centre.hostilities.add({ case: name, on: 'mt_req_pq_multi', times: 2 })
+      const { next } = await begin(`+99966200${20 + accounts}`)
+      expect(await next('failed')).toMatchObject({ reason: 'flood_wait', retry_after_seconds: 60 })
+      centre.hostilities.clear()
+      expect(centre.clientPorts().length - dials).toBe(1)
+    },
+  )
+
   async function begin(phone: string, { qr = false, password }: { qr?: boolean; password?: string } = {}) {
     const n = ++accounts
     const account_id = `acc_login_${n}`

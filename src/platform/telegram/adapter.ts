@@ -3,6 +3,7 @@ import type { Platform } from '../port.ts'
 import type { Endpoint } from './client.ts'
 import { beginLogin, logout } from './login.ts'
 import { openSession } from './session.ts'
+import { Tally } from './tally.ts'
 
 /** Channels have this number and lower ones. */
 const channelsFrom = '-1000000000000'
@@ -13,6 +14,7 @@ export function telegramPlatform(
   endpoint: Endpoint,
   { paceMs = paceMsDefault }: { paceMs?: number } = {},
 ): Platform {
+  const tally = new Tally()
   return {
     name: 'telegram',
     paceMs,
@@ -20,9 +22,10 @@ export function telegramPlatform(
     gapJitter: 0.5,
     coldRamp: true,
     takeoverSeconds: 75, // limit: takeover
-    connect: (account, listener) => openSession(endpoint, account, listener),
+    connect: (account, listener) => openSession(endpoint, account, { listener, tally }),
     login: (request, report) => beginLogin(endpoint, request, report),
     logout: (request) => logout(endpoint, request),
+    figures: () => tally.figures(),
     close: () => Promise.resolve(),
   }
 }

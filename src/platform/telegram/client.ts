@@ -3,16 +3,16 @@
  * flood or repeat a call by itself. Every call passes one gate.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { ITelegramStorageProvider, tl } from '@mtcute/core'
+import { type ITelegramStorageProvider, MtSecurityError, MtTypeAssertionError, type tl } from '@mtcute/core'
 import { BaseTelegramClient } from '@mtcute/core/client.js'
 import type { BasicDcOption } from '@mtcute/core/utils.js'
 import { version } from '../../lib/version.ts'
 import { Crypto } from '../mtcute-crypto.ts'
 import type { AccountProxy } from '../port.ts'
 import { ProxyFailed } from './dial.ts'
-import { NoAnswer, NotWritten } from './errors.ts'
+import { ConnectionRefused, NoAnswer, NotWritten } from './errors.ts'
 import { surroundings } from './surroundings.ts'
-import { type GuardedTransport, guardedTransport } from './transport.ts'
+import { type GuardedTransport, guardedTransport, isTransportError, tooManyConnections } from './transport.ts'
 
 /** Where Telegram is, and which application calls. */
 export interface Endpoint {
@@ -33,7 +33,7 @@ export interface ClientOptions {
   readonly proxy: AccountProxy | null
   pushed(container: tl.TypeUpdates): void
   /** The client has ended by itself. Not called after `close`. */
-  ended(reason: string): void
+  ended(reason: string, cause: Error): void
 }
 
 /** mtcute gives up on a silent server within 8 s; a dial that gets no answer has no limit of its own. */
@@ -53,6 +53,8 @@ export class Client {
   readonly #over = new AbortController()
   /** Rejects the calls that wait for an answer: mtcute forgets those that it has not written yet. */
   readonly #waiting = new Set<(reason: Error) => void>()
+  /** Its key works: what fails from now on is no refusal of the connection. */
+  #hasAnswer = false
 
   constructor(endpoint: Endpoint, options: ClientOptions) {
     this.#options = options
@@ -61,7 +63,10 @@ export class Client {
     const dc = options.media?.dc ?? test_dc
     const rules = { dialsMax: options.migrates ? loginDialsMax : 1, loopbackOnly: test_dc !== null, proxy }
     this.#transport = guardedTransport(
-      { held: () => options.held(), ended: (reason, cause) => this.end(reason, cause) },
+      {
+        held: () => options.held(),
+        ended: (reason, cause) => this.end(reason, cause ?? this.#refusalBy(reason)),
+      },
       rules,
     )
     this.#client = new BaseTelegramClient({
@@ -81,7 +86,10 @@ export class Client {
       // The default middlewares wait for floods and repeat what failed.
       network: { middlewares: [], connectionCount: () => 1 },
     })
-    this.#client.onError.add((error) => this.end(`The client failed: ${error.name}.`))
+    this.#client.onError.add((error) => {
+      const reason = `The client failed: ${error.constructor.name}.`
+      this.end(reason, !this.#hasAnswer && isRefusal(error) ? new ConnectionRefused(reason) : undefined)
+    })
     this.#client.onServerUpdate.add((container) => {
       if (!this.isOver) options.pushed(container)
     })
@@ -122,13 +130,22 @@ export class Client {
     this.#waiting.add(reject)
     this.#client.call<T>(request as never, { abortSignal: deadline.signal }).then(resolve, reject)
     try {
-      return await promise
+      const answer = await promise
+      this.#hasAnswer = true
+      return answer
     } catch (error) {
-      throw this.#causeOf(error)
+      const { reason } = this.#over.signal
+      throw reason instanceof ConnectionRefused ? reason : this.#causeOf(error)
     } finally {
       clearTimeout(timer)
       this.#waiting.delete(reject)
     }
+  }
+
+  /** A transport error before the first answer refuses the connection, and so does this one at any time. */
+  #refusalBy(reason: string): Error | undefined {
+    const isRefused = reason === tooManyConnections || (isTransportError(reason) && !this.#hasAnswer) // guard: a transport error is a refused connection
+    return isRefused ? new ConnectionRefused(reason) : undefined
   }
 
   /** mtcute dials with the first call. If the proxy failed, that is the cause of whatever fails after it. */
@@ -160,7 +177,7 @@ export class Client {
     this.#client.destroy().catch(() => {})
     this.#rejectCalls(reason)
     this.#transport.close()
-    this.#options.ended(reason)
+    this.#options.ended(reason, cause)
   }
 
   #rejectCalls(reason: string): void {
@@ -178,6 +195,15 @@ export class Client {
     waiting.abort()
     this.#transport.close()
   }
+}
+
+/**
+ * Whether the data centre refused the key exchange: it answered with a failure, or is not the one it should be. The last
+ * step also fails for one key in 256, which mtcute does not pad.
+ */
+function isRefusal(error: Error): boolean {
+  if (error instanceof MtTypeAssertionError) return true
+  return error instanceof MtSecurityError && !error.message.startsWith('Step 4')
 }
 
 /**

@@ -15,6 +15,17 @@ export class NotWritten extends Error {
   override readonly name = 'NotWritten'
 }
 
+/**
+ * Telegram refused the connection itself, or its key exchange. Of a call that waited for an answer this proves nothing:
+ * its outcome is unknown.
+ */
+export class ConnectionRefused extends Error {
+  override readonly name = 'ConnectionRefused'
+}
+
+/** How long an account stays away after that. */
+export const refusedSeconds = 60
+
 /** A call that the adapter can refuse without asking Telegram. */
 export class Refused extends Error {
   override readonly name = 'Refused'

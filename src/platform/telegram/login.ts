@@ -14,9 +14,10 @@ import type {
 } from '../port.ts'
 import { Client, type Endpoint } from './client.ts'
 import { ProxyFailed } from './dial.ts'
-import { findErrorText, findSeconds, nameOf, outcomeOf } from './errors.ts'
+import { ConnectionRefused, findErrorText, findSeconds, nameOf, outcomeOf, refusedSeconds } from './errors.ts'
 import { Peers } from './peers.ts'
 import { makeBlob, openLoginStorage, openSessionStorage } from './storage.ts'
+import { findMisconfiguration } from './trouble.ts'
 
 const wrongMax = 3
 const loginMsMax = 10 * 60_000
@@ -106,7 +107,10 @@ class LoginAttempt implements Login {
         await this.#takeFirstStep()
       } catch (error) {
         const isTold =
-          error instanceof LoginFailed || error instanceof ProxyFailed || findErrorText(error) !== undefined
+          error instanceof LoginFailed ||
+          error instanceof ProxyFailed ||
+          error instanceof ConnectionRefused || // guard: a login does not repeat a refused key exchange
+          findErrorText(error) !== undefined
         if (this.#isOver || isTold) throw error
         await this.#client.close()
         this.#storage = openLoginStorage()
@@ -299,11 +303,17 @@ export function failureOf(error: unknown): Failure {
   if (error instanceof ProxyFailed) {
     return { reason: 'proxy_failed', detail: error.message, retry_after_seconds: null }
   }
+  if (error instanceof ConnectionRefused) {
+    return { reason: 'flood_wait', detail: null, retry_after_seconds: refusedSeconds }
+  }
   const text = findErrorText(error)
   if (text === undefined) return { reason: 'connection_lost', detail: null, retry_after_seconds: null }
   const seconds = findSeconds(error)
   if (seconds !== undefined) return { reason: 'flood_wait', detail: null, retry_after_seconds: seconds }
   const name = nameOf(text)
+  const misconfiguration = findMisconfiguration(name)
+  if (misconfiguration)
+    return { reason: 'misconfigured', detail: misconfiguration, retry_after_seconds: null }
   return { reason: failures[name] ?? 'refused', detail: name, retry_after_seconds: null }
 }
 

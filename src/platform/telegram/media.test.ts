@@ -137,6 +137,20 @@ describe('a download', () => {
     expect(recorder.closedWith).toBeNull()
   })
 
+  test('a connection that the data centre refuses stops downloads for a minute, and not the session', async () => {
+    const { centre, connect, sendFile, fetch, account_id } = await openMediaScene()
+    const { session, recorder } = await connect()
+    const place = sendFile({ size: 600_000, seed: 16 })
+    const wait = { kind: 'flood_wait', retry_after_seconds: 60, stops: 'reading' }
+    centre.hostilities.add({ case: 'error_429', on: 'upload.getFile', account_id })
+    expect(await fetch(session, place)).toEqual(wait)
+    const dials = centre.clientPorts().length
+    expect(await fetch(session, place)).toEqual(wait)
+    expect(centre.clientPorts()).toHaveLength(dials)
+    expect(await session.ping()).toBe(true)
+    expect(recorder.closedWith).toBeNull()
+  })
+
   test('a login that the other data centre refuses for good does not end the session', async () => {
     const { connect, sendFile, fetch, fault } = await openMediaScene()
     const { session, recorder } = await connect()

@@ -5,7 +5,15 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { tl } from '@mtcute/core'
 import { type Download, downloadChunkBytes, type FilePlace, type Outcome } from '../port.ts'
-import { findErrorText, findSeconds, nameOf, outcomeOf, Refused } from './errors.ts'
+import {
+  ConnectionRefused,
+  findErrorText,
+  findSeconds,
+  nameOf,
+  outcomeOf,
+  Refused,
+  refusedSeconds,
+} from './errors.ts'
 import { MediaLine, type MediaOwner } from './media-line.ts'
 import { findChatNumber, findWholeSize } from './view.ts'
 
@@ -33,6 +41,8 @@ export class Media {
   /** By data centre. */
   readonly #lines = new Map<number, MediaLine>()
   readonly #over = new AbortController()
+  /** By the monotonic clock: no new connection before. */
+  #restsUntil = 0
 
   constructor(owner: MediaOwner) {
     this.#owner = owner
@@ -98,6 +108,7 @@ export class Media {
       try {
         return await this.#patiently(read)
       } catch (error) {
+        if (error instanceof ConnectionRefused) this.#refuse(error)
         if (this.#over.signal.aborted) throw error
         const text = findErrorText(error)
         const name = text === undefined ? undefined : nameOf(text)
@@ -126,10 +137,18 @@ export class Media {
     await found.renewing
   }
 
+  #refuse(error: ConnectionRefused): never {
+    const now = performance.now()
+    if (now >= this.#restsUntil) this.#restsUntil = now + refusedSeconds * 1000
+    throw error
+  }
+
   #line(dc: number): MediaLine {
     this.#over.signal.throwIfAborted()
     const known = this.#lines.get(dc)
     if (known && !known.isOver) return known
+    // guard: downloads wait after a refused connection
+    if (performance.now() < this.#restsUntil) throw new ConnectionRefused('Refused a short time ago.')
     const line = new MediaLine(this.#owner, dc)
     this.#lines.set(dc, line)
     return line
@@ -150,6 +169,8 @@ export class Media {
 
   /** A refusal here says nothing about the account: the download never ends the session. */
   #outcome(error: unknown): Exclude<Outcome<never>, { kind: 'accepted' }> {
+    if (error instanceof ConnectionRefused)
+      return { kind: 'flood_wait', retry_after_seconds: refusedSeconds, stops: 'reading' }
     const outcome = outcomeOf(error, 'reading')
     if (outcome.kind !== 'refused' || outcome.reason === 'file_unavailable') return outcome
     return { kind: 'unknown', reason: outcome.detail ?? outcome.reason }

@@ -26,7 +26,7 @@ import type {
 } from '../port.ts'
 import { Client, type ClientOptions, type Endpoint } from './client.ts'
 import { ProxyFailed } from './dial.ts'
-import { findErrorText, outcomeOf, Refused } from './errors.ts'
+import { ConnectionRefused, findErrorText, outcomeOf, Refused, refusedSeconds } from './errors.ts'
 import { Media } from './media.ts'
 import { MediaKeys } from './media-keys.ts'
 import type { MediaOwner } from './media-line.ts'
@@ -34,19 +34,23 @@ import { Peers } from './peers.ts'
 import { listChats, listContacts, type Reader, readHistory, resolve, setReadState } from './read.ts'
 import { send } from './send.ts'
 import { openSessionStorage } from './storage.ts'
+import type { Tally } from './tally.ts'
 import { keyUnknown } from './transport.ts'
-import { explainTrouble, type Trouble } from './trouble.ts'
+import { explainTrouble, findMisconfiguration, type Trouble } from './trouble.ts'
 import { readPosition, writePosition } from './update-state.ts'
 import { type TelegramBatch, UpdateStream, UpdatesMissed } from './updates.ts'
 import { upload } from './upload.ts'
 import { viewChat, viewUpdates } from './view.ts'
+
+/** Only a person can correct a variable, and then restarts the worker. */
+const misconfiguredSeconds = 600
 
 const isOverReason = 'The session is over.'
 
 export async function openSession(
   endpoint: Endpoint,
   account: AccountRef,
-  listener: Listener,
+  { listener, tally }: { readonly listener: Listener; readonly tally: Tally },
 ): Promise<Outcome<Session>> {
   const blob = await account.store.readSession()
   const storage = blob && openSessionStorage(blob)
@@ -56,11 +60,14 @@ export async function openSession(
   const openClient: OpenClient = (options) =>
     new Client(endpoint, { held: () => account.held(), migrates: false, proxy: account.proxy, ...options })
   const keys = new MediaKeys(account.store, blob)
-  const session = new TelegramSession(account, { listener, peers, keys, openClient })
+  const session = new TelegramSession(account, { listener, tally, peers, keys, openClient })
   const client = openClient({
     storage,
     pushed: (container) => session.pushed(container),
-    ended: (reason) => session.finish({ status: 'lost', reason }),
+    ended: (reason, cause) => {
+      const isRefused = cause instanceof ConnectionRefused
+      session.finish({ status: 'lost', reason, ...(isRefused && { retry_after_seconds: refusedSeconds }) })
+    },
   })
   try {
     await session.open(client)
@@ -75,10 +82,28 @@ export async function openSession(
     if (outcome.kind === 'refused' && isTrouble(outcome.reason)) {
       return refusedBy(outcome.reason, outcome.detail ?? outcome.reason, account)
     }
-    if (error instanceof ProxyFailed) return { kind: 'not_written', reason: error.message, shown: true }
-    return { kind: 'not_written', reason: 'Telegram could not be reached.' }
+    return notConnected(error)
   }
   return { kind: 'accepted', value: session }
+}
+
+/** Nothing is wrong with the account. The worker tries again. */
+function notConnected(error: unknown): Outcome<never> {
+  const kind = 'not_written'
+  if (error instanceof ProxyFailed) return { kind, cause: 'proxy', reason: error.message }
+  const misconfiguration = findMisconfiguration(findErrorText(error))
+  if (misconfiguration)
+    return {
+      kind,
+      cause: 'misconfigured',
+      reason: misconfiguration,
+      retry_after_seconds: misconfiguredSeconds,
+    }
+  if (error instanceof ConnectionRefused) {
+    const reason = `Telegram refuses connections from this address for now. (${error.message})`
+    return { kind, cause: 'refused', reason, retry_after_seconds: refusedSeconds } // guard: a refused connection says how long to wait
+  }
+  return { kind, reason: 'Telegram could not be reached.' }
 }
 
 type OpenClient = (options: Omit<ClientOptions, 'held' | 'migrates' | 'proxy'>) => Client
@@ -101,6 +126,8 @@ class TelegramSession implements Session, Reader {
   /** The listener is called only after `connect` has returned the session. */
   readonly #handedOver = Promise.withResolvers<void>()
   #client: Client | undefined
+  readonly #tally: Tally
+  readonly #unwatch: () => void
   #isPremium = false
   #isOver = false
 
@@ -108,11 +135,13 @@ class TelegramSession implements Session, Reader {
     { account_id, position }: AccountRef,
     {
       listener,
+      tally,
       peers,
       keys,
       openClient,
-    }: { listener: Listener; peers: Peers; keys: MediaKeys; openClient: OpenClient },
+    }: { listener: Listener; tally: Tally; peers: Peers; keys: MediaKeys; openClient: OpenClient },
   ) {
+    this.#tally = tally
     this.peers = peers
     this.#account_id = account_id
     this.#listener = listener
@@ -123,7 +152,9 @@ class TelegramSession implements Session, Reader {
       take: (batch) => this.#take(batch),
       knows: (peer) => this.#knows(peer),
       failed: (error) => this.#finishBy(error),
+      asksDifference: () => void tally.differences++,
     })
+    this.#unwatch = tally.watch(this.#stream)
   }
 
   #mediaOwner(keys: MediaKeys, openClient: OpenClient): MediaOwner {
@@ -186,6 +217,7 @@ class TelegramSession implements Session, Reader {
     if (this.#isOver) return
     this.#isOver = true
     this.endReason = closed.reason
+    this.#unwatch()
     this.#stream.end()
     this.#media.close()
     this.#client?.end(closed.reason)
@@ -194,6 +226,7 @@ class TelegramSession implements Session, Reader {
 
   async close(): Promise<void> {
     this.#isOver = true
+    this.#unwatch()
     this.#stream.end()
     this.#media.close()
     await this.#client?.close()
@@ -225,7 +258,12 @@ class TelegramSession implements Session, Reader {
 
   async upload(file: Upload): Promise<Outcome<UploadedFile>> {
     if (this.#isOver) return { kind: 'not_written', reason: isOverReason }
-    const outcome = await upload(file, { call: (request, msMax) => this.call(request, msMax) })
+    this.#tally.uploads++
+    const outcome = await upload(file, { call: (request, msMax) => this.call(request, msMax) }).finally(
+      () => {
+        this.#tally.uploads--
+      },
+    )
     if (outcome.kind !== 'accepted') return outcome
     const handle = crypto.randomUUID()
     this.#files.set(handle, outcome.value)

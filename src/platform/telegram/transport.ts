@@ -24,6 +24,13 @@ const plainBytesMax = 2 * 1024
 /** Why a connection ended whose key the data centre does not know: it was destroyed, or never logged in there. */
 export const keyUnknown = 'Transport error -404.'
 
+/** The data centre takes no more connections from this address for now. */
+export const tooManyConnections = 'Transport error -429.'
+
+export function isTransportError(reason: string): boolean {
+  return reason.startsWith('Transport error ')
+}
+
 interface Guard {
   /** Whether a byte may be written now. */
   held(): boolean

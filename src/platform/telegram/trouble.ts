@@ -24,6 +24,21 @@ const sentences: Readonly<Record<string, (account_id: string) => string>> = {
     `chats with the app, ${enable(id)}`,
 }
 
+const correct = 'Correct it where the worker runs, and restart the worker.'
+
+/** Faults of the application, not of the account: the operator corrects a variable. */
+const misconfigurations: Readonly<Record<string, string>> = {
+  CONNECTION_API_ID_INVALID: `Telegram does not know PARLEY_TELEGRAM_API_ID. ${correct}`,
+  API_ID_INVALID: `PARLEY_TELEGRAM_API_ID and PARLEY_TELEGRAM_API_HASH do not belong together. ${correct}`,
+  API_ID_PUBLISHED_FLOOD: `Telegram blocks PARLEY_TELEGRAM_API_ID, because it was published. Make your own. ${correct}`,
+}
+
+/** What is wrong with the variables, if this error says so. */
+export function findMisconfiguration(name: string | undefined): string | undefined {
+  const sentence = name === undefined ? undefined : misconfigurations[name]
+  return sentence && `${sentence} (${name})`
+}
+
 /** Words for a name that has no sentence of its own. */
 const general: Readonly<Record<Trouble, (account_id: string) => string>> = {
   needs_login: (id) => `Telegram no longer accepts the login. ${logIn(id)}`,

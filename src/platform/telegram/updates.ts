@@ -41,6 +41,7 @@ interface StreamOptions {
   knows(peer: tl.TypePeer): boolean
   /** The stream is over. Not called after `end`. */
   failed(error: unknown): void
+  asksDifference?(): void
 }
 
 /** How long a container waits for what is missing before it, until the stream requests the difference. */
@@ -94,6 +95,11 @@ export class UpdateStream {
     })
   }
 
+  /** Containers that are not handed over yet. */
+  get waiting(): number {
+    return this.#queue.length + this.#waiting.length
+  }
+
   end(): void {
     this.#ending.abort()
     clearTimeout(this.#hole)
@@ -108,7 +114,7 @@ export class UpdateStream {
 
   #add(work: () => Promise<void>): void {
     if (this.#ending.signal.aborted) return
-    const isFull = this.#queue.length + this.#waiting.length >= waitingMax // guard: so many containers wait
+    const isFull = this.waiting >= waitingMax // guard: so many containers wait
     if (isFull) this.#fail(new Error('Too many updates wait.'))
     else this.#queue.push(work)
     if (!this.#isRunning) void this.#run()
@@ -195,6 +201,7 @@ export class UpdateStream {
   }
 
   async #difference(): Promise<void> {
+    this.#options.asksDifference?.()
     for (;;) {
       const found = await this.#askDifference()
       if (found._ === 'updates.differenceTooLong') return this.#miss({ ...this.#known, pts: found.pts })

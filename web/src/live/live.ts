@@ -121,19 +121,16 @@ class Tab {
     this.#leads = true
     readWhileHidden(true)
     this.#reading = new AbortController()
-    let opened = false
     const events = {
-      opened: () => {
-        this.#enter('live', true)
-        opened = true
-      },
+      opened: () => this.#enter('live', true),
       lost: () => this.#enter('lost'),
       refused: () => this.#enter('polling'),
       marks: (marks: readonly Mark[]) => {
         this.#pass({ what: 'marks', marks })
         receive(marks)
       },
-      alive: () => opened && this.#pass({ what: 'alive' }),
+      // Also before it is open: while it tries, no other tab has to.
+      alive: () => this.#pass({ what: 'alive' }),
     }
     const signal = AbortSignal.any([this.#signal, this.#reading.signal])
     await readStream(events, signal)

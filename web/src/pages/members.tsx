@@ -1,18 +1,18 @@
 /** The members of a workspace and their roles. */
 import { useQuery } from '@tanstack/react-query'
-import { Ellipsis, UserPlus, Users } from 'lucide-react'
+import { UserPlus, Users } from 'lucide-react'
 import { lazy, Suspense, useState } from 'react'
 import { useSession, useWorkspace } from '../place.ts'
 import { type Member, membersQuery, type Workspace } from '../queries.ts'
 import { Page } from '../shell.tsx'
 import { Badge } from '../ui/badge.tsx'
 import { Button } from '../ui/button.tsx'
-import { Menu, MenuItem, MenuLine } from '../ui/menu.tsx'
 import { Empty, Loaded } from '../ui/states.tsx'
 import { Table } from '../ui/table.tsx'
 import { Time } from '../ui/time.tsx'
 import { Missing } from './stopped.tsx'
 
+const Actions = lazy(async () => ({ default: (await import('./member-actions.tsx')).Actions }))
 /** Loaded when the first one is opened, and then kept for their motion. */
 const Dialogs = lazy(async () => ({ default: (await import('./open-member-dialog.tsx')).Dialogs }))
 const Remove = lazy(async () => ({ default: (await import('./open-member-dialog.tsx')).Remove }))
@@ -88,7 +88,11 @@ function Members({ workspace }: { workspace: Workspace }) {
               {
                 heading: 'Actions',
                 actions: true,
-                cell: (member) => <Actions of={member} workspace={workspace} onOpen={setOpen} />,
+                cell: (member) => (
+                  <Suspense>
+                    <Actions of={member} workspace={workspace} onOpen={setOpen} />
+                  </Suspense>
+                ),
               },
             ]}
           />
@@ -109,39 +113,5 @@ function Person({ of: { name, email } }: { of: Member }) {
       <bdi className="block truncate font-medium">{name || email}</bdi>
       {name && <span className="block truncate text-xs text-muted">{email}</span>}
     </span>
-  )
-}
-
-interface ActionsProps {
-  of: Member
-  workspace: Workspace
-  onOpen: (open: Open) => void
-}
-
-/** Admins may do everything except change an owner. Only owners change roles. */
-function Actions({ of: member, workspace, onOpen }: ActionsProps) {
-  const { user } = useSession()
-  const owner = workspace.role === 'owner'
-  const own = member.user_id === user.id
-  if (!owner && (workspace.role === 'member' || member.role === 'owner')) return null
-  return (
-    <Menu
-      trigger={
-        <button
-          type="button"
-          aria-label={`Actions for ${member.email}`}
-          className="grid size-8 place-items-center rounded-lg text-muted hover:bg-hover hover:text-ink"
-        >
-          <Ellipsis aria-hidden className="size-4" />
-        </button>
-      }
-    >
-      {owner && <MenuItem onSelect={() => onOpen({ what: 'role', member })}>Change role…</MenuItem>}
-      {!own && <MenuItem onSelect={() => onOpen({ what: 'link', member })}>New set-up link…</MenuItem>}
-      <MenuLine />
-      <MenuItem tone="danger" onSelect={() => onOpen({ what: 'remove', member })}>
-        {own ? 'Leave this workspace…' : 'Remove…'}
-      </MenuItem>
-    </Menu>
   )
 }

@@ -1,7 +1,7 @@
 /** One line at the bottom after a change that can be undone, or a change that failed. The next one replaces it. */
 import { useEffect, useSyncExternalStore } from 'react'
 import { Button } from './button.tsx'
-import { Keys } from './keys.tsx'
+import { Keys } from './key-cap.tsx'
 import { currentToast, onToast, showToast, undoLast } from './toasts.ts'
 
 const shownMs = 8_000

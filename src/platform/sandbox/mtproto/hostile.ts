@@ -60,6 +60,8 @@ export const hostileCases = {
   unfactorable: (wire) => wire.frame(plain(resPq(wire.due, 256))),
   /** And one so long that even looking at it takes minutes. */
   unbounded: (wire) => wire.frame(plain(resPq(wire.due, 100_000))),
+  /** An answer of the key exchange that is none. */
+  refused_exchange: (wire) => wire.frame(plain(write(pong))),
   flipped: (wire) => {
     const bytes = wire.due.slice()
     const at = bytes.length - 9

@@ -1,6 +1,6 @@
 /** Every key of the page, on `?`. */
 import { Dialog } from '../../ui/dialog.tsx'
-import { keysHere } from '../../ui/keys.tsx'
+import { keysHere } from '../../ui/key-cap.tsx'
 
 interface KeyHelp {
   readonly keys: string
@@ -32,14 +32,16 @@ export function KeyList({ onClose }: { onClose: () => void }) {
         {keyHelp.map(({ keys, does }) => (
           <div key={keys} className="contents">
             <dt className="flex justify-end gap-1">
-              {keysHere(keys).split(' ').map((each) => (
-                <kbd
-                  key={each}
-                  className="min-w-6 rounded-[5px] px-1.5 text-center font-sans text-xs font-medium text-soft ring-1 ring-inset ring-line"
-                >
-                  {each}
-                </kbd>
-              ))}
+              {keysHere(keys)
+                .split(' ')
+                .map((each) => (
+                  <kbd
+                    key={each}
+                    className="min-w-6 rounded-[5px] px-1.5 text-center font-sans text-xs font-medium text-soft ring-1 ring-inset ring-line"
+                  >
+                    {each}
+                  </kbd>
+                ))}
             </dt>
             <dd>{does}</dd>
           </div>

@@ -4,7 +4,7 @@ import { Lock } from 'lucide-react'
 import { useState } from 'react'
 import { useChange } from '../../queries.ts'
 import { Button } from '../../ui/button.tsx'
-import { Keys } from '../../ui/keys.tsx'
+import { Keys } from '../../ui/key-cap.tsx'
 import { Failure } from '../../ui/notice.tsx'
 import { type ChatRef, refreshChat } from './inbox-queries.ts'
 

@@ -116,7 +116,8 @@ const skewMs = 5_000
 /** Another tab may learn the outcome first: then the timeline has the message before this tab knows its id. */
 function isSame(item: TimelineItem, { entry, message_id }: PendingSend): boolean {
   if (item.type === 'message' && item.id === message_id) return true
-  const isOurs = item.type === 'message' ? item.is_sender : item.type === 'operation' && item.state === 'sending'
+  const isOurs =
+    item.type === 'message' ? item.is_sender : item.type === 'operation' && item.state === 'sending'
   const isSince = new Date(item.at).getTime() > new Date(entry.sent_at).getTime() - skewMs
   return isOurs && isSince && item.text === entry.text
 }
