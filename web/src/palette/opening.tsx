@@ -1,7 +1,7 @@
 /** How the palette is opened: by ⌘K or Ctrl+K anywhere, or by the button in the menu. It loads when it is opened first. */
 import { Search } from 'lucide-react'
 import { lazy, Suspense, useEffect, useSyncExternalStore } from 'react'
-import { Keys } from '../ui/keys.tsx'
+import { Keys } from '../ui/key-cap.tsx'
 
 const Palette = lazy(async () => ({ default: (await import('./palette.tsx')).Palette }))
 

@@ -3,7 +3,7 @@ import { Menu as Base } from '@base-ui/react/menu'
 import { type KeyboardEvent, useRef } from 'react'
 import { ExactLine } from '../../exact-text.tsx'
 import { colourClass } from '../../ui/face.tsx'
-import { Keys } from '../../ui/keys.tsx'
+import { Keys } from '../../ui/key-cap.tsx'
 import type { InboxChat } from '../inbox/inbox-queries.ts'
 import { type Stage, stageColour } from '../inbox/stages.ts'
 
