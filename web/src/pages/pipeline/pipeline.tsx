@@ -20,12 +20,13 @@ import type { Chosen } from './move-menu.tsx'
 import { moveCard } from './moves.ts'
 import { type BoardStage, boardQuery } from './pipeline-queries.ts'
 import { StageSwitch } from './stage-switch.tsx'
-import { useCardKeys } from './use-card-keys.ts'
+import { cardKeyHelp, useCardKeys } from './use-card-keys.ts'
 
 const loadMenu = () => import('./move-menu.tsx')
 /** Loads after the cards. */
 const MoveMenu = lazy(async () => ({ default: (await loadMenu()).MoveMenu }))
 
+const KeyList = lazy(async () => ({ default: (await import('../inbox/key-list.tsx')).KeyList }))
 const StagesDialog = lazy(async () => ({ default: (await import('./stages-dialog.tsx')).StagesDialog }))
 const ColumnsDialog = lazy(async () => ({ default: (await import('./columns-dialog.tsx')).ColumnsDialog }))
 
@@ -108,7 +109,8 @@ function Content({ workspace, search, stages, go }: ContentProps) {
   const [chosen, setChosen] = useState<Chosen>()
   const [isMoving, setMoving] = useState(false)
   const { data } = useQuery(accountsQuery(workspace_id))
-  useCardKeys()
+  const [showsKeys, setShowsKeys] = useState(false)
+  useCardKeys({ onHelp: () => setShowsKeys(true) })
   const nameOf = (id: string) =>
     (data?.accounts.length ?? 0) > 1 ? data?.accounts.find((account) => account.id === id)?.name : undefined
   const onMove = useCallback((chat: InboxChat, anchor: Element) => {
@@ -168,6 +170,7 @@ function Content({ workspace, search, stages, go }: ContentProps) {
             onClose={() => setMoving(false)}
           />
         )}
+        {showsKeys && <KeyList keys={cardKeyHelp} onClose={() => setShowsKeys(false)} />}
         {isAdmin && search.edit === 'stages' && (
           <StagesDialog workspace_id={workspace_id} board={stages} onClose={close} />
         )}
