@@ -2,12 +2,12 @@
 import { Dialog } from '../../ui/dialog.tsx'
 import { keysHere } from '../../ui/key-cap.tsx'
 
-interface KeyHelp {
+export interface KeyHelp {
   readonly keys: string
   readonly does: string
 }
 
-const keyHelp: readonly KeyHelp[] = [
+const inboxKeys: readonly KeyHelp[] = [
   { keys: 'J', does: 'Next chat' },
   { keys: 'K', does: 'Previous chat' },
   { keys: 'Enter', does: 'Open the chat' },
@@ -20,16 +20,27 @@ const keyHelp: readonly KeyHelp[] = [
   { keys: '/', does: 'Insert a saved reply' },
   { keys: 'Z', does: 'Undo' },
   { keys: '⌘↵', does: 'Send' },
+]
+
+const keysEverywhere: readonly KeyHelp[] = [
+  { keys: '⌘K', does: 'Search, or go to a page' },
   { keys: 'G I', does: 'Go to the inbox' },
+  { keys: 'G P', does: 'Go to the pipeline' },
   { keys: 'G A', does: 'Go to the accounts' },
   { keys: '?', does: 'Show these keys' },
 ]
 
-export function KeyList({ onClose }: { onClose: () => void }) {
+interface KeyListProps {
+  onClose: () => void
+  /** Of the page. */
+  keys?: readonly KeyHelp[]
+}
+
+export function KeyList({ onClose, keys: ofPage = inboxKeys }: KeyListProps) {
   return (
     <Dialog open onClose={onClose} title="Keys">
       <dl className="-mx-6 grid min-h-0 grid-cols-[auto_minmax(0,1fr)] gap-x-4 gap-y-1.5 overflow-y-auto px-6">
-        {keyHelp.map(({ keys, does }) => (
+        {[...ofPage, ...keysEverywhere].map(({ keys, does }) => (
           <div key={keys} className="contents">
             <dt className="flex justify-end gap-1">
               {keysHere(keys)

@@ -1,12 +1,9 @@
 /** The pipeline: the team's chats by stage, as a board or as a table. The address is the state. */
 import { useQuery } from '@tanstack/react-query'
-import { Link, useNavigate, useSearch } from '@tanstack/react-router'
-import { Columns3, Settings2, Table2 } from 'lucide-react'
-import { lazy, type ReactNode, Suspense, useCallback, useEffect, useState } from 'react'
+import { useNavigate, useSearch } from '@tanstack/react-router'
+import { lazy, Suspense, useCallback, useEffect, useState } from 'react'
 import { useWorkspace } from '../../place.ts'
 import type { Workspace } from '../../queries.ts'
-import { MenuButton } from '../../shell.tsx'
-import { Button } from '../../ui/button.tsx'
 import { Failure } from '../../ui/notice.tsx'
 import { Late } from '../../ui/states.tsx'
 import { ToastPlace } from '../../ui/toast.tsx'
@@ -18,14 +15,16 @@ import { ChatTable } from './chat-table.tsx'
 import { ClosedPipeline, EmptyPipeline } from './empty-pipeline.tsx'
 import type { Chosen } from './move-menu.tsx'
 import { moveCard } from './moves.ts'
+import { Bar } from './pipeline-bar.tsx'
 import { type BoardStage, boardQuery } from './pipeline-queries.ts'
 import { StageSwitch } from './stage-switch.tsx'
-import { useCardKeys } from './use-card-keys.ts'
+import { cardKeyHelp, useCardKeys } from './use-card-keys.ts'
 
 const loadMenu = () => import('./move-menu.tsx')
 /** Loads after the cards. */
 const MoveMenu = lazy(async () => ({ default: (await loadMenu()).MoveMenu }))
 
+const KeyList = lazy(async () => ({ default: (await import('../inbox/key-list.tsx')).KeyList }))
 const StagesDialog = lazy(async () => ({ default: (await import('./stages-dialog.tsx')).StagesDialog }))
 const ColumnsDialog = lazy(async () => ({ default: (await import('./columns-dialog.tsx')).ColumnsDialog }))
 
@@ -108,7 +107,8 @@ function Content({ workspace, search, stages, go }: ContentProps) {
   const [chosen, setChosen] = useState<Chosen>()
   const [isMoving, setMoving] = useState(false)
   const { data } = useQuery(accountsQuery(workspace_id))
-  useCardKeys()
+  const [showsKeys, setShowsKeys] = useState(false)
+  useCardKeys({ onHelp: () => setShowsKeys(true) })
   const nameOf = (id: string) =>
     (data?.accounts.length ?? 0) > 1 ? data?.accounts.find((account) => account.id === id)?.name : undefined
   const onMove = useCallback((chat: InboxChat, anchor: Element) => {
@@ -168,6 +168,7 @@ function Content({ workspace, search, stages, go }: ContentProps) {
             onClose={() => setMoving(false)}
           />
         )}
+        {showsKeys && <KeyList keys={cardKeyHelp} onClose={() => setShowsKeys(false)} />}
         {isAdmin && search.edit === 'stages' && (
           <StagesDialog workspace_id={workspace_id} board={stages} onClose={close} />
         )}
@@ -176,109 +177,6 @@ function Content({ workspace, search, stages, go }: ContentProps) {
         )}
       </Suspense>
     </>
-  )
-}
-
-interface BarProps extends Omit<ContentProps, 'stages'> {
-  closed: boolean
-}
-
-function Bar({ workspace, search, go, closed }: BarProps) {
-  const isAdmin = workspace.role !== 'member'
-  return (
-    <header className="flex min-h-[53px] shrink-0 flex-wrap items-center gap-x-2 gap-y-1 border-b border-line px-2 py-2 lg:px-5">
-      <MenuButton />
-      <h1 className="mr-1 text-lg font-semibold">Pipeline</h1>
-      {!closed && (
-        <>
-          <nav aria-label="Views" className="flex rounded-[9px] bg-hover p-0.5">
-            <ViewLink workspace_id={workspace.id} current={search.view === undefined} view={undefined}>
-              <Columns3 aria-hidden className="size-3.5" />
-              Board
-            </ViewLink>
-            <ViewLink workspace_id={workspace.id} current={search.view === 'table'} view="table">
-              <Table2 aria-hidden className="size-3.5" />
-              Table
-            </ViewLink>
-          </nav>
-          <AccountFilter workspace={workspace} search={search} go={go} />
-          {isAdmin && (
-            <div className="flex gap-1 min-[761px]:ml-auto">
-              <Button
-                kind="quiet"
-                size="small"
-                className="pointer-coarse:h-11"
-                onClick={() => go({ ...search, edit: 'stages' })}
-              >
-                <Settings2 aria-hidden className="size-3.5" />
-                Stages
-              </Button>
-              <Button
-                kind="quiet"
-                size="small"
-                className="pointer-coarse:h-11"
-                onClick={() => go({ ...search, edit: 'columns' })}
-              >
-                <Settings2 aria-hidden className="size-3.5" />
-                Columns
-              </Button>
-            </div>
-          )}
-        </>
-      )}
-    </header>
-  )
-}
-
-interface ViewLinkProps {
-  workspace_id: string
-  view: PipelineSearch['view']
-  current: boolean
-  children: ReactNode
-}
-
-function ViewLink({ workspace_id, view, current, children }: ViewLinkProps) {
-  return (
-    <Link
-      to="/w/$workspace_id/pipeline"
-      params={{ workspace_id }}
-      search={(before: object) => {
-        const { view: _, ...rest } = before as PipelineSearch
-        return view === undefined ? rest : { ...rest, view }
-      }}
-      activeOptions={{ exact: true, includeSearch: true }}
-      aria-current={current ? 'page' : undefined}
-      className="flex h-10 items-center gap-1.5 rounded-[7px] px-3 text-xs font-medium text-soft hover:text-ink
-        aria-[current=page]:bg-surface aria-[current=page]:text-ink aria-[current=page]:shadow-card min-[761px]:h-7"
-    >
-      {children}
-    </Link>
-  )
-}
-
-/** A native select: it loads nothing, and works with every keyboard and screen reader. */
-function AccountFilter({ workspace, search, go }: Omit<BarProps, 'closed'>) {
-  const { data } = useQuery(accountsQuery(workspace.id))
-  if (!data || data.accounts.length < 2) return null
-  return (
-    <select
-      aria-label="Account"
-      value={search.account ?? ''}
-      onChange={(event) => {
-        const { account: _, ...rest } = search
-        go({ ...rest, ...(event.target.value && { account: event.target.value }) })
-      }}
-      className="h-10 min-w-0 max-w-40 truncate rounded-lg bg-transparent px-1.5 text-xs font-medium text-soft hover:bg-hover min-[761px]:h-7"
-    >
-      <option value="" className="bg-raised text-ink">
-        All accounts
-      </option>
-      {data.accounts.map(({ id, name }) => (
-        <option key={id} value={id} className="bg-raised text-ink">
-          {name}
-        </option>
-      ))}
-    </select>
   )
 }
 

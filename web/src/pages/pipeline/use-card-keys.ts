@@ -2,14 +2,24 @@
 import { useEffect } from 'react'
 import { useKeys } from '../../shortcuts.ts'
 import { undoLast } from '../../ui/toasts.ts'
+import type { KeyHelp } from '../inbox/key-list.tsx'
 
 const cardOf = (element: Element | null) => element?.closest<HTMLElement>('[data-card]') ?? null
 const cardsIn = (place: ParentNode) =>
   [...place.querySelectorAll<HTMLElement>('[data-card]')].filter((card) => card.checkVisibility())
 const focusCard = (card: HTMLElement | undefined) => card?.querySelector<HTMLElement>('a')?.focus()
 
-export function useCardKeys(): void {
+export const cardKeyHelp: readonly KeyHelp[] = [
+  { keys: 'J', does: 'Next card; the arrows lead to the other columns' },
+  { keys: 'K', does: 'Previous card' },
+  { keys: 'Enter', does: 'Open the chat' },
+  { keys: 'M', does: 'Move to another stage, then its number' },
+  { keys: 'Z', does: 'Undo' },
+]
+
+export function useCardKeys({ onHelp }: { onHelp: () => void }): void {
   useKeys({
+    '?': onHelp,
     j: () => step(1),
     k: () => step(-1),
     m: () => {
