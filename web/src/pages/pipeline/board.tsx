@@ -45,7 +45,8 @@ export function Board({ stages, workspace_id, account_id, current, nameOf, onMov
       </div>
       <div
         ref={board}
-        className="flex min-h-0 flex-1 gap-2.5 overflow-x-auto overflow-y-hidden bg-canvas px-3 pt-3 min-[761px]:px-5"
+        // Positioned, so that texts for screen readers scroll along and do not widen the page.
+        className="relative flex min-h-0 flex-1 gap-2.5 overflow-x-auto overflow-y-hidden bg-canvas px-3 pt-3 min-[761px]:px-5"
       >
         {shown.map((stage) => (
           <StageColumn

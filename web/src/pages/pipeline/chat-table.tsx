@@ -55,7 +55,7 @@ export function ChatTable({ filter, stages, nameOf, onMove }: TableProps) {
     if (next_cursor !== null && last >= rows.length - 15) void loadMore(filter)
   }, [filter, query.data, rows, first, last])
   return (
-    <div ref={place} className="min-h-0 flex-1 overflow-y-auto overscroll-contain">
+    <div ref={place} className="relative min-h-0 flex-1 overflow-y-auto overscroll-contain">
       {query.error && (
         <div className="p-3">
           <Failure error={query.error} />

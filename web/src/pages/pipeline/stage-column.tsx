@@ -107,7 +107,7 @@ function Cards({ stage, filter, moves, nameOf, slot, dragged, onMove, onGrab }: 
     else if (place.current && (place.current.scrollTop > 0 || isShort(place.current))) setWantsMore(true)
   }, [filter, more, stage, cards, first, last])
   return (
-    <div ref={place} className="min-h-0 flex-1 overflow-y-auto overscroll-contain px-0.5 pt-1">
+    <div ref={place} className="relative min-h-0 flex-1 overflow-y-auto overscroll-contain px-0.5 pt-1">
       {slot && (
         <div
           aria-hidden
