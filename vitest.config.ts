@@ -27,6 +27,8 @@ const quick = [
 const shipped = ['src/db/**/*.test.ts', 'src/http/multipart.test.ts', 'test/idempotency.test.ts']
 /** Sessions with small limits. */
 const limits = ['test/limits/**/*.test.ts']
+/** A hostile network with short deadlines: `npm run test:slow`. */
+const network = ['test/limits/telegram-hostile.test.ts']
 /** A workspace with little storage. */
 const stored = ['test/stored-files.test.ts']
 /** Large data, or many real processes: `npm run test:slow`. */
@@ -70,11 +72,11 @@ export default defineConfig({
       }),
       project('shipped', shipped),
       project('limits', limits, {
+        exclude: network,
         patches: [
           ...patientStore,
           ...briefDownloads,
           ...briefSessions,
-          ...briefTelegram,
           ...briefCalls,
           ...fewConnections,
           ...longPlays,
@@ -82,6 +84,7 @@ export default defineConfig({
       }),
       project('stored', stored, { patches: [...patientStore, ...smallStore] }),
       project('slow', slow, { patches: patientStore }),
+      project('network', network, { patches: [...patientStore, ...briefTelegram] }),
       project('faults', faults),
       project('fuzz', fuzz, { patches: patientStore }),
     ],
