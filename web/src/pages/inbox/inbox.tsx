@@ -9,7 +9,6 @@ import { type KeyActions, useKeys } from '../../shortcuts.ts'
 import { ToastPlace } from '../../ui/toast.tsx'
 import { undoLast } from '../../ui/toasts.ts'
 import { Missing } from '../stopped.tsx'
-import { markRead } from './chat-changes.ts'
 import { ChatList } from './chat-list.tsx'
 import {
   type ChatRef,
@@ -21,7 +20,6 @@ import {
   prefetchChat,
 } from './inbox-queries.ts'
 import { NoChat } from './no-chat.tsx'
-import { startOutbox } from './sending.ts'
 
 const loadPane = () => import('./chat-pane.tsx')
 /** Loads after the list: the first row appears sooner. */
@@ -54,7 +52,8 @@ function Inbox({ workspace }: { workspace: Workspace }) {
   useEffect(() => {
     void loadPane()
     void forgetOthers(user.id)
-    return startOutbox(user.id)
+    const started = import('./sending.ts').then(({ startOutbox }) => startOutbox(user.id))
+    return () => void started.then((stop) => stop())
   }, [user.id])
   useEffect(() => {
     document.title = `${counts?.unread ? `(${counts.unread}) ` : ''}Inbox · Parley`
@@ -115,6 +114,10 @@ function useInboxKeys({ filter, chat, go, onHelp }: KeyPlace): void {
   }
   const open = (row: InboxChat | undefined) => row && go({ ...here, chat: row.id, of: row.account_id })
   const unreadOf = () => (chat ? (client.getQueryData(chatQuery(chat).queryKey)?.chat.unread_count ?? 0) : 0)
+  const mark = (marked: ChatRef, unread: boolean) => {
+    const before = unreadOf()
+    void import('./chat-changes.ts').then(({ markRead }) => markRead(marked, { unread, before }))
+  }
   const actions: KeyActions = {
     j: () => open(find(1)),
     k: () => open(find(-1)),
@@ -124,10 +127,10 @@ function useInboxKeys({ filter, chat, go, onHelp }: KeyPlace): void {
       Escape: () => go(here),
       e: () => {
         const next = find(1)
-        void markRead(chat, { unread: false, before: unreadOf() })
+        mark(chat, false)
         open(next)
       },
-      u: () => void markRead(chat, { unread: true, before: unreadOf() }),
+      u: () => mark(chat, true),
       r: () => document.querySelector<HTMLElement>('[data-composer]')?.focus(),
       n: () => document.querySelector<HTMLElement>('[data-note]')?.click(),
       m: () => openList(document.querySelector('[data-move]')),
