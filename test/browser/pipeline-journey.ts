@@ -60,6 +60,7 @@ export async function usePipeline(
   await editStages(visit)
   await onPhone(visit)
   await closeGate(visit)
+  await seeEachOther(visit)
   await owner.close()
 }
 
@@ -256,4 +257,15 @@ async function closeGate({ owner, member, ask, person }: Visit): Promise<void> {
   }
   await ask('POST', '/gates/pipeline', { enabled: true })
   await cardIn(owner, 'New', person).waitFor()
+}
+
+/** Two users in one chat: each sees that the other is there. */
+async function seeEachOther({ owner, member, person }: Visit): Promise<void> {
+  await cardIn(owner, 'New', person).getByRole('link').first().click()
+  await owner.getByRole('heading', { name: person.name }).waitFor()
+  await member.goto(owner.url())
+  const status = owner.getByRole('status')
+  await status.filter({ hasText: 'has it open' }).waitFor()
+  await member.locator('[data-composer]').fill('I will answer')
+  await status.filter({ hasText: 'is typing' }).waitFor()
 }

@@ -3,6 +3,7 @@ import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { ChevronLeft, Info, Mail, MailOpen } from 'lucide-react'
 import { ExactLine } from '../../exact-text.tsx'
+import type { PresentUser } from '../../live/presence.ts'
 import type { Workspace } from '../../queries.ts'
 import { buttonClass } from '../../ui/button.tsx'
 import { Tag } from '../../ui/face.tsx'
@@ -17,10 +18,12 @@ interface HeadProps {
   detail: ChatDetail | undefined
   workspace: Workspace
   account: string | undefined
+  /** Who else has the chat open. */
+  others: readonly PresentUser[]
   onAbout: () => void
 }
 
-export function Head({ chat, detail, workspace, account, onAbout }: HeadProps) {
+export function Head({ chat, detail, workspace, account, others, onAbout }: HeadProps) {
   const where = detail && [detail.username !== null && `@${detail.username}`, account && `with ${account}`]
   const isUnread = (detail?.unread_count ?? 0) > 0
   return (
@@ -45,6 +48,7 @@ export function Head({ chat, detail, workspace, account, onAbout }: HeadProps) {
           <bdi>{where?.filter(Boolean).join(', ')}</bdi>
         </p>
       </div>
+      <Others others={others} />
       {detail && <Move chat={chat} detail={detail} workspace={workspace} />}
       <IconButton
         label={isUnread ? 'Mark read' : 'Mark unread'}
@@ -60,6 +64,21 @@ export function Head({ chat, detail, workspace, account, onAbout }: HeadProps) {
         </IconButton>
       </span>
     </header>
+  )
+}
+
+function Others({ others }: Pick<HeadProps, 'others'>) {
+  const typing = others.find(({ state }) => state === 'typing')
+  const shown = typing ?? others[0]
+  return (
+    <p role="status" className="max-w-44 shrink truncate text-xs text-soft">
+      {shown && (
+        <>
+          <bdi>{shown.name}</bdi> {typing ? 'is typing' : 'has it open'}
+          {others.length > 1 && `, and ${others.length - 1} more`}
+        </>
+      )}
+    </p>
   )
 }
 

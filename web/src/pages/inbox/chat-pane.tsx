@@ -3,6 +3,7 @@ import { useInfiniteQuery, useQuery, useQueryClient } from '@tanstack/react-quer
 import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
 import { Refused } from '../../api.ts'
+import { usePresence } from '../../live/presence.ts'
 import type { Workspace } from '../../queries.ts'
 import { buttonClass } from '../../ui/button.tsx'
 import { LazyDialog } from '../../ui/lazy-dialog.tsx'
@@ -27,6 +28,7 @@ export function ChatPane({ chat, workspace }: PaneProps) {
   const { data: accounts } = useQuery(accountsQuery(workspace.id))
   const { data: timeline } = useInfiniteQuery({ ...timelineQuery(chat), enabled: false })
   const assignee = useAssignee(chat)
+  const { others, typed } = usePresence(chat)
   const [mode, setMode] = useState<'answer' | 'note'>('answer')
   const [isAboutOpen, setAboutOpen] = useState(false)
   const account = accounts?.accounts.find(({ id }) => id === chat.account_id)
@@ -55,6 +57,7 @@ export function ChatPane({ chat, workspace }: PaneProps) {
           detail={detail}
           workspace={workspace}
           account={account?.name}
+          others={others}
           onAbout={() => setAboutOpen(true)}
         />
         <TimelineView chat={chat} unread={detail?.unread_count} />
@@ -65,6 +68,7 @@ export function ChatPane({ chat, workspace }: PaneProps) {
           name={detail?.name ?? ''}
           mode={mode}
           setMode={setMode}
+          onTyped={typed}
         />
       </section>
       <aside

@@ -28,6 +28,8 @@ interface ComposerProps {
   workspace: Workspace
   account: Account | undefined
   name: string
+  /** At each change, so that others see it. */
+  onTyped: () => void
 }
 
 export function Composer(props: ComposerProps) {
@@ -38,7 +40,7 @@ export function Composer(props: ComposerProps) {
   )
 }
 
-function Answer({ chat, workspace, account, name, onNote }: ComposerProps & { onNote: () => void }) {
+function Answer({ chat, workspace, account, name, onTyped, onNote }: ComposerProps & { onNote: () => void }) {
   const { user } = useSession()
   const [place] = useState<ChatPlace>({ user_id: user.id, ...chat })
   const { draft, isLoaded, change, clear } = useDraft(place)
@@ -117,6 +119,7 @@ function Answer({ chat, workspace, account, name, onNote }: ComposerProps & { on
           rows={2}
           dir="auto"
           onChange={(event) => {
+            onTyped()
             setRefusal(undefined)
             change({ text: event.target.value })
           }}
