@@ -54,33 +54,33 @@ describe('a statement', () => {
 
 describe('a transaction', () => {
   test('leaves nothing behind when its work fails, and the next one can use the connection', async () => {
-    await db.run(sql`create table if not exists notes (id int primary key deferrable initially deferred)`)
+    await db.run(sql`create table if not exists remarks (id int primary key deferrable initially deferred)`)
     const failing = db.transaction(async (tx) => {
-      await tx.run(sql`insert into notes values (1)`)
+      await tx.run(sql`insert into remarks values (1)`)
       throw new Error('no')
     })
     await expect(failing).rejects.toThrow('no')
-    expect(await db.rows(sql`select from notes`)).toEqual([])
+    expect(await db.rows(sql`select from remarks`)).toEqual([])
     expect(db.pool.totalCount).toBeLessThanOrEqual(3)
   })
 
   test('that failed inside does not pretend to have committed', async () => {
     const swallowed = db.transaction(async (tx) => {
-      await tx.run(sql`insert into notes values (2)`)
+      await tx.run(sql`insert into remarks values (2)`)
       await tx.run(sql`select 1 / 0`).catch(() => {})
       return 'done'
     })
     await expect(swallowed).rejects.toThrow('rolled back')
-    expect(await db.rows(sql`select from notes`)).toEqual([])
+    expect(await db.rows(sql`select from remarks`)).toEqual([])
   })
 
   test('refused at COMMIT is a plain failure, not a lost answer', async () => {
     const twice = db.transaction(async (tx) => {
-      await tx.run(sql`insert into notes values (3)`)
-      await tx.run(sql`insert into notes values (3)`)
+      await tx.run(sql`insert into remarks values (3)`)
+      await tx.run(sql`insert into remarks values (3)`)
     })
     await expect(twice).rejects.toMatchObject({ code: '23505' })
-    expect(await db.rows(sql`select from notes`)).toEqual([])
+    expect(await db.rows(sql`select from remarks`)).toEqual([])
   })
 
   test('runs the statements deferred to COMMIT together with it, or not at all', async () => {
@@ -98,7 +98,7 @@ describe('a transaction', () => {
 
   test('waits for a connection while the pool is busy', async () => {
     const many = Array.from({ length: 50 }, (_, at) =>
-      db.transaction((tx) => tx.run(sql`insert into notes values (${100 + at})`)),
+      db.transaction((tx) => tx.run(sql`insert into remarks values (${100 + at})`)),
     )
     expect(await Promise.all(many)).toEqual(Array(50).fill(1))
     expect(db.pool.totalCount).toBeLessThanOrEqual(3)
