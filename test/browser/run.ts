@@ -7,11 +7,14 @@ import { spawn } from 'node:child_process'
 import { join } from 'node:path'
 
 const stepMsMax = 300_000
-const journeys = ['oidc.ts', 'dashboard.ts']
+/** Those of one group run beside each other: `live.ts` mostly waits. */
+const journeys = [['oidc.ts', 'live.ts'], ['dashboard.ts']]
 
 await step('npm ci', ['npm', 'ci', '--ignore-scripts', '--no-audit', '--no-fund'])
 await step('types', ['npx', 'tsc', '--project', import.meta.dirname])
-for (const journey of journeys) await step(journey, [process.execPath, join(import.meta.dirname, journey)])
+for (const group of journeys) {
+  await Promise.all(group.map((name) => step(name, [process.execPath, join(import.meta.dirname, name)])))
+}
 
 async function step(name: string, [command = '', ...args]: readonly string[]): Promise<void> {
   const begunAt = performance.now()

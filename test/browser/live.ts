@@ -1,15 +1,34 @@
-/** Eight tabs of one browser share one stream, and go on without the tab that read it. */
+/** Eight tabs of one browser share one stream, and go on without the tab that read it, and after the service was killed. */
 import assert from 'node:assert/strict'
 import type { BrowserContext, Page } from 'playwright-core'
 import { until } from '../harness/process.ts'
-import { callTool, type Demo, exampleChat } from './demo.ts'
+import { makeKey, mouse, setUp } from './approval-journey.ts'
+import { openBrowser } from './browser.ts'
+import { callTool, type Demo, exampleChat, startDemo } from './demo.ts'
 
 /** Pages that get no marks read again every 30 s: what is shown sooner came by a mark. */
 const byMarkMsMax = 20_000
 /** A silent reader is replaced after 45 s; a busy machine may need longer. */
 const replacedMsMax = 75_000
 
-export async function shareStream(context: BrowserContext, demo: Demo, key: string): Promise<void> {
+const browser = await openBrowser()
+if (browser) {
+  const demo = await startDemo()
+  try {
+    const context = await browser.newContext()
+    const page = await context.newPage()
+    await setUp(page, demo, 'a long sentence nobody guesses')
+    await page.goto(`${demo.address}/dashboard/`)
+    const key = await makeKey(page, mouse, 'my agent')
+    await page.close()
+    await shareStream(context, demo, key)
+  } finally {
+    await browser.close()
+    await demo.close()
+  }
+}
+
+async function shareStream(context: BrowserContext, demo: Demo, key: string): Promise<void> {
   const readers: Page[] = []
   context.on('request', (request) => {
     if (new URL(request.url()).pathname === '/dashboard/api/stream') readers.push(request.frame().page())
