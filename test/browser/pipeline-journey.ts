@@ -90,9 +90,9 @@ async function drag(visit: Visit): Promise<void> {
   const { owner, member, person } = visit
   const card = cardIn(owner, 'New', person)
   await card.waitFor()
-  const [from, to] = [await card.boundingBox(), await stageOf(owner, 'Qualified').boundingBox()]
-  assert.ok(from && to)
   const hold = async () => {
+    const [from, to] = [await card.boundingBox(), await stageOf(owner, 'Qualified').boundingBox()]
+    assert.ok(from && to)
     await owner.mouse.move(from.x + 50, from.y + 30)
     await owner.mouse.down()
     await owner.mouse.move(to.x + 100, to.y + 120, { steps: 5 })
