@@ -4,6 +4,7 @@ import { type Command, Option } from 'commander'
 import { readConfig } from '../config.ts'
 import { openDataDirectory } from '../db/data-directory.ts'
 import { buildControlServer } from '../http/admin.ts'
+import { explainPort } from '../http/ports.ts'
 import type { DataCentre } from '../platform/sandbox/mtproto/data-centre.ts'
 import { aloneControl } from '../platform/sandbox/open.ts'
 import { openLocalSandbox } from '../platform/sandbox/sandbox.ts'
@@ -12,6 +13,8 @@ import type { World } from '../platform/sandbox/world.ts'
 import { makeLogger, tellVersion } from './log.ts'
 import { platformVariables } from './platforms.ts'
 import { commandOf, port, type Shared, whole } from './verbs.ts'
+
+const host = '127.0.0.1'
 
 interface SandboxOptions {
   readonly port: number
@@ -82,7 +85,9 @@ async function runSandbox(data_dir: string, options: SandboxOptions): Promise<vo
   process.on('SIGINT', () => end())
   process.on('SIGTERM', () => end())
   try {
-    const address = await server.listen({ host: '127.0.0.1', port: wanted })
+    const address = await server.listen({ host, port: wanted }).catch((error) => {
+      throw explainPort(error, { host, port: wanted, names: { host, port: '--port' } })
+    })
     centre = await serveTelegram(sandbox.world, data_dir, options)
     log.info({ address }, 'ready')
     await ended
@@ -100,11 +105,15 @@ async function serveTelegram(
   { mtprotoPort, keepUpdates }: SandboxOptions,
 ): Promise<DataCentre | undefined> {
   if (mtprotoPort === undefined) return undefined
-  const { host, openDataCentre } = await import('../platform/sandbox/mtproto/data-centre.ts')
+  const { openDataCentre } = await import('../platform/sandbox/mtproto/data-centre.ts')
   const centre = await openDataCentre(world, {
     port: mtprotoPort,
     data_dir: resolve(data_dir),
     keep_updates: keepUpdates,
+  }).catch((error) => {
+    // Its second data centre is at the next port.
+    const { port = mtprotoPort } = error as { port?: number }
+    throw explainPort(error, { host, port, names: { host, port: '--mtproto-port' } })
   })
   process.stdout.write(`PARLEY_TELEGRAM_DC=${host}:${centre.port},${centre.key_file}\n`)
   return centre

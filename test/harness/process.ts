@@ -1,5 +1,6 @@
 /** Real `parley` processes: what an operator starts and a supervisor sees. Each is ended by its own process id. */
 import { type ChildProcess, spawn } from 'node:child_process'
+import { randomInt } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
@@ -144,13 +145,23 @@ async function within<T>(msMax: number, work: Promise<T>, problem: () => string)
   }
 }
 
-/** A free port of this machine. */
+/**
+ * A free port of this machine; the next one is free too, for a second data centre. Below those that the system gives to outgoing
+ * connections: another test's connection could take one of them before the process listens.
+ */
 export async function freePort(): Promise<string> {
+  for (;;) {
+    const port = 20_000 + 2 * randomInt(5_000)
+    if ((await canListen(port)) && (await canListen(port + 1))) return String(port)
+  }
+}
+
+async function canListen(port: number): Promise<boolean> {
   const server = createServer()
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const address = server.address()
-  await new Promise((resolve) => server.close(resolve))
-  return String(typeof address === 'object' && address ? address.port : 0)
+  return new Promise((resolve) => {
+    server.once('error', () => resolve(false))
+    server.listen(port, '127.0.0.1', () => server.close(() => resolve(true)))
+  })
 }
 
 /** The servers whose command line names this data directory, found the way an operator would. */

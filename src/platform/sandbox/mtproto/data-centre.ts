@@ -11,7 +11,7 @@ import { firstDc, loginHandlers, secondDc } from './login.ts'
 import { accountHandlers, helpHandlers } from './methods.ts'
 import { openServerKey, processKey } from './server-key.ts'
 
-export const host = '127.0.0.1'
+const host = '127.0.0.1'
 const connectionsMax = 2000
 const portsMax = 1_000
 

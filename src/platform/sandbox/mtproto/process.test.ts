@@ -69,3 +69,26 @@ test('refuses an unknown word for --dedupe', async () => {
   expect(code).not.toBe(0)
   expect(stderr).toContain('on, off')
 })
+
+test('parley sandbox names the port that is in use, of its control and of its data centre', async () => {
+  const { sandbox, port } = await start()
+  const control = new URL(await sandbox.ready()).port
+  const other = mkdtempSync(join(tmpdir(), 'parley-data-centre-'))
+  for (const [option, used] of [
+    ['--port', control],
+    ['--mtproto-port', String(port)],
+  ] as const) {
+    const ports = { '--port': '0', '--mtproto-port': '0', [option]: used }
+    const { code, stderr } = await runParley([
+      'sandbox',
+      '--data-dir',
+      other,
+      ...Object.entries(ports).flat(),
+    ])
+    expect(code).toBe(1)
+    expect(stderr).toBe(
+      `Port ${used} is in use, perhaps by another Parley. Choose another port with ${option}, or stop the process that uses it.\n`,
+    )
+  }
+  rmSync(other, { recursive: true })
+})
