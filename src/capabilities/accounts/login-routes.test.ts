@@ -251,7 +251,21 @@ describe('POST /accounts/{account_id}/login/answer', () => {
     await begin(id, { phone: newUser().phone })
     await next(id, 'code')
     expect((await answer(id, 'password', '12345')).status).toBe(409)
-    const both = await Promise.all([answer(id, 'code', '00000'), answer(id, 'code', '00000')])
+    const client = await service.app.db.client()
+    await client.query('begin')
+    await client.query('select 1 from account_logins where account_id = $1 for update', [id])
+    const asked = [answer(id, 'code', '00000'), answer(id, 'code', '00000')]
+    // Both wait for the row: no worker has read the first answer before the second arrives.
+    await until('both wait', msMax, async () => {
+      const { waiting } = await service.app.db.one<{ waiting: number }>(sql`
+        select count(*)::int as waiting from pg_stat_activity
+        where datname = current_database() and wait_event_type = 'Lock'
+          and query ~ '^\\s*update account_logins set typed = '`)
+      return waiting === 2
+    })
+    await client.query('commit')
+    await client.end()
+    const both = await Promise.all(asked)
     expect(both.map(({ status }) => status).sort()).toEqual([200, 409])
     await next(id, 'code', ({ tries_left }) => tries_left === 2)
     expect(keysOf(user)).toBe(0)
@@ -303,7 +317,7 @@ describe('DELETE /accounts/{account_id}/login', () => {
     await client.end()
     await until('the key is revoked', msMax, () => keysOf(user) === 0)
     expect(await findSession(service.app, id)).toBeNull()
-    expect(await read(id)).toMatchObject({ state: 'failed' })
+    await next(id, 'failed')
   }
 
   test('a login that was given up while its answer was checked is not stored, and its key is revoked', async () => {
