@@ -71,7 +71,7 @@ function Others({ others }: Pick<HeadProps, 'others'>) {
   const typing = others.find(({ state }) => state === 'typing')
   const shown = typing ?? others[0]
   return (
-    <p role="status" className="max-w-44 shrink truncate text-xs text-soft">
+    <p role="status" className="max-w-28 truncate text-xs text-soft">
       {shown && (
         <>
           <bdi>{shown.name}</bdi> {typing ? 'is typing' : 'has it open'}

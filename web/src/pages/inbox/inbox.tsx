@@ -6,7 +6,6 @@ import { forgetOthers } from '../../outbox.ts'
 import { useSession, useWorkspace } from '../../place.ts'
 import type { Workspace } from '../../queries.ts'
 import { type KeyActions, useKeys } from '../../shortcuts.ts'
-import { ToastPlace } from '../../ui/toast.tsx'
 import { undoLast } from '../../ui/toasts.ts'
 import { Missing } from '../stopped.tsx'
 import { ChatList } from './chat-list.tsx'
@@ -19,12 +18,13 @@ import {
   type ListFilter,
   prefetchChat,
 } from './inbox-queries.ts'
-import { NoChat } from './no-chat.tsx'
 
 const loadPane = () => import('./chat-pane.tsx')
 /** Loads after the list: the first row appears sooner. */
 const ChatPane = lazy(async () => ({ default: (await loadPane()).ChatPane }))
 
+const ToastPlace = lazy(async () => ({ default: (await import('../../ui/toast.tsx')).ToastPlace }))
+const NoChat = lazy(async () => ({ default: (await import('./no-chat.tsx')).NoChat }))
 const KeyList = lazy(async () => ({ default: (await import('./key-list.tsx')).KeyList }))
 
 export interface InboxSearch {
@@ -70,9 +70,13 @@ function Inbox({ workspace }: { workspace: Workspace }) {
           <ChatPane key={`${chat.account_id} ${chat.chat_id}`} chat={chat} workspace={workspace} go={go} />
         </Suspense>
       ) : (
-        <NoChat />
+        <Suspense fallback={<div />}>
+          <NoChat />
+        </Suspense>
       )}
-      <ToastPlace />
+      <Suspense fallback={null}>
+        <ToastPlace />
+      </Suspense>
       {showsKeys && (
         <Suspense>
           <KeyList onClose={() => setShowsKeys(false)} />
