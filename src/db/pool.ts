@@ -7,7 +7,7 @@ import type { Database, Db, Sql, Tx } from './sql.ts'
 
 /** Statements fail before a caller gives up: an error is better than queueing behind a stuck lock or a slow plan. */
 const limits = {
-  lock_timeout: 2_000,
+  lock_timeout: 2_000, // limit: lock
   statement_timeout: 5_000, // limit: statement
   idle_in_transaction_session_timeout: 10_000, // limit: idle transaction
 }
