@@ -13,6 +13,7 @@ import {
   signIn,
 } from './approval-journey.ts'
 import { openBrowser } from './browser.ts'
+import { useContacts } from './contacts-journey.ts'
 import { callTool, type Demo, exampleChat, startDemo } from './demo.ts'
 import { frame, lookAt, sightsBefore, sightsOf } from './every-page.ts'
 import { showHostile } from './hostile-text.ts'
@@ -69,6 +70,9 @@ async function walk(browser: Browser, demo: Demo, centre: Centre): Promise<void>
     await usePipeline(wide, demo, { workspace_id: places.workspace_id, other })
     await other.close()
   })
+  await step('contacts: found by name, a chat started once, limits first, closed gates', () =>
+    useContacts(wide, demo, places.workspace_id),
+  )
   await step('axe and width on every page', async () => {
     const out = await open(browser, demo, 1280)
     const looks = [

@@ -105,6 +105,7 @@ export async function showHostile(
   }
   await page.unrouteAll({ behavior: 'ignoreErrors' })
   shown += await showInChat(page, address, `/w/${workspace_id}`)
+  await showAsContacts(page, address, `/w/${workspace_id}`)
   await page.close()
   return shown
 }
@@ -136,6 +137,28 @@ async function showInChat(page: Page, address: string, workspace: string): Promi
   )
   await requireHarmless(page, path)
   return payloads.length
+}
+
+/** As names and usernames of contacts; only the rows in sight exist. */
+async function showAsContacts(page: Page, address: string, workspace: string): Promise<void> {
+  await answerWith(page, `/dashboard/api${workspace}/contacts`, (answer: Json) => ({
+    ...answer,
+    contacts: payloads.map((text, at) => ({
+      account_id: exampleChat.account_id,
+      provider_id: String(at),
+      name: text,
+      username: text,
+    })),
+  }))
+  const path = `${workspace}/contacts?contact=1&of=${exampleChat.account_id}`
+  await page.goto(`${address}/dashboard${path}`)
+  await page.getByRole('heading', { level: 2 }).first().waitFor()
+  for (const share of [0.3, 0.6, 1]) {
+    await page.locator('main ul').evaluate((list, part) => {
+      list.parentElement?.scrollTo(0, list.scrollHeight * part)
+    }, share)
+    assert.ok((await requireHarmless(page, path)) > 0)
+  }
 }
 
 function hostileItem(text: string, at: number): Json {

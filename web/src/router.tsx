@@ -8,6 +8,7 @@ import {
   redirect,
 } from '@tanstack/react-router'
 import { Refused } from './api.ts'
+import type { ContactsSearch } from './pages/contacts/contacts.tsx'
 import type { InboxSearch } from './pages/inbox/inbox.tsx'
 import type { PipelineSearch } from './pages/pipeline/pipeline.tsx'
 import { Missing, Stopped } from './pages/stopped.tsx'
@@ -88,18 +89,24 @@ const workspaceHome = createRoute({
   },
 })
 
+/** The texts of these names. The router reads a text of digits, such as a message's id, as a number. */
+function textsOf(
+  search: Readonly<Record<string, unknown>>,
+  names: readonly string[],
+): Record<string, string> {
+  const known = names.flatMap((name) => {
+    const value = search[name]
+    return typeof value === 'string' || typeof value === 'number' ? [[name, String(value)]] : []
+  })
+  return Object.fromEntries(known)
+}
+
 const inbox = createRoute({
   getParentRoute: () => workspace,
   path: '/inbox',
   validateSearch: (search): InboxSearch => {
-    const texts = ['account', 'chat', 'of', 'message'] as const
-    const known = texts.flatMap((name) => {
-      const value = search[name]
-      // The router reads a message's id as a number.
-      return typeof value === 'string' || typeof value === 'number' ? [[name, String(value)]] : []
-    })
-    const view = ['unread', 'unanswered', 'mine'].find((each) => each === search.view)
-    return { ...Object.fromEntries(known), ...(view !== undefined && { view }) }
+    const view = (['unread', 'unanswered', 'mine'] as const).find((each) => each === search.view)
+    return { ...textsOf(search, ['account', 'chat', 'of', 'message']), ...(view !== undefined && { view }) }
   },
   component: lazyRouteComponent(() => import('./pages/inbox/inbox.tsx'), 'InboxPage'),
 })
@@ -109,14 +116,17 @@ const pipeline = createRoute({
   path: '/pipeline',
   validateSearch: (search): PipelineSearch => ({
     ...(search.view === 'table' && { view: 'table' as const }),
-    ...(typeof search.account === 'string' && { account: search.account }),
-    // The router reads a key of digits as a number.
-    ...((typeof search.stage === 'string' || typeof search.stage === 'number') && {
-      stage: String(search.stage),
-    }),
+    ...textsOf(search, ['account', 'stage']),
     ...((search.edit === 'stages' || search.edit === 'columns') && { edit: search.edit }),
   }),
   component: lazyRouteComponent(() => import('./pages/pipeline/pipeline.tsx'), 'PipelinePage'),
+})
+
+const contacts = createRoute({
+  getParentRoute: () => workspace,
+  path: '/contacts',
+  validateSearch: (search): ContactsSearch => textsOf(search, ['q', 'account', 'contact', 'of', 'start']),
+  component: lazyRouteComponent(() => import('./pages/contacts/contacts.tsx'), 'ContactsPage'),
 })
 
 const keys = createRoute({
@@ -166,7 +176,7 @@ const routeTree = root.addChildren([
     approvals,
     gates,
     profile,
-    workspace.addChildren([workspaceHome, inbox, pipeline, accounts, keys, members, connect]),
+    workspace.addChildren([workspaceHome, inbox, pipeline, contacts, accounts, keys, members, connect]),
   ]),
 ])
 

@@ -4,6 +4,7 @@ import { Link, type LinkProps, Outlet, useNavigate, useRouterState } from '@tans
 import {
   Bot,
   Columns3,
+  ContactRound,
   Inbox,
   KeyRound,
   LogOut,
@@ -59,6 +60,7 @@ function useGoToPages(): void {
       ? {
           i: () => void navigate({ to: '/w/$workspace_id/inbox', params }),
           p: () => void navigate({ to: '/w/$workspace_id/pipeline', params }),
+          c: () => void navigate({ to: '/w/$workspace_id/contacts', params }),
           a: () => void navigate({ to: '/w/$workspace_id/accounts', params }),
         }
       : {},
@@ -207,12 +209,20 @@ function SideBar() {
             )}
           </Entry>
           {workspace && (
-            <Entry
-              to="/w/$workspace_id/pipeline"
-              params={{ workspace_id: workspace.id }}
-              icon={Columns3}
-              label="Pipeline"
-            />
+            <>
+              <Entry
+                to="/w/$workspace_id/pipeline"
+                params={{ workspace_id: workspace.id }}
+                icon={Columns3}
+                label="Pipeline"
+              />
+              <Entry
+                to="/w/$workspace_id/contacts"
+                params={{ workspace_id: workspace.id }}
+                icon={ContactRound}
+                label="Contacts"
+              />
+            </>
           )}
         </ul>
         {workspace && (

@@ -1,13 +1,13 @@
 /** What the palette finds: pages and actions at once, chats in memory at once, and what the service finds after a moment. */
 import { queryOptions } from '@tanstack/react-query'
-import { type Answer, ask } from '../api.ts'
+import { type Answer, ask, Refused } from '../api.ts'
 import type { InboxList } from '../pages/inbox/inbox-list.ts'
 import { queryClient, type Session, type Workspace } from '../queries.ts'
 import { setTheme } from '../theme.ts'
 
 export interface Item {
   readonly id: string
-  readonly group: 'Chats' | 'Messages' | 'Pages' | 'Actions'
+  readonly group: 'Chats' | 'Contacts' | 'Messages' | 'Pages' | 'Actions'
   readonly label: string
   /** A second, muted line or word. */
   readonly about?: string
@@ -41,6 +41,7 @@ export function placesAndActions({ user, workspaces }: Session, workspace: Works
         page('Inbox', `${here}/inbox`, 'G I'),
         page('Pipeline', `${here}/pipeline`, 'G P'),
         page('Pipeline as a table', `${here}/pipeline?view=table`),
+        page('Contacts', `${here}/contacts`, 'G C'),
         page('Accounts', `${here}/accounts`, 'G A'),
         page('API keys', `${here}/keys`),
         page('Members', `${here}/members`),
@@ -68,6 +69,7 @@ export function placesAndActions({ user, workspaces }: Session, workspace: Works
           action('Edit the columns of chats', { to: `${here}/pipeline?edit=columns` }),
         ]
       : []),
+    ...(workspace ? [action('Start a chat with someone new', { to: `${here}/contacts?start=new` })] : []),
     action('Show unread chats', { to: `${here}/inbox?view=unread` }),
     action('Show chats that wait for an answer', { to: `${here}/inbox?view=unanswered` }),
     action('Use the light theme', { act: () => setTheme('light') }),
@@ -92,7 +94,16 @@ const chatItem = (workspace_id: string, chat: FoundChat): Item => ({
   to: chatPath(workspace_id, chat),
 })
 
+const contactItem = (workspace_id: string, contact: Found['contacts'][number]): Item => ({
+  id: `contact ${contact.account_id} ${contact.provider_id}`,
+  group: 'Contacts',
+  label: contact.name,
+  ...(contact.username !== null && { about: `@${contact.username}` }),
+  to: `/w/${workspace_id}/contacts?${new URLSearchParams({ contact: contact.provider_id, of: contact.account_id })}`,
+})
+
 const chatsMax = 8
+const contactsMax = 8
 
 /** Of every list that was read on these pages. */
 function chatsInMemory(workspace_id: string): FoundChat[] {
@@ -109,7 +120,18 @@ function chatsInMemory(workspace_id: string): FoundChat[] {
 /** Longer ones are refused by the service. */
 const questionMax = 200
 
-/** Chats by the name of a person, and messages by their words. */
+/** Contacts whose names have words that begin like those of the question. None while their gate is closed. */
+async function findContacts(workspace_id: string, q: string, signal: AbortSignal) {
+  const query = { q, limit: contactsMax }
+  const asked = ask('GET /w/{workspace_id}/contacts', { params: { workspace_id }, query }, { signal })
+  const { contacts } = await asked.catch((error: unknown) => {
+    if (error instanceof Refused && error.code === 'feature_disabled') return { contacts: [] }
+    throw error
+  })
+  return contacts
+}
+
+/** Chats by the name of a person, contacts by their name, and messages by their words. */
 export const foundQuery = (workspace_id: string, question: string) =>
   queryOptions({
     queryKey: ['found', workspace_id, question],
@@ -121,8 +143,12 @@ export const foundQuery = (workspace_id: string, question: string) =>
           { signal },
         )
       const text = question.slice(0, questionMax).toWellFormed()
-      const [people, words] = await Promise.all([search({ people: [text] }), search({ query: text })])
-      return { people, words }
+      const [people, words, contacts] = await Promise.all([
+        search({ people: [text] }),
+        search({ query: text }),
+        findContacts(workspace_id, text, signal),
+      ])
+      return { people, words, contacts }
     },
     staleTime: 30_000,
     retry: false,
@@ -160,5 +186,9 @@ export function itemsFor(
     }),
   )
   const each = new Map(chats.map((chat) => [`${chat.account_id} ${chat.id}`, chatItem(workspace_id, chat)]))
-  return [...[...each.values()].slice(0, chatsMax), ...known, ...messages]
+  // Whose chat is in the list already is not there again as a contact.
+  const people = (found?.contacts ?? [])
+    .filter(({ account_id, provider_id }) => !each.has(`${account_id} platform:chat:${provider_id}`))
+    .map((contact) => contactItem(workspace_id, contact))
+  return [...[...each.values()].slice(0, chatsMax), ...people, ...known, ...messages]
 }

@@ -1,8 +1,8 @@
-/** ⌘K: one field that finds chats, messages, pages and actions. */
+/** ⌘K: one field that finds chats, contacts, messages, pages and actions. */
 import { Dialog } from '@base-ui/react/dialog'
 import { useQuery } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
-import { CornerDownLeft, FileText, MessageCircle, MessageSquareText, Zap } from 'lucide-react'
+import { ContactRound, CornerDownLeft, FileText, MessageCircle, MessageSquareText, Zap } from 'lucide-react'
 import { type KeyboardEvent, useEffect, useId, useMemo, useState } from 'react'
 import { ExactLine } from '../exact-text.tsx'
 import { useSession, useWorkspace } from '../place.ts'
@@ -90,7 +90,7 @@ function Finder({ onClose }: { onClose: () => void }) {
         aria-expanded
         aria-controls={list}
         aria-activedescendant={items[chosen] ? `${list}-${chosen}` : undefined}
-        placeholder="Search chats and messages, or go to…"
+        placeholder="Search chats, contacts and messages, or go to…"
         maxLength={200}
         autoComplete="off"
         spellCheck={false}
@@ -129,7 +129,13 @@ function Finder({ onClose }: { onClose: () => void }) {
   )
 }
 
-const icons = { Chats: MessageCircle, Messages: MessageSquareText, Pages: FileText, Actions: Zap } as const
+const icons = {
+  Chats: MessageCircle,
+  Contacts: ContactRound,
+  Messages: MessageSquareText,
+  Pages: FileText,
+  Actions: Zap,
+} as const
 
 interface OptionProps {
   id: string

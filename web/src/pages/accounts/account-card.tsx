@@ -1,11 +1,12 @@
 /** One account: who it is and its state, its use of today, its last 30 days, and what needs a person. */
-import { Hourglass, QrCode, TriangleAlert } from 'lucide-react'
+import { QrCode } from 'lucide-react'
 import type { ReactNode } from 'react'
 import { useChange } from '../../queries.ts'
 import { Button } from '../../ui/button.tsx'
 import { Failure } from '../../ui/notice.tsx'
-import { ClockTime, Countdown, Time } from '../../ui/time.tsx'
+import { ClockTime, Time } from '../../ui/time.tsx'
 import type { OpenDialog } from './account-dialogs.tsx'
+import { Meter, Notes, platformName, Use } from './account-limits.tsx'
 import type { Account } from './account-queries.ts'
 
 interface CardProps {
@@ -37,12 +38,6 @@ export function AccountCard({ account, admin, selected, ...actions }: CardProps)
       <Notes account={account} />
     </article>
   )
-}
-
-const platformNames: Readonly<Record<string, string>> = { telegram: 'Telegram', sandbox: 'Sandbox' }
-
-export function platformName(platform: string): string {
-  return platformNames[platform] ?? platform
 }
 
 function identityOf({ platform, platform_user: user, proxy }: Account): string {
@@ -165,37 +160,6 @@ function Today({ account: { today, waiting } }: { account: Account }) {
   )
 }
 
-function Use({ label, of: { used, limit } }: { label: string; of: Account['today']['lookups'] }) {
-  return (
-    <div>
-      <div className="flex justify-between gap-2">
-        <span className="text-soft">{label}</span>
-        <span>
-          <span className="font-medium">{used.toLocaleString('en')}</span>
-          {limit !== null && <span className="text-muted"> of {limit.toLocaleString('en')}</span>}
-        </span>
-      </div>
-      {limit !== null && <Meter used={used} limit={limit} />}
-    </div>
-  )
-}
-
-/** The words beside it say the same. */
-function Meter({ used, limit, className = '' }: { used: number; limit: number; className?: string }) {
-  const share = limit === 0 ? 0 : Math.min(100, (100 * used) / limit)
-  return (
-    <div
-      aria-hidden
-      className={`mt-0.5 h-1.25 overflow-hidden rounded-full bg-chart-rest ${className || 'w-full'}`}
-    >
-      <div
-        className={`h-full rounded-full ${limit > 0 && used >= limit ? 'bg-warn' : 'bg-accent'}`}
-        style={{ width: `${share}%` }}
-      />
-    </div>
-  )
-}
-
 function ThirtyDays({ account: { sent_per_day: days, strikes } }: { account: Account }) {
   const total = days.reduce((sum, each) => sum + each, 0)
   const most = Math.max(1, ...days)
@@ -241,61 +205,4 @@ function Strikes({ strikes }: Pick<Account, 'strikes'>) {
         `, ${strikes.filter((strike) => strike.kind === kind).length} times in 30 days`}
     </p>
   ))
-}
-
-function Notes({ account }: { account: Account }) {
-  const { status_reason: reason, sends_wait_until: sends, first_messages_stopped_at: stopped } = account
-  const platform = platformName(account.platform)
-  return (
-    <>
-      {sends !== null && (
-        <Note icon={Hourglass} until={sends}>
-          <b className="font-semibold">{platform} asked this account to slow down.</b> Nothing leaves until
-          then; what is queued stays queued.
-        </Note>
-      )}
-      {account.lookups_wait_until !== null && (
-        <Note icon={Hourglass} until={account.lookups_wait_until}>
-          {platform} lets this account look up nobody new until then. Known chats go on.
-        </Note>
-      )}
-      {account.reading_waits_until !== null && (
-        <Note icon={Hourglass} until={account.reading_waits_until}>
-          {platform} asked this account to read more slowly. Older messages wait until then; sending goes on.
-        </Note>
-      )}
-      {stopped !== null && (
-        <Note icon={TriangleAlert}>
-          <b className="font-semibold">{platform} stopped its first messages.</b> Answers go on. Enable it
-          when its owner has sorted this out.
-        </Note>
-      )}
-      {account.gap_since !== null && (
-        <Note icon={TriangleAlert}>
-          Messages since <ClockTime at={account.gap_since} /> are being fetched. Campaigns wait for them.
-        </Note>
-      )}
-      {reason !== null && <Note icon={TriangleAlert}>{reason}</Note>}
-    </>
-  )
-}
-
-interface NoteProps {
-  icon: typeof Hourglass
-  until?: string
-  children: ReactNode
-}
-
-function Note({ icon: Icon, until, children }: NoteProps) {
-  return (
-    <p className="col-span-full flex items-center gap-2.5 rounded-lg bg-warn-wash px-3.5 py-2">
-      <Icon aria-hidden className="size-4 shrink-0 text-warn" />
-      <span className="min-w-0 flex-1">{children}</span>
-      {until !== undefined && (
-        <span className="font-medium text-warn">
-          <Countdown until={until} label="Time left" />
-        </span>
-      )}
-    </p>
-  )
 }

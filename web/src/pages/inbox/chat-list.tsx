@@ -2,11 +2,11 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useVirtualizer } from '@tanstack/react-virtual'
-import { ArrowUp, Inbox as InboxIcon } from 'lucide-react'
-import { useEffect, useMemo, useRef, useState } from 'react'
+import { ArrowUp } from 'lucide-react'
+import { lazy, Suspense, useEffect, useMemo, useRef, useState } from 'react'
 import type { Workspace } from '../../queries.ts'
 import { MenuButton } from '../../shell.tsx'
-import { Button, buttonClass } from '../../ui/button.tsx'
+import { Button } from '../../ui/button.tsx'
 import { Failure } from '../../ui/notice.tsx'
 import { Late } from '../../ui/states.tsx'
 import { ClockTime } from '../../ui/time.tsx'
@@ -26,6 +26,9 @@ import {
   stagesQuery,
   type View,
 } from './inbox-queries.ts'
+
+/** Loads when a list is empty. */
+const NoChats = lazy(async () => ({ default: (await import('./no-chats.tsx')).NoChats }))
 
 interface ListProps {
   workspace: Workspace
@@ -182,7 +185,11 @@ function Rows(props: ListProps) {
             <RowSkeletons />
           </Late>
         )}
-        {query.data && rows.length === 0 && <NoChats {...props} />}
+        {query.data && rows.length === 0 && (
+          <Suspense>
+            <NoChats view={filter.view} workspace_id={workspace.id} />
+          </Suspense>
+        )}
         {rows.length > 0 && (
           <ul aria-label="Chats" className="relative" style={{ height: virtual.getTotalSize() }}>
             {items.map(({ index, key, start }) => {
@@ -310,45 +317,6 @@ function RowSkeletons() {
           </div>
         </div>
       ))}
-    </div>
-  )
-}
-
-/** Says what would be here, and what to do. */
-function NoChats({ filter, workspace }: ListProps) {
-  const { data } = useQuery(accountsQuery(workspace.id))
-  const none = data?.accounts.length === 0
-  const words: Readonly<Record<View, readonly [string, string]>> = {
-    all: none
-      ? ['No account is connected', 'Connect the account your team writes from, and its chats appear here.']
-      : [
-          'No chats yet',
-          'Nobody has written yet. Write to your account from your phone, and it appears here.',
-        ],
-    unread: ['Everything is read', 'New messages appear here until someone marks their chat read.'],
-    unanswered: ['Everyone has an answer', 'Chats whose last message is theirs appear here.'],
-    mine: [
-      'No chat is assigned to you',
-      'Open a chat and assign it to yourself: it stays here until it is done.',
-    ],
-  }
-  const [title, about] = words[filter.view]
-  return (
-    <div className="grid justify-items-center px-6 py-14 text-center">
-      <span className="mb-4 grid size-11 place-items-center rounded-xl bg-accent-wash text-accent">
-        <InboxIcon aria-hidden className="size-5" />
-      </span>
-      <h2 className="text-base font-semibold">{title}</h2>
-      <p className="mt-1 max-w-[36ch] text-muted">{about}</p>
-      {filter.view === 'all' && none && (
-        <Link
-          to="/w/$workspace_id/accounts"
-          params={{ workspace_id: workspace.id }}
-          className={`mt-5 ${buttonClass({ kind: 'primary' })}`}
-        >
-          Go to Accounts
-        </Link>
-      )}
     </div>
   )
 }

@@ -35,7 +35,7 @@ function gateWords(closed_by: WorkspaceState['capabilities']['send']['closed_by'
   return 'Sending is not open for this workspace. Ask the operator of this instance. Your draft is kept.'
 }
 
-function statusWords({ status, not_live_since }: Account): ReactNode {
+export function statusWords({ status, not_live_since }: Account): ReactNode {
   if (status === 'NEEDS_LOGIN') return 'needs a login.'
   if (status === 'DISABLED') return 'is disabled.'
   if (status === 'RESTRICTED') return 'is restricted by the platform.'

@@ -26,6 +26,7 @@ const keysEverywhere: readonly KeyHelp[] = [
   { keys: '⌘K', does: 'Search, or go to a page' },
   { keys: 'G I', does: 'Go to the inbox' },
   { keys: 'G P', does: 'Go to the pipeline' },
+  { keys: 'G C', does: 'Go to the contacts' },
   { keys: 'G A', does: 'Go to the accounts' },
   { keys: '?', does: 'Show these keys' },
 ]

@@ -1,43 +1,10 @@
-/** What the page says without a board: the gate is closed, or nobody has written yet. */
+/** What the page says without a board: no account is connected, or nobody has written yet. */
 import { Link } from '@tanstack/react-router'
-import { Columns3, Lock } from 'lucide-react'
-import { useSession } from '../../place.ts'
+import { Columns3 } from 'lucide-react'
 import { buttonClass } from '../../ui/button.tsx'
 import { Code } from '../../ui/copy.tsx'
 import { Empty } from '../../ui/states.tsx'
-import type { WorkspaceState } from '../inbox/inbox-queries.ts'
 import type { BoardStage } from './pipeline-queries.ts'
-
-type ClosedBy = WorkspaceState['capabilities']['pipeline']['closed_by']
-
-export function ClosedPipeline({ closed_by }: { closed_by: ClosedBy }) {
-  const { user } = useSession()
-  const name = closed_by?.name ?? 'pipeline'
-  return (
-    <div className="mx-auto w-full max-w-xl px-4 py-10">
-      <Empty
-        icon={Lock}
-        title="The pipeline is closed"
-        action={
-          user.operator && (
-            <Link to="/gates" className={buttonClass({ kind: 'primary' })}>
-              Go to Gates
-            </Link>
-          )
-        }
-      >
-        {closed_by?.kind === 'role' ? (
-          'Your role does not include it. Ask an owner of this workspace.'
-        ) : (
-          <>
-            The {closed_by?.kind ?? 'gate'} “{name}” is closed.{' '}
-            {user.operator ? 'As the operator you open it.' : 'The operator of this instance opens it.'}
-          </>
-        )}
-      </Empty>
-    </div>
-  )
-}
 
 interface EmptyProps {
   workspace_id: string

@@ -8,11 +8,12 @@ import { Failure } from '../../ui/notice.tsx'
 import { Late } from '../../ui/states.tsx'
 import { ToastPlace } from '../../ui/toast.tsx'
 import { accountsQuery } from '../accounts/account-queries.ts'
+import { ClosedPage } from '../closed-page.tsx'
 import { type InboxChat, workspaceQuery } from '../inbox/inbox-queries.ts'
 import { Missing } from '../stopped.tsx'
 import { Board } from './board.tsx'
 import { ChatTable } from './chat-table.tsx'
-import { ClosedPipeline, EmptyPipeline } from './empty-pipeline.tsx'
+import { EmptyPipeline } from './empty-pipeline.tsx'
 import type { Chosen } from './move-menu.tsx'
 import { moveCard } from './moves.ts'
 import { Bar } from './pipeline-bar.tsx'
@@ -61,7 +62,7 @@ function Pipeline({ workspace }: { workspace: Workspace }) {
   return (
     <div data-own-bar className="flex h-dvh flex-col bg-surface">
       <Bar workspace={workspace} search={search} go={go} closed={isClosed} />
-      {isClosed && <ClosedPipeline closed_by={capability.closed_by} />}
+      {isClosed && <ClosedPage title="The pipeline is closed" closed_by={capability.closed_by} />}
       {!isClosed && query.error && (
         <div className="p-3">
           <Failure error={query.error} />
