@@ -75,6 +75,7 @@ export const lines: Readonly<Record<string, Line>> = {
   count_inbox: { method: 'GET', path: '/inbox/counts', objects: ['any'], answers: everyMember('200') },
   list_assignees: { method: 'GET', path: '/assignees', objects: ['any'], answers: everyMember('200') },
   get_board: { method: 'GET', path: '/board', objects: ['any'], answers: everyMember('200') },
+  list_chat_campaigns: { method: 'GET', path: '/chats/{chat_id}/campaigns', ...ofChat },
   get_timeline: { method: 'GET', path: '/chats/{chat_id}/timeline', ...ofChat },
   assign_chat: { method: 'PUT', path: '/chats/{chat_id}/assignee', ...ofChat },
   create_note: {

@@ -73,6 +73,7 @@ export const inWorkspace: Readonly<Record<string, Role>> = {
   list_inbox: 'member',
   count_inbox: 'member',
   get_timeline: 'member',
+  list_chat_campaigns: 'member',
   list_assignees: 'member',
   assign_chat: 'member',
   close_operation: 'member',

@@ -76,6 +76,8 @@ export type Capability = { open: boolean; closed_by: { kind: 'gate' | 'role' | '
 
 export type Chat = { account_id: string; id: string; name: string; provider: string; kind: 'private' | 'group' | 'channel'; last_message_text: string | null; last_message_at: string | null; unread_count: number }
 
+export type ChatCampaign = { id: string; name: string | null; status: 'scheduled' | 'queued' | 'sending' | 'paused' | 'cancelled' | 'completed'; recipient: { status: 'queued' | 'submitting' | 'waiting' | 'completed' | 'replied' | 'failed' | 'ambiguous' | 'cancelled' | 'suppressed'; step: number; next_action_at: string | null } }
+
 export type ChatDetail = { account_id: string; id: string; name: string; provider: string; kind: 'private' | 'group' | 'channel'; last_message_text: string | null; last_message_at: string | null; unread_count: number; username: string | null; participants: (Participant)[]; stage_key: string | null; columns: (ColumnValue)[] }
 
 export type ChatPage = { chats: (Chat)[]; next_cursor: string | null; has_more: boolean }
@@ -555,6 +557,11 @@ export interface Routes {
     params: { workspace_id: string }
     query?: { account_id?: string }
     answer: { stages: (BoardStage)[] }
+  }
+  'GET /w/{workspace_id}/chats/{chat_id}/campaigns': {
+    params: { workspace_id: string; chat_id: string }
+    query: { account_id: string }
+    answer: { campaigns: (ChatCampaign)[] }
   }
   'POST /w/{workspace_id}/columns': {
     params: { workspace_id: string }

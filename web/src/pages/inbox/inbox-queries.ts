@@ -11,6 +11,7 @@ export type TimelineMessage = Extract<TimelineItem, { type: 'message' }>
 export type TimelineOperation = Extract<TimelineItem, { type: 'operation' }>
 export type TimelineNote = Extract<TimelineItem, { type: 'note' }>
 export type ChatDetail = Answer<'GET /w/{workspace_id}/chats/{chat_id}'>['chat']
+export type ChatCampaign = Answer<'GET /w/{workspace_id}/chats/{chat_id}/campaigns'>['campaigns'][number]
 export type WorkspaceState = Answer<'GET /w/{workspace_id}/workspace'>
 export type SavedReply = Answer<'GET /w/{workspace_id}/saved_replies'>['saved_replies'][number]
 
@@ -112,6 +113,15 @@ export const chatQuery = ({ workspace_id, account_id, chat_id }: ChatRef) =>
         { params: { workspace_id, chat_id }, query: { account_id } },
         { signal },
       ),
+  })
+
+export const chatCampaignsQuery = ({ workspace_id, account_id, chat_id }: ChatRef) =>
+  queryOptions({
+    queryKey: ['campaigns', workspace_id, account_id, chat_id],
+    queryFn: async ({ signal }) => {
+      const input = { params: { workspace_id, chat_id }, query: { account_id } }
+      return (await ask('GET /w/{workspace_id}/chats/{chat_id}/campaigns', input, { signal })).campaigns
+    },
   })
 
 export const workspaceQuery = (workspace_id: string) =>

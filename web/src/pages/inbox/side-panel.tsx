@@ -1,4 +1,4 @@
-/** What is known about a chat, edited in place: stage, columns, assignee, notes. */
+/** What is known about a chat: stage, columns, assignee and notes, edited in place, and its campaigns. */
 import { useQuery } from '@tanstack/react-query'
 import { Plus } from 'lucide-react'
 import type { ReactNode } from 'react'
@@ -9,6 +9,7 @@ import { Button } from '../../ui/button.tsx'
 import { colourClass, Face } from '../../ui/face.tsx'
 import { Keys } from '../../ui/key-cap.tsx'
 import { ClockTime, useClock } from '../../ui/time.tsx'
+import { ChatCampaigns } from './chat-campaigns.tsx'
 import { assignChat, moveChat } from './chat-changes.ts'
 import { ColumnField } from './column-field.tsx'
 import {
@@ -51,6 +52,7 @@ export function SidePanel({ chat, detail, assignee, notes, workspace, onNote }: 
           </Property>
         ))}
       </dl>
+      <ChatCampaigns chat={chat} />
       <section>
         <h2 className="mb-1.5 flex items-center justify-between font-semibold">
           Notes

@@ -1,0 +1,69 @@
+/** In which campaigns the chat's person is: how far each is, and what it does next. */
+import { useQuery } from '@tanstack/react-query'
+import type { ReactNode } from 'react'
+import { ExactLine } from '../../exact-text.tsx'
+import { Badge } from '../../ui/badge.tsx'
+import { ClockTime } from '../../ui/time.tsx'
+import { type ChatCampaign, type ChatRef, chatCampaignsQuery } from './inbox-queries.ts'
+
+export function ChatCampaigns({ chat }: { chat: ChatRef }) {
+  const { data: campaigns = [] } = useQuery(chatCampaignsQuery(chat))
+  if (campaigns.length === 0) return null
+  return (
+    <section>
+      <h2 className="mb-1.5 font-semibold">Campaigns</h2>
+      <ul className="grid gap-1.5">
+        {campaigns.map((campaign) => {
+          const [tone, state] = states[campaign.recipient.status]
+          return (
+            <li key={campaign.id} className="rounded-[10px] px-2.75 py-2 ring-1 ring-inset ring-line">
+              <p className="flex items-center gap-2">
+                <span className="min-w-0 flex-1 truncate font-medium">
+                  <ExactLine text={campaign.name ?? ''} empty="A campaign without a name" />
+                </span>
+                <Badge tone={tone}>{state}</Badge>
+              </p>
+              <p className="mt-0.5 text-xs text-muted">{sentenceOf(campaign)}</p>
+            </li>
+          )
+        })}
+      </ul>
+    </section>
+  )
+}
+
+type Status = ChatCampaign['recipient']['status']
+
+const states: Readonly<Record<Status, readonly ['plain' | 'good' | 'warn' | 'danger', string]>> = {
+  queued: ['plain', 'Queued'],
+  submitting: ['plain', 'Sending'],
+  waiting: ['plain', 'Waiting'],
+  completed: ['plain', 'Done'],
+  replied: ['good', 'Replied'],
+  failed: ['danger', 'Failed'],
+  ambiguous: ['warn', 'Ambiguous'],
+  cancelled: ['plain', 'Cancelled'],
+  suppressed: ['plain', 'Suppressed'],
+}
+
+function sentenceOf({ status, recipient }: ChatCampaign): ReactNode {
+  const sent = sentWords(recipient.step)
+  if (recipient.status === 'replied') return `No follow-up goes out: they answered. ${sent}`
+  if (recipient.status === 'suppressed') return `On the suppression list: nothing more goes out. ${sent}`
+  if (recipient.status === 'ambiguous')
+    return `Nobody can know whether a message left. It is not sent again. ${sent}`
+  if (recipient.status !== 'queued' && recipient.status !== 'waiting') return sent
+  if (status === 'paused') return `${sent} The campaign is paused.`
+  if (recipient.next_action_at === null) return sent
+  return (
+    <>
+      {sent} The next goes out no earlier than <ClockTime at={recipient.next_action_at} />
+      {recipient.step > 0 && ', unless they answer'}.
+    </>
+  )
+}
+
+function sentWords(step: number): string {
+  if (step === 0) return 'No message accepted yet.'
+  return step === 1 ? 'First message accepted.' : `First message and ${step - 1} of its follow-ups accepted.`
+}
