@@ -18,6 +18,7 @@ import { callTool, type Demo, exampleChat, startDemo } from './demo.ts'
 import { frame, lookAt, sightsBefore, sightsOf } from './every-page.ts'
 import { showHostile } from './hostile-text.ts'
 import { useInbox } from './inbox-journey.ts'
+import { seeNotifications } from './notifications-journey.ts'
 import { usePipeline } from './pipeline-journey.ts'
 import { visitAsMember } from './plain-member.ts'
 
@@ -73,6 +74,12 @@ async function walk(browser: Browser, demo: Demo, centre: Centre): Promise<void>
   await step('contacts: found by name, a chat started once, limits first, closed gates', () =>
     useContacts(wide, demo, places.workspace_id),
   )
+  await step('notifications: once in two tabs, without a name or text unless switched on', async () => {
+    const context = await open(browser, demo, 1280)
+    await signIn(await context.newPage(), mouse, demo, password)
+    await seeNotifications(context, demo)
+    await context.close()
+  })
   await step('axe and width on every page', async () => {
     const out = await open(browser, demo, 1280)
     const looks = [

@@ -60,6 +60,11 @@ const drafting = {
   still: 'a text that was written meanwhile is not replaced by one that was refused',
 }
 
+const notifications = {
+  file: 'test/web-notifications.test.ts',
+  still: 'with names and texts it shows what cannot be seen as codes, and no more than 200 characters',
+}
+
 const pipelinePage = {
   file: 'test/web-pipeline.test.ts',
   still: 'a move shows at once in both stages and their counts, and once it is read nothing is counted twice',
@@ -2634,6 +2639,11 @@ export const mutants: readonly Mutant[] = [
     drafting,
     'guard: sign out leaves no draft',
     'sign-out leaves no draft behind, and another user finds none',
+  ),
+  mutant(
+    notifications,
+    'guard: notifications without text',
+    'a notification has no name and no text unless they are switched on',
   ),
   mutant(
     pipelinePage,

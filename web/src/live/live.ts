@@ -3,6 +3,7 @@
  * the tab that holds a lock reads it and passes marks on. Without locks, or without a stream, pages read again every 10 s.
  */
 import { useSyncExternalStore } from 'react'
+import { mayNotify } from './notification-settings.ts'
 import { type Mark, readWhileHidden, staleBy, staleEverything } from './stale.ts'
 import { readStream } from './stream.ts'
 
@@ -20,7 +21,7 @@ const lostMs = 3_000
 type Passed =
   | { readonly what: 'marks'; readonly marks: readonly Mark[] }
   | { readonly what: 'state'; readonly state: LiveState; readonly reopened: boolean }
-  | { readonly what: 'alive' | 'who' }
+  | { readonly what: 'alive' | 'who' | 'notify' }
 
 let state: LiveState = 'live'
 const watchers = new Set<() => void>()
@@ -53,13 +54,22 @@ function show(next: LiveState): void {
   for (const changed of watchers) changed()
 }
 
+let current: Tab | undefined
+
 /** Until the returned function is called. */
 export function startLive(): () => void {
   const stop = new AbortController()
-  const tab = new Tab(stop.signal)
-  tab.start()
+  current = new Tab(stop.signal)
+  current.start()
   return () => stop.abort()
 }
+
+/** After the settings of notifications have changed: the tab that leads takes them over. */
+export function restartNotifying(): void {
+  current?.restartNotifying()
+}
+
+const loadNotifications = () => import('./notifications.ts')
 
 class Tab {
   readonly #signal: AbortSignal
@@ -100,6 +110,15 @@ class Tab {
     this.#pass({ what: 'who' })
   }
 
+  restartNotifying(): void {
+    this.#pass({ what: 'notify' })
+    this.#startNotifying()
+  }
+
+  #startNotifying(): void {
+    if (this.#leads && mayNotify()) void loadNotifications().then(({ startNotifying }) => startNotifying())
+  }
+
   /** Leads as soon as no other tab does, or in place of one that is silent. */
   async #takePart(): Promise<void> {
     while (!this.#signal.aborted && !this.#ended) {
@@ -121,6 +140,7 @@ class Tab {
     this.#leads = true
     readWhileHidden(true)
     this.#reading = new AbortController()
+    this.#startNotifying()
     const events = {
       opened: () => this.#enter('live', true),
       lost: () => this.#enter('lost'),
@@ -128,6 +148,8 @@ class Tab {
       marks: (marks: readonly Mark[]) => {
         this.#pass({ what: 'marks', marks })
         receive(marks)
+        // Only here, so that a browser with many tabs notifies once.
+        if (mayNotify()) void loadNotifications().then(({ notifyBy }) => notifyBy(marks))
       },
       // Also before it is open: while it tries, no other tab has to.
       alive: () => this.#pass({ what: 'alive' }),
@@ -160,6 +182,10 @@ class Tab {
   #hear(passed: Passed): void {
     if (passed.what === 'who') {
       if (this.#leads) this.#pass({ what: 'state', state: this.#state, reopened: false })
+      return
+    }
+    if (passed.what === 'notify') {
+      this.#startNotifying()
       return
     }
     this.#heardAt = Date.now()

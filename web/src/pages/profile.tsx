@@ -15,6 +15,7 @@ import { Loaded } from '../ui/states.tsx'
 import { Table } from '../ui/table.tsx'
 import { Time } from '../ui/time.tsx'
 import { browserWords } from './browser-words.ts'
+import { Notifications } from './notifications.tsx'
 
 export function ProfilePage() {
   const { user } = useSession()
@@ -23,6 +24,7 @@ export function ProfilePage() {
       <About />
       <Look />
       <InboxHabits />
+      <Notifications />
       <Password />
       <Sessions />
     </Page>
