@@ -9,7 +9,7 @@ import { exampleChat } from './demo.ts'
 const tags = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa']
 
 /** A page, and what to open on it before the checks. */
-interface Sight {
+export interface Sight {
   readonly path: string
   readonly heading: string | RegExp
   readonly open?: string
@@ -77,20 +77,29 @@ export async function lookAt(
   return wrong
 }
 
-async function examine(page: Page, { path, heading, open }: Sight, look: Look): Promise<string[]> {
-  const what = `${path} ${open ?? ''} at ${look.width} px, ${look.theme}`
-  await page.goto(look.address + path)
+/** Opens it, until all of it is there. */
+export async function open(page: Page, address: string, { path, heading, open }: Sight): Promise<void> {
+  await page.goto(address + path)
   await page.getByRole('heading', { name: heading }).first().waitFor()
   await page.waitForFunction(() => document.querySelector('[aria-busy]') === null)
-  if (open) {
-    await page.getByRole('button', { name: open }).first().click()
-    await page.getByRole('dialog').waitFor()
-  }
+  if (!open) return
+  await page.getByRole('button', { name: open }).first().click()
+  await page.getByRole('dialog').waitFor()
+}
+
+/** How many pixels a page is wider than its window. */
+export function widthOver(page: Page): Promise<number> {
+  return page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth)
+}
+
+async function examine(page: Page, sight: Sight, look: Look): Promise<string[]> {
+  const what = `${sight.path} ${sight.open ?? ''} at ${look.width} px, ${look.theme}`
+  await open(page, look.address, sight)
   const { violations } = look.fits
     ? { violations: [] }
     : await new AxeBuilder({ page }).withTags(tags).setLegacyMode().analyze()
   const said = violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' | ')}`)
-  const over = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth)
+  const over = await widthOver(page)
   return [...said, ...(over > 0 ? [`${over} px too wide`] : [])].map((each) => `${what}: ${each}`)
 }
 

@@ -1,30 +1,56 @@
 /**
- * Makes the pictures of README and docs from a separate demo (`npm run screenshots`, after `npm run test:browser` has
- * installed its tools).
+ * Makes the pictures of README and docs, and one of every page in both themes at 1280 and 390 px (`tmp/screenshots`),
+ * from a separate demo: `npm run screenshots`, after `npm run test:browser` has installed its tools. It fails if a page
+ * is wider than its window, has an error in its console, or has a dialog that is cut off.
  */
+import assert from 'node:assert/strict'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { makeKey, mouse, setUp } from './approval-journey.ts'
+import type { Browser, Page } from 'playwright-core'
+import { makeKey, mouse, setUp, signIn } from './approval-journey.ts'
 import { openBrowser } from './browser.ts'
-import { callTool, exampleChat, startDemo } from './demo.ts'
+import { callTool, type Demo, exampleChat, startDemo } from './demo.ts'
+import { open, type Sight, sightsOf, widthOver } from './every-page.ts'
 
-const folder = join(import.meta.dirname, '..', '..', 'docs', 'screenshots')
+const root = join(import.meta.dirname, '..', '..')
+const folders = { docs: join(root, 'docs', 'screenshots'), pages: join(root, 'tmp', 'screenshots') }
+const password = 'a long sentence nobody guesses'
 const text =
   'thank you for your patience. Your order left this morning and should be with you on Thursday. Shall I send the tracking link?'
+
+const looks = [
+  { width: 1280, height: 800, theme: 'light' },
+  { width: 1280, height: 800, theme: 'dark' },
+  { width: 390, height: 844, theme: 'light' },
+  { width: 390, height: 844, theme: 'dark' },
+] as const
+type Look = (typeof looks)[number]
 
 const browser = await openBrowser()
 if (!browser) throw new Error('There is no Chromium on this machine.')
 const demo = await startDemo()
 try {
-  await mkdir(folder, { recursive: true })
+  for (const folder of Object.values(folders)) await mkdir(folder, { recursive: true })
+  const sights = await picturesOfDocs(browser, demo)
+  const wrong: string[] = []
+  for (const look of looks) wrong.push(...(await picturesOfPages(browser, demo, { sights, look })))
+  assert.deepEqual(wrong, [])
+  process.stdout.write(`${(sights.length + 1) * looks.length} pictures in tmp/screenshots\n`)
+} finally {
+  await browser.close()
+  await demo.close()
+}
+
+/** Returns the pages that there are then. */
+async function picturesOfDocs(browser: Browser, demo: Demo): Promise<Sight[]> {
   const context = await browser.newContext({ viewport: { width: 1280, height: 720 }, colorScheme: 'light' })
   const page = await context.newPage()
-  await setUp(page, demo, 'a long sentence nobody guesses')
+  await setUp(page, demo, password)
   await page.goto(`${demo.address}/dashboard/`)
   const key = await makeKey(page, mouse, 'Claude on my laptop')
   await page.reload()
   await page.getByText('Claude on my laptop').waitFor()
-  await page.screenshot({ path: join(folder, 'keys.png') })
+  await page.screenshot({ path: join(folders.docs, 'keys.png') })
   const { structuredContent } = await callTool(demo.address, key, {
     name: 'service_send_message',
     arguments: {
@@ -35,8 +61,74 @@ try {
   })
   await page.goto(String(structuredContent.approval_url))
   await page.getByRole('button', { name: 'Approve' }).waitFor()
-  await page.screenshot({ path: join(folder, 'approvals.png') })
-} finally {
-  await browser.close()
-  await demo.close()
+  await page.screenshot({ path: join(folders.docs, 'approvals.png') })
+  const answer = await context.request.get(`${demo.address}/dashboard/api/session`)
+  const { workspaces } = (await answer.json()) as { workspaces: { id: string }[] }
+  await context.close()
+  return sightsOf(workspaces[0]?.id ?? '', String(structuredContent.request_id))
+}
+
+/** With its own session, which has 600 requests a minute. Returns what is wrong. */
+async function picturesOfPages(
+  browser: Browser,
+  demo: Demo,
+  { sights, look }: { sights: readonly Sight[]; look: Look },
+): Promise<string[]> {
+  const { width, height, theme } = look
+  const context = await browser.newContext({
+    viewport: { width, height },
+    colorScheme: theme,
+    reducedMotion: 'reduce',
+    hasTouch: width < 400,
+  })
+  const page = await context.newPage()
+  await signIn(page, mouse, demo, password)
+  const wrong: string[] = []
+  let where = ''
+  page.on('console', (said) => said.type() === 'error' && wrong.push(`${where}: ${said.text()}`))
+  page.on('pageerror', (error) => wrong.push(`${where}: ${error.message}`))
+  const keep = async (name: string) => {
+    where = `${name}-${width}-${theme}`
+    await page.evaluate(() => document.fonts.ready)
+    await page.screenshot({ path: join(folders.pages, `${where}.png`) })
+    wrong.push(...(await faultsOf(page)).map((fault) => `${where}: ${fault}`))
+  }
+  for (const sight of sights) {
+    where = `${sight.path} at ${width} px, ${theme}`
+    await open(page, demo.address, sight)
+    await keep(nameOf(sight))
+  }
+  await openPalette(page, demo.address)
+  await keep('palette')
+  await context.close()
+  return wrong
+}
+
+/** The page, the names of its parameters, and what is open on it. */
+function nameOf({ path, open }: Sight): string {
+  const { pathname, searchParams } = new URL(path, 'http://localhost')
+  const parts = [pathname.split('/').at(-1), ...searchParams.keys(), open ?? '']
+  return parts.filter(Boolean).join('-').toLowerCase().replaceAll(/\s+/g, '-')
+}
+
+async function openPalette(page: Page, address: string): Promise<void> {
+  await page.goto(`${address}/dashboard/`)
+  await page.getByRole('heading', { name: 'Inbox' }).waitFor()
+  await page.keyboard.press('ControlOrMeta+k')
+  await page.getByRole('combobox', { name: 'Search or go to' }).fill('ines')
+  await page.getByRole('option', { name: /Ines/ }).first().waitFor()
+}
+
+async function faultsOf(page: Page): Promise<string[]> {
+  const over = await widthOver(page)
+  const cut = await page.evaluate(
+    () =>
+      [...document.querySelectorAll('[role="dialog"], [role="alertdialog"], [role="menu"]')].filter(
+        (each) => {
+          const { left, top, right, bottom } = each.getBoundingClientRect()
+          return left < -1 || top < -1 || right > window.innerWidth + 1 || bottom > window.innerHeight + 1
+        },
+      ).length,
+  )
+  return [...(over > 0 ? [`${over} px too wide`] : []), ...(cut > 0 ? ['a dialog is cut off'] : [])]
 }

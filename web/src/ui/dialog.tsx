@@ -27,7 +27,7 @@ export function Dialog({ open, onClose, title, description, sealed = false, chil
       <Base.Portal>
         <Base.Backdrop className="fades fixed inset-0 bg-shade" />
         <Base.Viewport className="fixed inset-0 grid place-items-end overflow-y-auto sm:place-items-center sm:p-6">
-          <Base.Popup className="arrives relative flex max-h-full w-full max-w-lg flex-col rounded-t-2xl bg-raised p-6 shadow-float outline-none sm:rounded-2xl">
+          <Base.Popup className="arrives relative flex max-h-dvh w-full max-w-lg flex-col rounded-t-2xl bg-raised p-6 shadow-float outline-none sm:max-h-[calc(100dvh-3rem)] sm:rounded-2xl">
             <Base.Title className="pr-8 text-lg font-semibold">{title}</Base.Title>
             {description && <Base.Description className="mt-1 text-muted">{description}</Base.Description>}
             <div className="mt-5 flex min-h-0 flex-col">{children}</div>

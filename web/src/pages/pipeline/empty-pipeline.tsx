@@ -4,21 +4,24 @@ import { Columns3 } from 'lucide-react'
 import { buttonClass } from '../../ui/button.tsx'
 import { Code } from '../../ui/copy.tsx'
 import { Empty } from '../../ui/states.tsx'
+import type { Account } from '../accounts/account-queries.ts'
 import type { BoardStage } from './pipeline-queries.ts'
 
 interface EmptyProps {
   workspace_id: string
-  /** No account is connected. */
-  none: boolean
+  /** Undefined while they are read. */
+  accounts: readonly Account[] | undefined
   stages: readonly BoardStage[]
 }
 
-export function EmptyPipeline({ workspace_id, none, stages }: EmptyProps) {
+export function EmptyPipeline({ workspace_id, accounts, stages }: EmptyProps) {
+  const none = accounts?.length === 0
+  const [account] = accounts ?? []
   const names = stages.filter(({ hidden }) => !hidden).map(({ key }) => key)
   const example = [
     `curl ${location.origin}/api/v1/pipeline/move \\`,
     `  -H "Authorization: Bearer $PARLEY_API_KEY" -H "Content-Type: application/json" \\`,
-    `  -d '{"account_id": "…", "chat_id": "…", "stage_key": "${names.at(1) ?? 'new'}"}'`,
+    `  -d '{"account_id": "${account?.id ?? '…'}", "chat_id": "…", "stage_key": "${names.at(1) ?? 'new'}"}'`,
   ].join('\n')
   return (
     <div className="mx-auto w-full max-w-2xl overflow-y-auto px-4 py-10">

@@ -127,9 +127,7 @@ function Content({ workspace, search, stages, go }: ContentProps) {
   const isKnown = stages.some(({ key }) => key === stage)
   return (
     <>
-      {isEmpty && (
-        <EmptyPipeline workspace_id={workspace_id} none={data?.accounts.length === 0} stages={stages} />
-      )}
+      {isEmpty && <EmptyPipeline workspace_id={workspace_id} accounts={data?.accounts} stages={stages} />}
       {!isEmpty && search.view === undefined && (
         <Board
           stages={stages}
