@@ -26,7 +26,6 @@ export function sightsOf(workspace_id: string, request_id: string): Sight[] {
     { path: `${workspace}/pipeline`, heading: 'Pipeline', open: 'Stages' },
     { path: `${workspace}/pipeline?view=table`, heading: 'Pipeline', open: 'Columns' },
     { path: `${workspace}/pipeline?view=table&stage=new`, heading: 'Pipeline' },
-    { path: `${workspace}/contacts`, heading: 'Contacts' },
     {
       path: `${workspace}/contacts?q=${exampleChat.name.slice(0, 3)}&contact=42&of=${exampleChat.account_id}`,
       heading: exampleChat.name,
