@@ -103,7 +103,7 @@ describe('parley campaign', () => {
       open: 2,
     })
     const { stdout } = await run('campaign', 'show', campaign_id)
-    expect(stdout).toContain('Ada: queued, 0 sent, account_not_ready')
+    expect(stdout).toContain('Ada: queued, 0 sent. No account of this campaign is ready.')
     const forecast = await json<{ load: object[] }>('campaign', 'forecast', campaign_id)
     expect(forecast.load).toMatchObject([{ account_id, messages: 2, total: 2 }])
     const verified = await run('verify', 'campaign', campaign_id)

@@ -132,10 +132,9 @@ interface ShownRecipient {
   readonly identifier: string | null
   readonly chat_id: string | null
   readonly status: string
-  readonly reason: string | null
   readonly step: number
-  readonly next_action_at: Date | null
-  readonly blocked_by: string | null
+  /** Why it gets no message now, or how it ended. */
+  readonly sentence: string
 }
 
 function* readableCampaign(shown: Record<string, unknown>): Generator<string> {
@@ -145,9 +144,7 @@ function* readableCampaign(shown: Record<string, unknown>): Generator<string> {
   yield `${'recipients'.padEnd(25)}${counted.map(([status, count]) => `${count} ${status}`).join(', ')}\n`
   for (const one of recipients as ShownRecipient[]) {
     const who = one.name ?? one.identifier ?? one.chat_id
-    const why = one.blocked_by ?? one.reason
-    const when = one.next_action_at === null ? '' : `, next ${show(one.next_action_at)}`
-    yield `  ${show(who)}: ${one.status}, ${one.step} sent${why === null ? '' : `, ${why}`}${when}\n`
+    yield `  ${show(who)}: ${one.status}, ${one.step} sent. ${show(one.sentence)}\n`
   }
 }
 

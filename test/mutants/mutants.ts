@@ -531,6 +531,12 @@ const people: readonly Mutant[] = [
     'stepsOf,',
   ),
   mutant(
+    { file: 'src/capabilities/campaigns/dashboard-routes.test.ts' },
+    'guard: sentences of a preview are for people',
+    'POST /campaigns/preview 200: at the dashboard each excluded recipient has its sentence; keys get the code alone',
+    'const sentences = true',
+  ),
+  mutant(
     { file: 'src/lib/addresses.test.ts' },
     'guard: zones of addresses',
     'an address has one strict form',

@@ -61,7 +61,10 @@ export async function showCampaign(app: App, id: string): Promise<Record<string,
   const row = await requireAny(app.db, id)
   const settings = await app.settings.current()
   const standing = await readStanding(app, app.db, row.workspace_id)
-  const { people } = await presentRecipients(app.db, settings, { row, standing, after: -1, limit: 100 })
+  const { people } = await presentRecipients(app.db, settings, {
+    ...{ row, standing, after: -1, limit: 100 },
+    sentences: true,
+  })
   return {
     ...(await readCampaign(app.db, id)),
     reporting: await readReporting(app.db, id),

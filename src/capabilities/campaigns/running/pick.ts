@@ -13,6 +13,7 @@ import {
   factTables,
   personTables,
 } from '../planning/recipient-facts.ts'
+import type { EndReason } from '../planning/why.ts'
 
 export interface Head extends FactsRow {
   /** A contact that no account has taken yet. */
@@ -155,7 +156,7 @@ function takenBy(by: FactsRow, contact: FactsRow): FactsRow {
 
 type Decision =
   | Plan
-  | { readonly do: 'end'; readonly status: 'suppressed' | 'failed'; readonly reason: string }
+  | { readonly do: 'end'; readonly status: 'suppressed' | 'failed'; readonly reason: EndReason }
 
 /** Never writes to a suppressed person, whatever the plan says. */
 export function decide(app: App, row: FactsRow): Decision {
