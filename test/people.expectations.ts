@@ -71,6 +71,11 @@ const changesSavedReply = { objects: ofWorkspace, answers: everyMember('200, 404
 const ofChat = { objects: ofWorkspace, answers: everyMember('200, 404, 404, 404') } as const
 
 export const lines: Readonly<Record<string, Line>> = {
+  list_recipients: {
+    method: 'GET',
+    path: '/campaigns/{campaign_id}/recipients',
+    ...changesForAdmins('200'),
+  },
   list_inbox: { method: 'GET', path: '/inbox', objects: ['any'], answers: everyMember('200') },
   count_inbox: { method: 'GET', path: '/inbox/counts', objects: ['any'], answers: everyMember('200') },
   list_assignees: { method: 'GET', path: '/assignees', objects: ['any'], answers: everyMember('200') },

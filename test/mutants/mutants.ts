@@ -532,6 +532,12 @@ const people: readonly Mutant[] = [
   ),
   mutant(
     { file: 'src/capabilities/campaigns/dashboard-routes.test.ts' },
+    'guard: sentences of a broadcast are for people',
+    'GET /broadcast/{broadcast_id} 200: at the dashboard each recipient has its sentence; keys get none',
+    'const sentences = true',
+  ),
+  mutant(
+    { file: 'src/capabilities/campaigns/dashboard-routes.test.ts' },
     'guard: sentences of a preview are for people',
     'POST /campaigns/preview 200: at the dashboard each excluded recipient has its sentence; keys get the code alone',
     'const sentences = true',

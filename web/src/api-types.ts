@@ -38,6 +38,8 @@ export type CampaignCoverage = { scope: 'internal'; legacy_excluded: true; limit
 
 export type CampaignCreated = { campaign: Campaign; queued: true; warnings: ('steps_truncated' | 'scheduled_at_adjusted' | 'already_in_campaign')[] }
 
+export type CampaignCreator = { user_id: string; name: string }
+
 export type CampaignDetail = { id: string; name: string | null; status: 'scheduled' | 'queued' | 'sending' | 'paused' | 'cancelled' | 'completed'; kind: 'scoped' | 'contacts'; message_text: string; branching_enabled: boolean; daily_quota_per_account: number; max_followups: number; scheduled_at: string | null; schedule_timezone: string; created_at: string; started_at: string | null; completed_at: string | null; cancelled_at: string | null; pause_reason: 'requested' | 'late' | null; totals: CampaignTotals; recipients: (CampaignRecipient)[]; steps: (CampaignStep)[]; operations: (CampaignOperation)[]; reporting: (CampaignReport)[]; can: CampaignAbilities }
 
 export type CampaignFigures = { id: string; name: string | null; status: string; kind: string; created_at: string; sent: number; failed: number; ambiguous: number; replies: number; reply_rate: number }
@@ -123,6 +125,8 @@ export type EventActor = { type: 'key' | 'user' | 'cli' | 'system'; id: string }
 export type EventPage = { events: (Event)[]; next_cursor: string | null; has_more: boolean }
 
 export type ExcludedRecipient = { account_id: string | null; chat_id: string | null; identifier: string | null; code: string }
+
+export type ExplainedRecipient = { id: string; account_id: string | null; chat_id: string | null; identifier: string | null; name: string | null; status: 'queued' | 'submitting' | 'waiting' | 'completed' | 'replied' | 'failed' | 'ambiguous' | 'cancelled' | 'suppressed'; reason: string | null; step: number; next_action_at: string | null; blocked_by: 'scheduled' | 'waiting' | 'quota' | 'pacing' | 'flood_wait' | 'account_not_ready' | 'ambiguous' | 'gate' | 'window' | 'paused' | null; timeline: (CampaignTimelineEntry)[]; sentence: string }
 
 export type ForetoldLoad = { account_id: string; day: string; messages: number; total: number }
 
@@ -555,6 +559,11 @@ export interface Routes {
     params: { workspace_id: string }
     query?: { account_id?: string }
     answer: { stages: (BoardStage)[] }
+  }
+  'GET /w/{workspace_id}/campaigns/{campaign_id}/recipients': {
+    params: { workspace_id: string; campaign_id: string }
+    query?: { status?: 'queued' | 'submitting' | 'waiting' | 'completed' | 'replied' | 'failed' | 'ambiguous' | 'cancelled' | 'suppressed'; name?: string; cursor?: string; limit?: number }
+    answer: { created_by: CampaignCreator; recipients: (ExplainedRecipient)[]; next_cursor: string | null; has_more: boolean }
   }
   'POST /w/{workspace_id}/columns': {
     params: { workspace_id: string }

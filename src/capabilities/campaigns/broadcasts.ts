@@ -37,7 +37,7 @@ export async function insertBroadcast(
 /** Its progress recipient by recipient: there are at most thirty. */
 export async function describeBroadcast(
   app: App,
-  { workspace_id }: Caller,
+  { workspace_id, via }: Caller,
   id: string,
 ): Promise<Record<string, unknown>> {
   const settings = await app.settings.current()
@@ -46,7 +46,9 @@ export async function describeBroadcast(
       ${campaignRow} where k.id = ${id} and k.workspace_id = ${workspace_id} and k.kind = 'broadcast'`)
     if (!row) throw new ApiError('not_found', { detail: 'This workspace has no such broadcast.' })
     const standing = await readStanding(app, db, workspace_id)
-    const { people } = await presentRecipients(db, settings, { row, standing, after: -1, limit: 1_000 })
+    const sentences = via.kind === 'session' // guard: sentences of a broadcast are for people
+    const page = { row, standing, after: -1, limit: 1_000, sentences }
+    const { people } = await presentRecipients(db, settings, page)
     const shown = await db.one<Record<string, unknown> & { audience_total: number }>(sql`
       select k.id as broadcast_id, k.status, k.message_text, k.audience_total, k.created_at, k.started_at,
         k.completed_at, ${totalsOf} as totals

@@ -117,6 +117,12 @@ export async function describeCampaign(
   })
 }
 
+export interface ChosenRecipients {
+  readonly status?: PlannedRecipient['status'] | undefined
+  /** Part of a name, username or identifier, in any letter case. */
+  readonly name?: string | undefined
+}
+
 interface PeoplePage {
   readonly row: CampaignRow
   readonly standing: Standing
@@ -124,15 +130,16 @@ interface PeoplePage {
   readonly limit: number
   /** With the sentence that says why each gets no message now: for people, so never on `/api/v1`. */
   readonly sentences?: boolean
+  readonly chosen?: ChosenRecipients
 }
 
 /** Recipients as callers see them, with their messages. `last`: the position the next page starts after, if there is one. */
 export async function presentRecipients(
   db: Db,
   settings: Snapshot,
-  { row, standing, after, limit, sentences = false }: PeoplePage,
+  { row, standing, after, limit, sentences = false, chosen = {} }: PeoplePage,
 ): Promise<{ people: object[]; operations: OperationRow[]; last: number | undefined }> {
-  const rows = await listRecipients(db, row.id, { after, limit: limit + 1 })
+  const rows = await listRecipients(db, row.id, { after, limit: limit + 1, chosen })
   const shown = rows.slice(0, limit)
   const operations = await listOperations(db, shown)
   const show = await recipientPresenter(db, settings, { row, standing, operations, sentences })
@@ -146,8 +153,14 @@ export async function presentRecipients(
 function listRecipients(
   db: Db,
   campaign_id: string,
-  { after, limit }: { after: number; limit: number },
+  { after, limit, chosen: { status, name } }: Required<Pick<PeoplePage, 'after' | 'limit' | 'chosen'>>,
 ): Promise<RecipientRow[]> {
+  const ofStatus = status === undefined ? sql`` : sql`and r.status = ${status}`
+  // Compares one recipient after the other: a campaign has at most 5,000.
+  const named =
+    name === undefined
+      ? sql``
+      : sql`and strpos(lower(concat_ws(E'\n', r.name, r.username, r.identifier)), lower(${name})) > 0`
   return db.rows<RecipientRow>(sql`
     select r.id, r.position, r.account_id, r.chat_id::text, r.identifier, r.name, r.username, r.status, r.reason, r.step,
       r.last_sent_at, r.next_action_at, r.unknown_since, r.reads, r.replied_at, r.reply_step,
@@ -158,7 +171,7 @@ function listRecipients(
       r.step = 0 and not exists (
         select from messages m where m.account_id = r.account_id and m.chat_id = r.chat_id and not m.is_sender) as cold
     from campaign_recipients r left join chats chat on chat.account_id = r.account_id and chat.chat_id = r.chat_id
-    where r.campaign_id = ${campaign_id} and r.position > ${after}
+    where r.campaign_id = ${campaign_id} and r.position > ${after} ${ofStatus} ${named}
     order by r.position limit ${limit}`)
 }
 

@@ -5,7 +5,7 @@ import { blocks, branches } from './planning/plan.ts'
 
 export const warnings = ['steps_truncated', 'scheduled_at_adjusted', 'already_in_campaign'] as const
 const statuses = ['scheduled', 'queued', 'sending', 'paused', 'cancelled', 'completed'] as const
-const recipientStatuses = [
+export const recipientStatuses = [
   'queued',
   'submitting',
   'waiting',
