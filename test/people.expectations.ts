@@ -71,6 +71,8 @@ const changesSavedReply = { objects: ofWorkspace, answers: everyMember('200, 404
 const ofChat = { objects: ofWorkspace, answers: everyMember('200, 404, 404, 404') } as const
 
 export const lines: Readonly<Record<string, Line>> = {
+  get_audience: { method: 'GET', path: '/audience', objects: ['any'], answers: everyMember('200') },
+  list_broadcasts: { method: 'GET', path: '/broadcasts', objects: ['any'], answers: everyMember('200') },
   list_recipients: {
     method: 'GET',
     path: '/campaigns/{campaign_id}/recipients',

@@ -2,6 +2,7 @@
 import { workspaceRoutes as accounts } from '../capabilities/accounts/dashboard-routes.ts'
 import { ownRoutes as approvals } from '../capabilities/approvals/dashboard-routes.ts'
 import { workspaceRoutes as board } from '../capabilities/board/dashboard-routes.ts'
+import { workspaceRoutes as broadcasts } from '../capabilities/broadcast/dashboard-routes.ts'
 import { workspaceRoutes as campaigns } from '../capabilities/campaigns/dashboard-routes.ts'
 import { workspaceRoutes as inbox } from '../capabilities/chats/dashboard-routes.ts'
 import { workspaceRoutes as columns } from '../capabilities/columns/dashboard-routes.ts'
@@ -27,6 +28,7 @@ export const workspaceRoutes: readonly Route[] = [
   ...workspace,
   ...accounts,
   ...board,
+  ...broadcasts,
   ...campaigns,
   ...columns,
   ...inbox,

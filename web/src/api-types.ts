@@ -14,6 +14,8 @@ export type Approval = { id: string; state: 'waiting' | 'approved' | 'denied' | 
 
 export type Attachment = { index: number; kind: 'photo' | 'voice' | 'video' | 'sticker' | 'file'; file_name: string; media_type: string; size: number; width?: number; height?: number; seconds?: number }
 
+export type AudiencePerson = { account_id: string; chat_id: string; name: string; username: string | null; reason: 'not_ready' | 'no_person' | 'suppressed' | 'nameless' | null; sentence: string | null }
+
 export type BoardStage = { key: string; label: string; color: string | null; terminal: boolean; hidden: boolean; count: number; chats: (InboxChat)[] }
 
 export type Broadcast = { broadcast_id: string; recipients: number; audience_total: number; capped: boolean; status: 'queued' | 'sending' | 'completed'; message_text: string; created_at: string; started_at: string | null; completed_at: string | null; totals: CampaignTotals; people: (CampaignRecipient)[] }
@@ -21,6 +23,8 @@ export type Broadcast = { broadcast_id: string; recipients: number; audience_tot
 export type BroadcastRequest = { account_id: string; audience_type: 'stage' | 'column'; audience_ref: string; column_value?: string; message_text: string }
 
 export type BroadcastResult = { ok: true; message: string; broadcast_id: string; recipients: number; audience_total: number; capped: boolean }
+
+export type BroadcastRow = { broadcast_id: string; recipients: number; audience_total: number; capped: boolean; status: 'queued' | 'sending' | 'completed'; message_text: string; created_at: string; started_at: string | null; completed_at: string | null; totals: CampaignTotals; created_by: CampaignCreator }
 
 export type Campaign = { id: string; name: string | null; status: 'scheduled' | 'queued' | 'sending' | 'paused' | 'cancelled' | 'completed'; kind: 'scoped' | 'contacts'; message_text: string; branching_enabled: boolean; daily_quota_per_account: number; max_followups: number; scheduled_at: string | null; schedule_timezone: string; created_at: string; started_at: string | null; completed_at: string | null; cancelled_at: string | null; pause_reason: 'requested' | 'late' | null; totals: CampaignTotals }
 
@@ -559,6 +563,16 @@ export interface Routes {
     params: { workspace_id: string }
     query?: { account_id?: string }
     answer: { stages: (BoardStage)[] }
+  }
+  'GET /w/{workspace_id}/broadcasts': {
+    params: { workspace_id: string }
+    query?: { cursor?: string; limit?: number }
+    answer: { broadcasts: (BroadcastRow)[]; next_cursor: string | null; has_more: boolean }
+  }
+  'GET /w/{workspace_id}/audience': {
+    params: { workspace_id: string }
+    query?: { account_id?: string; stage_key?: string; column_id?: string; column_value?: string; needs_name?: 'true' | 'false'; cursor?: string; limit?: number }
+    answer: { counts: { chats: number; can_receive: number; left_out: { not_ready: number; no_person: number; suppressed: number; nameless: number } }; broadcast: { max: number; recipients: number; capped: boolean } | null; people: (AudiencePerson)[]; next_cursor: string | null; has_more: boolean }
   }
   'GET /w/{workspace_id}/campaigns/{campaign_id}/recipients': {
     params: { workspace_id: string; campaign_id: string }

@@ -2,7 +2,10 @@
 import type { App } from '../../app.ts'
 import type { Caller } from '../../contract.ts'
 import { sql, type Tx } from '../../db/sql.ts'
+import type { Paging } from '../../lib/cursor.ts'
 import { ApiError } from '../../lib/errors.ts'
+import { pageText, type Row } from '../../lib/page.ts'
+import { memberName } from '../chats/chats.ts'
 import { presentRecipients, totalsOf } from './campaign-pages.ts'
 import { insertRecipients } from './create.ts'
 import { type CampaignRow, campaignRow, readStanding } from './facts.ts'
@@ -32,6 +35,33 @@ export async function insertBroadcast(
   const named_by = key === undefined ? ['campaign', id] : ['broadcast', key]
   await insertRecipients(tx, { workspace_id, campaign_id: id, found, starts: now, named_by })
   return id
+}
+
+/** All broadcasts of the workspace, newest first, as JSON text. */
+export async function listBroadcasts(
+  { db }: App,
+  { workspace_id }: Caller,
+  { limit, paging: { after, next } }: { limit: number; paging: Paging },
+): Promise<string> {
+  const [created_at, id] = after ?? ['infinity', 'ffffffff-ffff-ffff-ffff-ffffffffffff']
+  const rows = await db.lists<Row>(sql`
+    select row_to_json(item)::text, k.created_at::text, k.id::text
+    from (
+      select * from campaigns k where k.workspace_id = ${workspace_id} and k.kind = 'broadcast'
+        and (k.created_at, k.id) < (${created_at}::timestamptz, ${id}::uuid)
+      order by k.created_at desc, k.id desc limit ${limit + 1}) k
+    join users u on u.id = k.user_id
+    cross join lateral (
+      select sum(queued + submitting + waiting + completed + replied + failed + ambiguous + cancelled + suppressed)::int
+        as recipients
+      from campaign_accounts where campaign_id = k.id) n
+    cross join lateral (
+      select k.id as broadcast_id, k.status, k.message_text, k.audience_total, coalesce(n.recipients, 0) as recipients,
+        k.audience_total > coalesce(n.recipients, 0) as capped, wire_time(k.created_at) as created_at,
+        wire_time(k.started_at) as started_at, wire_time(k.completed_at) as completed_at, ${totalsOf} as totals,
+        json_build_object('user_id', u.id, 'name', ${memberName}) as created_by) item
+    order by k.created_at desc, k.id desc`)
+  return pageText('broadcasts', rows, { limit, next })
 }
 
 /** Its progress recipient by recipient: there are at most thirty. */

@@ -76,6 +76,10 @@ const timelineEntry = z
   })
   .meta({ id: 'CampaignTimelineEntry', description: 'An event in the history of a recipient.' })
 
+export const creatorOut = z
+  .object({ user_id: uuid('Id of the user.'), name: said('Name of the user.') })
+  .meta({ id: 'CampaignCreator', description: 'The user who created it.' })
+
 export const recipientOut = z
   .object({
     id: uuid('Id of the recipient.'),

@@ -1,9 +1,9 @@
 /** Campaigns on the dashboard, besides the contract's routes: what only people read. */
 import { z } from 'zod'
 import { cursor, limit } from '../../lib/shapes.ts'
-import { pageEnd, said, uuid } from '../../lib/wire.ts'
+import { pageEnd, said } from '../../lib/wire.ts'
 import { ok, type Route, route } from '../../route.ts'
-import { recipientOut, recipientStatuses } from './campaign-shapes.ts'
+import { creatorOut, recipientOut, recipientStatuses } from './campaign-shapes.ts'
 import { params } from './control-routes.ts'
 import { example } from './examples.ts'
 import { listCampaignRecipients } from './recipient-page.ts'
@@ -14,10 +14,6 @@ const explainedOut = z
     sentence: said('Why it gets no message now, or how it ended, with the account and the time.'),
   })
   .meta({ id: 'ExplainedRecipient', description: 'A recipient of a campaign, and why it is where it is.' })
-
-export const creatorOut = z
-  .object({ user_id: uuid('Id of the user.'), name: said('Name of the user.') })
-  .meta({ id: 'CampaignCreator', description: 'The user who created it.' })
 
 export const workspaceRoutes: readonly Route[] = [
   route({
