@@ -15,6 +15,7 @@ export const markKinds = [
   'saved_replies',
   'accounts',
   'campaigns',
+  'suppressions',
   'approvals',
   'keys',
   'members',

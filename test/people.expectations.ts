@@ -71,6 +71,22 @@ const changesSavedReply = { objects: ofWorkspace, answers: everyMember('200, 404
 const ofChat = { objects: ofWorkspace, answers: everyMember('200, 404, 404, 404') } as const
 
 export const lines: Readonly<Record<string, Line>> = {
+  list_days: { method: 'GET', path: '/analytics/days', objects: ['any'], answers: everyMember('200') },
+  list_suppressions: { method: 'GET', path: '/suppressions', objects: ['any'], answers: everyMember('200') },
+  add_suppression: { method: 'POST', path: '/suppressions', objects: ['any'], answers: everyMember('200') },
+  // The example's entry is not on the list; `capabilities/suppressions` removes one that is.
+  remove_suppression: {
+    method: 'POST',
+    path: '/suppressions/remove',
+    objects: ['any'],
+    answers: { ...fromAdmin, admin: '404', owner: '404' },
+  },
+  update_workspace: {
+    method: 'PATCH',
+    path: '/workspace',
+    objects: ['any'],
+    answers: { ...fromAdmin, admin: '200', owner: '200' },
+  },
   get_audience: { method: 'GET', path: '/audience', objects: ['any'], answers: everyMember('200') },
   list_broadcasts: { method: 'GET', path: '/broadcasts', objects: ['any'], answers: everyMember('200') },
   list_recipients: {

@@ -108,6 +108,8 @@ export type DashboardAccount = { id: string; platform: string; name: string; sta
 
 export type DashboardStage = { key: string; label: string; color: string | null; terminal: boolean; hidden: boolean }
 
+export type DayCounts = { day: string; received: number; sent: number }
+
 export type DeletionEventData = { account_id: string; chat_id: string; message_ids: (string)[] }
 
 export type Delivery = { id: string; event_id: string; type: string; sequence: number | null; state: 'pending' | 'delivered' | 'failed'; attempts: number; next_attempt_at: string | null; created_at: string; delivered_at: string | null; last: LastAttempt }
@@ -215,6 +217,8 @@ export type StartChatRequest = { account_id: string; identifier: string; provide
 export type StartChatResult = { chat: StartedChat; created: boolean }
 
 export type StartedChat = { id: string; account_id: string; name: string; username: string | null }
+
+export type Suppression = { kind: 'platform_id' | 'username' | 'phone'; value: string; source: 'operator' | 'import' | 'opt_out'; evidence: Record<string, unknown>; created_at: string }
 
 export type TimelineMessage = { type: 'message'; id: string; at: string; is_sender: boolean; text: string; edited_at: string | null; attachments: (Attachment)[]; state: 'accepted' | 'ambiguous' | null; read_at: string | null; by: { kind: 'user' | 'key' | 'campaign' | 'agent' | 'elsewhere'; name: string | null } | null; campaign: { id: string; name: string | null; step: number } | null; operation_id: string | null }
 
@@ -327,7 +331,7 @@ export interface Routes {
     answer: { workspaces: ({ id: string; name: string; timezone: string; sending_window: string | null; created_at: string })[] }
   }
   'GET /stream': {
-    answer: ({ workspace_id: string | null; kind: 'chats' | 'messages' | 'operations' | 'notes' | 'assignees' | 'pipeline' | 'columns' | 'saved_replies' | 'accounts' | 'campaigns' | 'approvals' | 'keys' | 'members' | 'webhooks' | 'gates' | 'workspace' | 'sessions' | 'presence' | 'everything'; account_id?: string; chat_id?: string; user_id?: string; state?: 'open' | 'typing' | 'gone' })[]
+    answer: ({ workspace_id: string | null; kind: 'chats' | 'messages' | 'operations' | 'notes' | 'assignees' | 'pipeline' | 'columns' | 'saved_replies' | 'accounts' | 'campaigns' | 'suppressions' | 'approvals' | 'keys' | 'members' | 'webhooks' | 'gates' | 'workspace' | 'sessions' | 'presence' | 'everything'; account_id?: string; chat_id?: string; user_id?: string; state?: 'open' | 'typing' | 'gone' })[]
   }
   'GET /w/{workspace_id}/me': {
     params: { workspace_id: string }
@@ -511,6 +515,11 @@ export interface Routes {
     params: { workspace_id: string }
     answer: { workspace: { id: string; name: string; timezone: string; sending_window: string | null; role: 'member' | 'admin' | 'owner' }; dispatch: { on: boolean; reason: string | null }; capabilities: { read: Capability; history: Capability; media: Capability; send: Capability; start_chat: Capability; read_state: Capability; search: Capability; contacts: Capability; pipeline: Capability; columns: Capability; analytics: Capability; campaigns: Capability; create_campaign: Capability; broadcast: Capability; webhooks: Capability } }
   }
+  'PATCH /w/{workspace_id}/workspace': {
+    params: { workspace_id: string }
+    body: { name?: string; timezone?: string; sending_window?: string | null }
+    answer: { workspace: { id: string; name: string; timezone: string; sending_window: string | null } }
+  }
   'GET /w/{workspace_id}/accounts': {
     params: { workspace_id: string }
     answer: { accounts: (DashboardAccount)[]; timezone: string; today: string; platforms: (string)[] }
@@ -558,6 +567,11 @@ export interface Routes {
   'POST /w/{workspace_id}/accounts/{account_id}/logout': {
     params: { workspace_id: string; account_id: string }
     answer: { account: DashboardAccount }
+  }
+  'GET /w/{workspace_id}/analytics/days': {
+    params: { workspace_id: string }
+    query?: { from?: string; to?: string; account_id?: string }
+    answer: { timezone: string; from: string; to: string; days: (DayCounts)[] }
   }
   'GET /w/{workspace_id}/board': {
     params: { workspace_id: string }
@@ -711,6 +725,21 @@ export interface Routes {
   'DELETE /w/{workspace_id}/stages/{stage_key}': {
     params: { workspace_id: string; stage_key: string }
     answer: { deleted: true; message: string; moved: number }
+  }
+  'GET /w/{workspace_id}/suppressions': {
+    params: { workspace_id: string }
+    query?: { kind?: 'platform_id' | 'username' | 'phone'; search?: string; cursor?: string; limit?: number }
+    answer: { suppressions: (Suppression)[]; next_cursor: string | null; has_more: boolean }
+  }
+  'POST /w/{workspace_id}/suppressions': {
+    params: { workspace_id: string }
+    body: { kind: 'platform_id' | 'username' | 'phone'; value: string }
+    answer: { suppression: { kind: 'platform_id' | 'username' | 'phone'; value: string }; added: boolean }
+  }
+  'POST /w/{workspace_id}/suppressions/remove': {
+    params: { workspace_id: string }
+    body: { kind: 'platform_id' | 'username' | 'phone'; value: string; reason: string }
+    answer: { suppression: { kind: 'platform_id' | 'username' | 'phone'; value: string }; removed: true }
   }
   'GET /w/{workspace_id}/chats/{chat_id}/timeline': {
     params: { workspace_id: string; chat_id: string }

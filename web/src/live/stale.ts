@@ -28,6 +28,7 @@ const keysOf: Readonly<Record<Mark['kind'], (mark: Mark) => Keys>> = {
   saved_replies: (mark) => inWorkspace(['saved_replies'], mark),
   accounts: (mark) => inWorkspace(['accounts', 'workspace'], mark),
   campaigns: (mark) => inWorkspace(['campaigns', 'chat'], mark),
+  suppressions: (mark) => inWorkspace(['suppressions'], mark),
   approvals: () => [['approvals']],
   keys: (mark) => inWorkspace(['keys'], mark),
   members: (mark) => [...inWorkspace(['members'], mark), ['session']],
