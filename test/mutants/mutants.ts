@@ -2508,6 +2508,11 @@ export const mutants: readonly Mutant[] = [
   ),
   mutant(
     proxies,
+    'guard: certificate of a proxy',
+    'a proxy whose certificate is not trusted gets no byte of a request, whatever the environment says',
+  ),
+  mutant(
+    proxies,
     'guard: no connection without its proxy',
     'a proxy stored under another secret is not gone around',
     "if (proxy === 'unreadable') return this.#options.platform.connect({ account_id, name, position: this.#position, held: () => this.#holdsStill(), store, proxy: null }, { updates: (batch) => this.#take(batch), closed: close })",
