@@ -87,7 +87,7 @@ describe('parley campaign', () => {
         { line: 4, reason: 'The row has no identifier, no username, no phone, no platform_id.' },
         { line: 5, reason: expect.stringContaining('"no" is not a username') },
         { line: 6, reason: 'Duplicate of line 2.' },
-        { line: 7, reason: 'Recipients who are on the suppression list.' },
+        { line: 7, reason: 'The person is on the suppression list.' },
         { line: 8, reason: expect.stringContaining('has more than 200 characters') },
         { line: 9, reason: expect.stringContaining('a character that is not allowed') },
       ],

@@ -15,7 +15,7 @@ import { type Control, controlCampaign } from './control.ts'
 import { checkRequest, createCampaign } from './create.ts'
 import { type CampaignRow, campaignRow, readStanding } from './facts.ts'
 import { forecastCampaign } from './preview.ts'
-import { findRecipients, sentenceOf } from './recipients.ts'
+import { exclusionOf, findRecipients } from './recipients.ts'
 import { readReporting } from './reporting.ts'
 import { type Verification, verifyCampaign } from './verify.ts'
 import { verifyOnPlatform } from './verify-platform.ts'
@@ -172,7 +172,7 @@ async function leaveOut(
   const request = await checkRequest(app, caller, { body: bodyOf(wanted, contacts) })
   const { excluded } = await findRecipients(app.db, caller.workspace_id, request)
   const out = new Map(excluded.map((one) => [one.wanted.identifier, one]))
-  const more = excluded.map((one) => ({ line: lines.get(one.wanted.contact) ?? 0, reason: sentenceOf(one) }))
+  const more = excluded.map((one) => ({ line: lines.get(one.wanted.contact) ?? 0, reason: exclusionOf(one) }))
   return {
     contacts: contacts.filter(({ identifier }) => !out.has(identifier)),
     skipped: [...skipped, ...more].sort((one, other) => one.line - other.line),

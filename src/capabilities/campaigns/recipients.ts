@@ -35,13 +35,8 @@ interface Recipients {
   readonly excluded: readonly ExcludedRecipient[]
 }
 
-/** For a list of excluded recipients. */
-export function sentenceOf({ reason }: ExcludedRecipient): string {
-  return `${reasons[reason][1]}.`
-}
-
-/** For one excluded recipient. `name`: of its account, if the workspace has that account. */
-export function exclusionOf({ reason }: ExcludedRecipient, name: string | undefined): string {
+/** For people. `name`: of its account, if it has one of the workspace. */
+export function exclusionOf({ reason }: ExcludedRecipient, name?: string): string {
   return whyExcluded(reason, name)
 }
 
