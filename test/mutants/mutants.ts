@@ -531,6 +531,12 @@ const people: readonly Mutant[] = [
     'stepsOf,',
   ),
   mutant(
+    { file: 'src/capabilities/suppressions/dashboard-routes.test.ts' },
+    'guard: the reason of a removal',
+    'POST /suppressions/remove 200 for an admin, with the reason in the audit log; 404 for what is not on the list',
+    'const detail = row',
+  ),
+  mutant(
     { file: 'src/capabilities/campaigns/dashboard-routes.test.ts' },
     'guard: sentences of a broadcast are for people',
     'GET /broadcast/{broadcast_id} 200: at the dashboard each recipient has its sentence; keys get none',

@@ -69,7 +69,7 @@ export async function describeAudience(
   const names = new Map(accounts.map(({ id, name }) => [id, name]))
   return {
     counts,
-    broadcast: broadcastOf(query, counts.can_receive),
+    broadcast: (await isRefused(app, caller, query)) ? null : broadcastOf(query, counts.can_receive),
     people: page.map(({ at: _, number: __, ...one }) => ({
       ...one,
       sentence: one.reason && whyExcluded(one.reason, names.get(one.account_id)),
@@ -77,6 +77,19 @@ export async function describeAudience(
     next_cursor: last ? next([last.at, last.number, last.account_id]) : null,
     has_more: last !== undefined,
   }
+}
+
+/** `POST /broadcast` refuses a hidden stage. */
+async function isRefused(
+  { db }: App,
+  { workspace_id }: Caller,
+  { stage_key }: AudienceQuery,
+): Promise<boolean> {
+  if (stage_key === undefined) return false
+  const { hidden } = await db.one<{ hidden: boolean }>(sql`
+    select coalesce(bool_or(hidden), true) as hidden from stages
+    where workspace_id = ${workspace_id} and key = ${stage_key}`)
+  return hidden
 }
 
 /** A broadcast has one account, and a stage or a column. */

@@ -72,12 +72,16 @@ describe('GET /audience', () => {
     expect((await audience(ofAccount())).counts).toMatchObject({ can_receive: 3 })
   })
 
-  test('200 with the cap of a broadcast, and page by page over two accounts', async () => {
+  test('200 with the cap of a broadcast, none for a hidden stage, and page by page over two accounts', async () => {
     await fresh()
     await warm(Array.from({ length: 31 }, (_, n) => `Person ${n}`))
     const second = await service.account(team.workspace_id)
     await warm(['Dee', 'Eve'], second)
     expect((await audience(ofAccount())).broadcast).toEqual({ max: 30, recipients: 30, capped: true })
+    await service.app.db.run(
+      sql`update stages set hidden = true where workspace_id = ${team.workspace_id} and key = 'warm'`,
+    )
+    expect((await audience(ofAccount())).broadcast).toBeNull()
     await service.app.db.run(sql`update accounts set status = 'DISABLED' where id = ${second}`)
     await service.settle()
     const names: string[] = []

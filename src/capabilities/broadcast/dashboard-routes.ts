@@ -59,7 +59,9 @@ const audience = z.object({
       capped: z.boolean().meta({ description: 'Whether the audience is larger than that.' }),
     })
     .nullable()
-    .meta({ description: 'Null unless one account, and either a stage or a column is named.' }),
+    .meta({
+      description: 'Null unless one account and either a stage that is not hidden or a column is named.',
+    }),
   people: z.array(personOut).meta({ description: 'Most recent chat first, those left out too.' }),
   ...pageEnd,
 })

@@ -115,7 +115,7 @@ export async function removeSuppression(
       delete from suppressions where workspace_id = ${workspace_id} and kind = ${entry.kind} and value = ${entry.value}
       returning source`)
     if (row) {
-      const detail = { ...row, ...(reason !== undefined && { reason }) }
+      const detail = { ...row, ...(reason !== undefined && { reason }) } // guard: the reason of a removal
       await note(app, tx, actor, { workspace_id, action: 'removed', entry, detail })
     }
     return row !== undefined
