@@ -1,4 +1,4 @@
-/** Dashboard sessions: signing in begins one, every request looks it up, time or a person ends it. */
+/** Dashboard sessions: signing in starts one, every request looks it up, a timeout or a person ends it. */
 import { randomBytes } from 'node:crypto'
 import type { App } from '../app.ts'
 import type { Caller, Identity, Role, UserCaller, Visitor } from '../contract.ts'
@@ -24,7 +24,7 @@ interface SessionRow extends Identity {
   /** As the database spells it: a path may have capital letters, and limits count by this spelling. */
   readonly workspace_id: string | null
   readonly role: Role | null
-  /** Its last request is stored to the minute, so that most requests write nothing. */
+  /** Whether `last_seen_at` is over a minute old. It is stored to the minute, so that most requests write nothing. */
   readonly unnoted: boolean
 }
 
@@ -73,7 +73,7 @@ function findSession(
     where s.token_hash = ${sha256(token)} and ${alive} and u.disabled_at is null`)
 }
 
-/** Who a session belongs to, and whose news it may get. */
+/** Who a session belongs to, and whose marks it may receive. */
 export interface Audience {
   readonly session_id: string
   readonly user_id: string
@@ -81,7 +81,7 @@ export interface Audience {
   readonly workspaces: readonly string[]
 }
 
-/** Of the sessions that are still valid. It counts as no use of them. */
+/** Skips sessions that are no longer valid. Does not count as use of a session. */
 export function listAudiences(db: Db, session_ids: readonly string[]): Promise<Audience[]> {
   return db.rows<Audience>(sql`
     select s.id as session_id, s.user_id, u.operator,
@@ -94,7 +94,7 @@ export function listAudiences(db: Db, session_ids: readonly string[]): Promise<A
 /** 32 random bytes. */
 const tokenForm = /^[\w-]{43}$/
 
-/** Begins a session with a new token and ends the one whose cookie came along, so that an attacker cannot plant one. */
+/** Starts a session with a new token and ends the one in the request's cookie, so that an attacker cannot plant a session. */
 export async function beginSession(
   tx: Tx,
   { via }: Visitor,
@@ -130,7 +130,7 @@ export function listSessions(db: Db, user_id: string): Promise<ListedSession[]> 
     from sessions s where s.user_id = ${user_id} and ${alive} order by s.last_seen_at desc, s.id desc`)
 }
 
-/** Whether it was a valid session of theirs. */
+/** Returns whether it was a valid session of this user. */
 export async function endSession(tx: Tx, { user_id, id }: { user_id: string; id: string }): Promise<boolean> {
   const ended = await tx.run(sql`
     update sessions s set revoked_at = domain_now() where s.user_id = ${user_id} and s.id = ${id} and ${alive}`)

@@ -69,7 +69,7 @@ const scanIt = 'Scan this code with the app on your phone: Settings, Devices, Li
 const ways: Readonly<Record<LoginCodeWay, string>> = {
   app: 'The platform has sent a code to the app on your other devices.',
   sms: 'The platform has sent a code by SMS.',
-  call: 'The platform calls this number and says the code.',
+  call: 'The platform is calling this number to say the code.',
   email: "The platform has sent a code to the account's e-mail address.",
   other: 'The platform has sent a code.',
 }

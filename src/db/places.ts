@@ -1,4 +1,4 @@
-/** Lists that people put in order: moving one item to a place shifts those after it. */
+/** Lists that people put in order: moving an item to another position shifts those after it. */
 import { type Sql, sql } from './sql.ts'
 
 /** New places, from 0, of `items` (a selection of `item` and `position`) when one of them moves to `place`. */

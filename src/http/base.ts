@@ -173,7 +173,7 @@ function addHooks(server: FastifyInstance, meet: Meet, options: BaseOptions): vo
 function tellAnswered({ log, answered }: BaseOptions, request: FastifyRequest, reply: FastifyReply): void {
   answered?.(request.operation, reply.statusCode, reply.elapsedTime / 1000)
   const facts = factsOf(request, reply)
-  // Supervisors ask these every few seconds, for ever.
+  // Supervisors ask these every few seconds, forever.
   if (probes.has(request.operation) && !facts.code) log.debug(facts, 'request')
   else log.info(facts, 'request')
 }

@@ -26,7 +26,7 @@ import { countDownloads } from './metrics.ts'
 const perAccount = 2
 const perWorkspace = 3
 const perProcess = 4
-/** An adapter asks for a part twice, 20 s each, and serves short waits in between. */
+/** An adapter requests a part twice, 20 s each, and sits out short waits in between. */
 const chunkMsMax = 90_000
 /** A file that takes longer gives its place to another. */
 const fileMsMax = 600_000

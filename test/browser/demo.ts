@@ -80,7 +80,7 @@ export async function callTool(
   return result
 }
 
-/** Of a person who accepts every message. The newest chat may be with one who blocks, because people go on writing. */
+/** The chat of a person who accepts every message. The newest chat may be with one who blocks, because people keep writing. */
 export const exampleChat = {
   id: 'platform:chat:42',
   account_id: exampleAccountId,

@@ -7,7 +7,7 @@ import { spawn } from 'node:child_process'
 import { join } from 'node:path'
 
 const stepMsMax = 300_000
-/** Those of one group run beside each other: `live.ts` mostly waits. */
+/** Those of one group run at the same time: `live.ts` mostly waits. */
 const journeys = [['oidc.ts', 'live.ts'], ['dashboard.ts']]
 
 await step('npm ci', ['npm', 'ci', '--ignore-scripts', '--no-audit', '--no-fund'])

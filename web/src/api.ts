@@ -18,7 +18,7 @@ export type Upload = (
   sent: { headers: Readonly<Record<string, string>>; body: unknown; signal: AbortSignal | undefined },
 ) => Promise<Response>
 
-/** How to ask, besides what. */
+/** Options of one request. */
 export interface Manner {
   /** Names the change, so that repeating the request repeats the answer and not the change. */
   readonly key?: string
@@ -53,12 +53,15 @@ export class Refused extends Error {
 
 const prefix = '/dashboard/api'
 const unreachable = { code: 'unreachable', error: 'Parley cannot be reached.' }
-const garbled = { code: 'unreachable', error: 'The answer is not one of Parley’s. Is something in between?' }
+const garbled = {
+  code: 'unreachable',
+  error: 'The answer did not come from Parley. Is there a proxy in between?',
+}
 /** The request may still have reached the service. */
 const lost = {
   code: 'unreachable',
   error:
-    'Parley’s answer was lost, so it is not known whether this was done. The page reads again what is there: look before you try again.',
+    'Parley’s answer was lost, so it is not known whether this was done. The page is reloading its data: check before you try again.',
 }
 
 /** Routes that change nothing, whatever their method. */

@@ -16,7 +16,7 @@ export interface Draft extends ChatPlace {
   readonly text: string
   readonly file: File | null
   readonly key: string
-  /** When it was begun, to notice that another user has answered since. */
+  /** When the draft was started, to notice that another user has answered since. */
   readonly begun_at: string
 }
 
@@ -39,7 +39,7 @@ const placeOf = ({ user_id, workspace_id, account_id, chat_id }: ChatPlace) =>
   [user_id, workspace_id, account_id, chat_id].join(' ')
 
 let opened: Promise<IDBDatabase | null> | undefined
-/** Without IndexedDB (a private window, a full disk) drafts live as long as the tab. */
+/** Without IndexedDB (a private window, a full disk) drafts are kept only while the tab is open. */
 const memory = { drafts: new Map<string, Draft>(), sending: new Map<string, OutboxEntry>() }
 let stored = true
 
@@ -113,7 +113,7 @@ function tell(): void {
   channel?.postMessage('changed')
 }
 
-/** Calls after every change, in this tab or another. */
+/** Calls the listener after every change, in this tab or another. */
 export function onOutboxChange(listener: () => void): () => void {
   listeners.add(listener)
   return () => listeners.delete(listener)

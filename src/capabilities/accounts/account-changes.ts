@@ -18,7 +18,7 @@ interface AccountChange {
 
 type ChangedAccount = AccountRow & { readonly cold_per_day: number | null; readonly proxy: string | null }
 
-/** What is undefined stays. Another proxy takes the account from its worker, which connects it again. */
+/** Undefined fields stay as they are. A new proxy takes the account from its worker, which connects it again. */
 export async function changeAccount(app: App, actor: Actor, change: AccountChange): Promise<ChangedAccount> {
   const { id, name, cold_per_day, proxy: url } = change
   if (name !== undefined) requireName('An account needs a name', name)

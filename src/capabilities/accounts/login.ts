@@ -30,7 +30,7 @@ interface LoginWanted {
   readonly phone: string | null
   readonly platform: Platform
   readonly dialogue: LoginDialogue
-  /** Aborted once the login is not wanted any more: it ends with the signal's reason. */
+  /** Aborted once the login is cancelled: it ends with the signal's reason. */
   readonly left?: AbortSignal
   /** Commits with the login. If it throws, nothing is stored. */
   readonly confirm?: (tx: Tx) => Promise<void>
@@ -42,7 +42,7 @@ export function logIn(app: App, actor: Actor, wanted: LoginWanted): Promise<Acco
     await requireMayLogIn(app.db, id)
     const proxy = await requireProxy(app, id)
     const end = await converse(wanted, proxy).catch(async (error) => {
-      // Who gave it up is recorded already.
+      // The cancellation has its own audit row.
       if (!left?.aborted) await noteFailure(app, actor, id, 'abandoned')
       throw error
     })
@@ -109,7 +109,7 @@ async function keepLogin(app: App, actor: Actor, login: NewLogin): Promise<Accou
   }
 }
 
-const leftBehind = 'The new login could not be ended at the platform: end it there, in the list of devices.'
+const leftBehind = 'The new login could not be ended on the platform: end it there, in the list of devices.'
 const unconfirmed =
   'The database did not confirm that the login is stored. If the account does not connect, end the login at the ' +
   'platform, in the list of devices, and log in again.'
@@ -145,7 +145,7 @@ async function storeLogin(
       'The account belongs to another user of the platform. Nothing was stored.',
     )
   }
-  // A worker that still holds the account stores nothing more of the login before.
+  // A worker that still holds the account stores nothing more of the previous login.
   await revokeLease(tx, id)
   await tx.run(sql`delete from platform_sessions where account_id = ${id}`)
   const stored = await tx.run(sql`
@@ -161,7 +161,7 @@ async function storeLogin(
   return account
 }
 
-/** A login replaces none that may be in use, and does not lift what an operator or the platform has decided. */
+/** A login never replaces one that may be in use, and does not override what an operator or the platform has decided. */
 export async function requireMayLogIn(db: Db, id: string): Promise<AccountRow> {
   const account = await requireAccount(db, id)
   const { status } = account
@@ -208,7 +208,7 @@ const failures: Readonly<Record<LoginFailure, readonly [ErrorCode, string]>> = {
     'provider_unavailable',
     'The platform was not reached, or the connection was lost. Start again.',
   ],
-  proxy_failed: ['provider_unavailable', 'The login goes through a proxy.'],
+  proxy_failed: ['provider_unavailable', 'The proxy of the account failed.'],
   misconfigured: ['provider_unavailable', 'The variables of the platform are wrong.'],
   refused: ['conflict', 'The platform refused the login.'],
 }
@@ -227,10 +227,10 @@ function refusalOf({
   }
   if (reason === 'proxy_failed' || reason === 'misconfigured')
     return new ApiError(code, { detail: detail ?? sentence })
-  // The platform's own name for it helps where our sentence is a general one.
+  // The platform's own name for the error helps where our sentence is general.
   if (reason === 'too_many_attempts' && detail !== null) {
     return new ApiError(code, {
-      detail: `The platform takes no more attempts for now (${detail}). Wait some hours.`,
+      detail: `The platform accepts no more attempts for now (${detail}). Wait a few hours.`,
     })
   }
   return new ApiError(code, {

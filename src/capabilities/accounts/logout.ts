@@ -27,7 +27,7 @@ export function logOut(app: App, actor: Actor, { id, platform }: LogoutWanted): 
     if (session === null) throw refused('The account is not logged in.')
     if (session === 'unreadable' && platform) {
       throw refused(
-        'The login was stored under another PARLEY_SECRET, so it cannot be ended at the platform.',
+        'The login was stored under another PARLEY_SECRET, so it cannot be ended on the platform.',
       )
     }
     if (platform) await requireConfirmed(app)
@@ -96,7 +96,7 @@ async function revoke(platform: Platform, request: LogoutRequest): Promise<void>
       `The platform refused the logout (${outcome.detail ?? outcome.reason}). Nothing was changed.`,
     )
   }
-  const detail = 'The platform could not be reached, so the login still holds there. Nothing was changed.'
+  const detail = 'The platform could not be reached, so the login there is still valid. Nothing was changed.'
   throw new ApiError('provider_unavailable', { detail })
 }
 

@@ -34,7 +34,7 @@ interface Story {
   readonly limit: number
   /** How many messages the platform hands over at a time. */
   readonly fetched: number
-  /** What happens between two pages, and on each call to the platform. It refuses now and then, not for ever. */
+  /** What happens between two pages, and on each call to the platform. It refuses now and then, not forever. */
   readonly chances: readonly ('new' | 'edit' | 'refuse' | 'nothing')[]
 }
 

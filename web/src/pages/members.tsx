@@ -13,7 +13,7 @@ import { Time } from '../ui/time.tsx'
 import { Missing } from './stopped.tsx'
 
 const Actions = lazy(async () => ({ default: (await import('./member-actions.tsx')).Actions }))
-/** Loaded when the first one is opened, and then kept for their motion. */
+/** Loaded when the first one is opened, then kept for their animation. */
 const Dialogs = lazy(async () => ({ default: (await import('./open-member-dialog.tsx')).Dialogs }))
 const Remove = lazy(async () => ({ default: (await import('./open-member-dialog.tsx')).Remove }))
 

@@ -1,4 +1,4 @@
-/** One account: who it is and its state, its use of today, its last 30 days, and what needs a person. */
+/** One account: who it is and its state, today's usage, its last 30 days, and what needs a person. */
 import { Hourglass, QrCode, TriangleAlert } from 'lucide-react'
 import type { ReactNode } from 'react'
 import { useChange } from '../../queries.ts'

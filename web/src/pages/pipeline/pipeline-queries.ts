@@ -1,4 +1,4 @@
-/** What the page "Pipeline" reads: the board in one request, and the rest of a stage page by page as it is scrolled. */
+/** What the page "Pipeline" reads: the board in one request, and further pages of a stage as the user scrolls. */
 import { queryOptions } from '@tanstack/react-query'
 import { type Answer, ask } from '../../api.ts'
 import { queryClient } from '../../queries.ts'
