@@ -34,7 +34,7 @@ import { actor, closing, commandOf, type Shared, verb, withApp } from './verbs.t
 
 const next =
   'Sending is off. Start the service with the ledger/ folders of every worker that worked on the database before, look at ' +
-  '`parley operation list --ambiguous`, then say `parley dispatch on`.'
+  '`parley operation list --ambiguous`, then run `parley dispatch on`.'
 
 export const addBackupVerbs = (parts: Parts) => (program: Command) => {
   verb<Shared>(program, 'backup <file>', undefined, (app, actor, { dataDir }, file = '') =>

@@ -3,8 +3,7 @@ import { useState } from 'react'
 import { useChange } from '../../queries.ts'
 import { Confirm, Dialog } from '../../ui/dialog.tsx'
 import { Field, Form, Select, TextInput } from '../../ui/form.tsx'
-import { platformName } from './account-card.tsx'
-import type { Account } from './account-queries.ts'
+import { type Account, platformName } from './account-queries.ts'
 
 export type OpenDialog = { what: 'connect' } | { what: 'edit' | 'logout'; account: Account }
 
