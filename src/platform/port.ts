@@ -242,8 +242,8 @@ export type Outcome<T> =
   | { readonly kind: 'unknown'; readonly reason: string }
 
 /** Why an account is not connected, though nothing is wrong with it: its proxy, the platform's refusal, or a variable. */
-export const connectFailures = ['proxy', 'refused', 'misconfigured'] as const
-export type ConnectFailure = (typeof connectFailures)[number]
+const connectFailures = ['proxy', 'refused', 'misconfigured'] as const
+type ConnectFailure = (typeof connectFailures)[number]
 
 /** What a flood wait stops: the platform counts sends, look-ups and reading (history, sync, read state) separately. */
 export const floodScopes = ['sends', 'lookups', 'reading'] as const

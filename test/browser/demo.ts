@@ -52,7 +52,7 @@ export async function startDemo(env: Readonly<Record<string, string>> = {}): Pro
   }
 }
 
-export interface Result {
+interface Result {
   readonly isError?: boolean
   readonly structuredContent: Readonly<Record<string, unknown>>
 }

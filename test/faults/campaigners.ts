@@ -76,7 +76,7 @@ export interface Campaigners extends CampaignRecords {
   finish(): Promise<void>
 }
 
-export interface CampaignersOptions {
+interface CampaignersOptions {
   readonly app: App
   readonly random: Random
   readonly count: number

@@ -30,7 +30,7 @@ export function planRollbacks(random: Random, count: number): RollbackPlan[] {
   })
 }
 
-export interface Picture {
+interface Picture {
   /**
    * Restores the picture. `still` runs while the server is gone, `back` once the older one answers. Workers that kept running
    * reach it at the same moment; `raise` starts those whose disks went back.

@@ -42,7 +42,7 @@ export async function openTeam(service: Service, name = 'Team'): Promise<Team> {
   }
 }
 
-export interface OperationRow {
+interface OperationRow {
   readonly state: string
   readonly text?: string
   readonly chat_id?: string

@@ -7,7 +7,7 @@ interface ProxyOptions {
   readonly credentials?: { readonly username: string; readonly password: string }
 }
 
-export interface LoopbackProxy {
+interface LoopbackProxy {
   readonly port: number
   /** What each accepted request asked for, as `address:port`. */
   readonly asked: string[]

@@ -19,7 +19,7 @@ export type Upload = (
 ) => Promise<Response>
 
 /** Options of one request. */
-export interface Manner {
+interface Manner {
   /** Names the change, so that repeating the request repeats the answer and not the change. */
   readonly key?: string
   /** Sends the body another way, such as with a file. */

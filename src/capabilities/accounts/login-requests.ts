@@ -26,7 +26,7 @@ const logoutMsMax = 25_000
 const pollMs = 100
 
 export type LoginWay = 'qr' | 'phone'
-export type LoginState = 'qr' | 'code' | 'password' | 'done' | 'failed'
+type LoginState = 'qr' | 'code' | 'password' | 'done' | 'failed'
 
 /** What the user sees now, sealed. */
 export interface ShownStep {

@@ -21,7 +21,7 @@ interface Visit {
   readonly until: number
 }
 
-export interface PresentUser {
+interface PresentUser {
   readonly user_id: string
   readonly name: string
   readonly state: 'open' | 'typing'

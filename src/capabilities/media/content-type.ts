@@ -22,7 +22,7 @@ const mp4Brands = new Set(
 
 export const contentTypes: readonly string[] = [...inline.map(([type]) => type), saved]
 
-export interface ContentType {
+interface ContentType {
   readonly type: string
   /** A browser may show it. */
   readonly inline: boolean

@@ -15,7 +15,7 @@ export interface MediaOwner {
   openClient(options: MediaClientOptions): Client
 }
 
-export interface MediaClientOptions {
+interface MediaClientOptions {
   readonly storage: ITelegramStorageProvider
   /** Null: the account's own data centre. */
   readonly dc: BasicDcOption | null

@@ -7,7 +7,7 @@ import { type Mark, readWhileHidden, staleBy, staleEverything } from './stale.ts
 import { readStream } from './stream.ts'
 
 /** `lost` is shown only after a while: most losses are short. */
-export type LiveState = 'live' | 'lost' | 'polling'
+type LiveState = 'live' | 'lost' | 'polling'
 
 const lockName = 'parley.live'
 const leaderSilentMsMax = 45_000

@@ -10,7 +10,7 @@ export type PresentUser = Answer<'POST /w/{workspace_id}/chats/{chat_id}/presenc
 const sayMs = 15_000
 const typingMs = 5_000
 
-export interface ChatPlace {
+interface ChatPlace {
   readonly workspace_id: string
   readonly account_id: string
   readonly chat_id: string

@@ -7,7 +7,7 @@ const retryMs = { first: 1_000, most: 5_000 }
 /** The service or this session has reached its limit of streams. */
 const refusedMs = 30_000
 
-export interface StreamEvents {
+interface StreamEvents {
   /** Marks may have been lost before this. */
   opened(): void
   /** It reconnects soon. */

@@ -11,7 +11,7 @@ const units: readonly (readonly [Intl.RelativeTimeFormatUnit, number])[] = [
   ['minute', 60],
 ]
 
-export function relative(at: Date, now: Date): string {
+function relative(at: Date, now: Date): string {
   const seconds = (at.getTime() - now.getTime()) / 1_000
   for (const [unit, length] of units) {
     if (Math.abs(seconds) >= length) return words.format(Math.round(seconds / length), unit)

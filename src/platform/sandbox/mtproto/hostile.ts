@@ -100,7 +100,7 @@ export const hostileCases = {
 
 export type HostileCase = keyof typeof hostileCases
 
-export interface Hostility {
+interface Hostility {
   readonly case: HostileCase
   /**
    * The request whose answer it replaces, such as `messages.sendMessage` or `mt_req_pq_multi`; `accept`: a new connection;

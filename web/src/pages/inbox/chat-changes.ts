@@ -9,7 +9,7 @@ import { showToast } from '../../ui/toasts.ts'
 import type { InboxList } from './inbox-list.ts'
 import { type ChatDetail, type ChatRef, chatQuery, type InboxChat, refreshChat } from './inbox-queries.ts'
 
-export interface Change {
+interface Change {
   readonly chat: ChatRef
   readonly words: string
   /** What the screen shows immediately, and what it returns to if the request fails. */

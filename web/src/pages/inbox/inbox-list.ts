@@ -12,7 +12,7 @@ export interface InboxList {
   readonly pages: Readonly<Record<string, string>>
 }
 
-export interface ReadPage extends Page {
+interface ReadPage extends Page {
   readonly cursor: string | undefined
 }
 

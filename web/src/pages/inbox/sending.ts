@@ -34,7 +34,7 @@ export interface PendingSend {
   readonly message_id: string | null
 }
 
-export interface SendFailure {
+interface SendFailure {
   readonly sentence: string
   /** When the platform or the service allows the next attempt. */
   readonly until: string | null
@@ -87,7 +87,7 @@ export async function sendDraft(draft: Draft): Promise<void> {
 }
 
 /** Resumes what this browser was sending before a reload, in another tab, or before the service was restarted. */
-export async function watchOutbox(user_id: string): Promise<void> {
+async function watchOutbox(user_id: string): Promise<void> {
   const entries = await listSending(user_id)
   const known = new Map(state.pending.map((each) => [each.entry.key, each]))
   const accepted = state.pending.filter(({ message_id }) => message_id !== null)

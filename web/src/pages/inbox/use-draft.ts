@@ -12,7 +12,7 @@ import {
 
 const saveMs = 150
 
-export interface DraftState {
+interface DraftState {
   readonly draft: Draft
   /** Whether the browser's store has answered: before that an empty field means nothing. */
   readonly isLoaded: boolean

@@ -13,7 +13,7 @@ export interface Move {
 export type Moves = ReadonlyMap<string, Move>
 
 /** The service stops counting here. */
-export const countMax = 1_000
+const countMax = 1_000
 export const countedText = (count: number) =>
   count >= countMax ? `${countMax.toLocaleString('en')}+` : String(count)
 

@@ -10,7 +10,7 @@ import { chatKey } from '../inbox/inbox-list.ts'
 import type { InboxChat } from '../inbox/inbox-queries.ts'
 import { nameIn } from './moves.ts'
 
-export interface CardProps {
+interface CardProps {
   chat: InboxChat
   workspace_id: string
   account: string | undefined

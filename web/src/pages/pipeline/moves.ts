@@ -29,7 +29,7 @@ export function useMoves(): Moves {
   return useSyncExternalStore(subscribe, () => moves)
 }
 
-export interface MoveOrder {
+interface MoveOrder {
   readonly workspace_id: string
   readonly chat: InboxChat
   readonly from: NamedStage

@@ -11,7 +11,7 @@ const startPx = 5
 const edgePx = 56
 const scrollPx = 14
 
-export interface Drag {
+interface Drag {
   readonly chat: InboxChat
   readonly width: number
   /** The stage under the pointer, if the card can go there. */
