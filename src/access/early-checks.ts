@@ -73,5 +73,5 @@ async function requireSendable(app: App, route: Route, caller: Caller, received:
   await requireReachable(app, wanted.account_id, route)
 }
 
-/** Stands for the file until it has been read. */
+/** A placeholder for the file until it has been read. */
 const unread: FormFile = { file_id: newId(), file_name: 'file', media_type: '', size: 0, sha256: '' }

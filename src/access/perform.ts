@@ -285,7 +285,7 @@ interface PlatformRequest {
   readonly fingerprint: Buffer
   readonly call: () => AnyCall
   readonly body: never
-  /** Why its file was not stored, as of its arrival. */
+  /** Why its file was not stored when it arrived. */
   readonly refusal: ApiError | undefined
   readonly approval: Approval | undefined
   /** How to retry what provably did not happen, for callers without a key of their own to repeat. */

@@ -80,7 +80,7 @@ async function dialogueAt(prompt: Prompt): Promise<LoginDialogue> {
   return {
     show({ url }) {
       const picture = renderUnicodeCompact(url)
-      // Over the one before, which no longer works.
+      // Overwrites the previous code, which no longer works.
       const up = drawn > 0 && process.stderr.isTTY ? `\x1b[${drawn}A\x1b[J` : ''
       drawn = picture.split('\n').length
       prompt.say(`${up}${picture}`)

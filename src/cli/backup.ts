@@ -33,7 +33,7 @@ import type { Parts } from './service.ts'
 import { actor, closing, commandOf, type Shared, verb, withApp } from './verbs.ts'
 
 const next =
-  'Sending is off. Start the service with the ledger/ folders of every worker that worked on the database before, look at ' +
+  'Sending is off. Start the service with the ledger/ folders of every worker that worked on the database before, check ' +
   '`parley operation list --ambiguous`, then run `parley dispatch on`.'
 
 export const addBackupVerbs = (parts: Parts) => (program: Command) => {

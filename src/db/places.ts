@@ -11,7 +11,7 @@ interface OrderedList {
   readonly rows: Sql
 }
 
-/** Moves one item to `place`, counted from 0. The caller has locked the list. */
+/** Moves one item to `place`, counted from 1, and numbers the positions from 0. The caller has locked the list. */
 export async function moveItem(
   tx: Tx,
   { update, table, key, rows }: OrderedList,

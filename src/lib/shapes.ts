@@ -93,7 +93,7 @@ export const place = z
   .min(1)
   .max(1_000)
   .optional()
-  .meta({ description: 'Place in the order, from 1 on.' })
+  .meta({ description: 'Position in the order, from 1.' })
 
 /** A page size in a query string: outside its range is refused, never clamped. */
 function pageSize(most: number) {

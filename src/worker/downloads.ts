@@ -129,7 +129,7 @@ async function fetchWanted(app: App, account: DrivenAccount, { file, signal }: F
   }
 }
 
-/** The file stays wanted, and is not asked for again at once. */
+/** The file stays wanted, and is not requested again immediately. */
 async function pause({ sources }: App, signal: AbortSignal): Promise<void> {
   await within(sources, restMs, new Promise<void>(() => {}), signal)
 }

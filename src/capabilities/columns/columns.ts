@@ -145,7 +145,7 @@ interface ColumnChange {
   readonly workspace_id: string
   readonly id: string
   readonly name?: string | undefined
-  /** Its place among the columns, from 1 on. */
+  /** Its position among the columns, from 1. */
   readonly place?: number | undefined
 }
 

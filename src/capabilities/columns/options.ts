@@ -83,7 +83,7 @@ interface OptionChange extends ColumnRef {
   readonly name?: string | undefined
   /** Null removes the colour. */
   readonly color?: string | null | undefined
-  /** Its place among the options, from 1 on. */
+  /** Its position among the options, from 1. */
   readonly place?: number | undefined
 }
 

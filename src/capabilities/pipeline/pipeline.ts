@@ -156,7 +156,7 @@ interface StageChange {
   readonly color?: string | null | undefined
   readonly terminal?: boolean | undefined
   readonly hidden?: boolean | undefined
-  /** Its place among the stages, from 1 on. */
+  /** Its position among the stages, from 1. */
   readonly place?: number | undefined
 }
 
