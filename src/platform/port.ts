@@ -117,7 +117,7 @@ export interface Closed {
   readonly status: 'lost' | 'needs_login' | 'restricted'
   /** Unless `lost`, the account's `status_reason`: what has happened, and what the operator can do about it. */
   readonly reason: string
-  /** If `lost`: the next `connect` comes no sooner. */
+  /** If `lost`: how long to wait before the next `connect`. */
   readonly retry_after_seconds?: number
 }
 
@@ -235,7 +235,7 @@ export type Outcome<T> =
       readonly reason: string
       /** Of `connect`, where it is known: the reason is then the account's `status_reason` until it connects. */
       readonly cause?: ConnectFailure
-      /** Of `connect`: the next one comes no sooner. */
+      /** Of `connect`: how long to wait before the next one. */
       readonly retry_after_seconds?: number
     }
   /** No answer, a lost connection, a 5xx, an unreadable answer. The call may have taken effect. */

@@ -195,7 +195,7 @@ export async function storeFileChunk(
 
 const headBytes = 64
 
-/** Marks the file as whole. False: the size is not the announced one, or the file no longer belongs to the message. */
+/** Marks the file as complete. False: the size is not the announced one, or the file no longer belongs to the message. */
 export async function completeFile(app: App, held: HeldLease, id: string): Promise<boolean> {
   return app.db.transaction(async (tx) => {
     await requireLease(tx, held) // guard: a file is completed under the lease

@@ -176,7 +176,7 @@ describe('a download', () => {
     expect(['not_written', 'unknown']).toContain(kinds.at(-1))
   })
 
-  test('a file with a timer is not even asked for', async () => {
+  test('a file with a timer is never requested', async () => {
     const { connect, sendFile, fetch, fault } = await openMediaScene()
     const { session } = await connect()
     fault({ on: 'download', fault: 'refuse', error: '401 SESSION_REVOKED' })
