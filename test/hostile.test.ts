@@ -484,8 +484,18 @@ describe('a header', () => {
     refused(await speak(sized(), `Host: evil\r\n\r\n${body}`), 400, 'invalid_request')
     refused(await speak(`${sized().replace('Host: parley\r\n', '')}\r\n${body}`), 400, 'invalid_request')
     refused(await speak('GET /api/v1/me HTTP/1.1\r\n\r\n'), 400, 'invalid_request')
-    refused(await speak('GET /healthz HTTP/1.0\r\n\r\n'), 400, 'invalid_request')
+    refused(await speak('GET /api/v1/me HTTP/1.0\r\n\r\n'), 400, 'invalid_request')
+    const twice = 'Host: a.example\r\nHost: b.example'
+    refused(await speak(`GET /healthz HTTP/1.0\r\n${twice}\r\n\r\n`), 400, 'invalid_request')
+    refused(await speak('GET /healthz HTTP/1.1\r\n\r\n'), 400, 'invalid_request')
   })
+
+  test.each(['/healthz', '/readyz'])(
+    '200 for %s over HTTP/1.0 without a Host header, as proxies probe',
+    async (path) => {
+      expect((await speak(`GET ${path} HTTP/1.0\r\n\r\n`))?.status).toBe(200)
+    },
+  )
 
   test('401, and a forged X-Request-Id is not used as ours', async () => {
     const forged = '0199a1f0-0000-7000-8000-000000000001'

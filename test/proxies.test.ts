@@ -3,7 +3,8 @@ import { createHash, randomUUID } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { getCACertificates, setDefaultCACertificates } from 'node:tls'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { changeAccount, createAccount, findProxy, logIn } from '../src/capabilities/accounts/accounts.ts'
 import { sql } from '../src/db/sql.ts'
 import { loops } from '../src/lists/loops.ts'
@@ -12,13 +13,14 @@ import { makeFile } from '../src/platform/sandbox/control-files.ts'
 import { writeMessage } from '../src/platform/sandbox/person-acts.ts'
 import type { Running } from '../src/worker/run-loops.ts'
 import { assembleWorker, runWorker } from '../src/worker/worker.ts'
+import { type Certificate, Certificates, hasOpenssl } from './harness/certificates.ts'
 import { runVerb } from './harness/operator.ts'
 import { until } from './harness/process.ts'
 import { openService, type Service, type Tenant } from './harness/service.ts'
 import { testSecret } from './harness/worker.ts'
 import { hashOf } from './platform/conformance-downloads.ts'
 import { openStage, type Stage, telegramAt } from './platform/data-centre-fixture.ts'
-import { openProxy } from './platform/proxies.ts'
+import { openProxy, type ProxyKind } from './platform/proxies.ts'
 
 const msMax = 60_000
 const credentials = { username: 'canary name', password: 'canary:s3cret/@' }
@@ -114,16 +116,32 @@ async function expectFile(id: string, { user, person_id }: { user: string; perso
   expect(createHash('sha256').update(bytes).digest('hex')).toBe(hashOf(300_000, 7))
 }
 
-const kinds = [
+const certificates = new Certificates()
+const builtIn = getCACertificates()
+afterAll(() => {
+  setDefaultCACertificates(builtIn)
+  certificates.remove()
+})
+
+/** Of an HTTPS proxy that this process trusts. */
+function trusted(): Certificate {
+  const own = certificates.make('127.0.0.1', { days: 30 })
+  setDefaultCACertificates([...builtIn, own.cert.toString()])
+  return own
+}
+
+const kinds: [ProxyKind, typeof credentials | undefined][] = [
   ['socks5', undefined],
   ['socks5', credentials],
   ['http', undefined],
   ['http', credentials],
-] as const
+]
+if (hasOpenssl) kinds.push(['https', credentials])
 
 describe.each(kinds)('a proxy by %s with %j', (kind, wanted) => {
   test('carries login, updates, messages and files; every connection of the data centre comes from it', async () => {
-    const proxy = await openProxy(kind, wanted ? { credentials: wanted } : {})
+    const tls = kind === 'https' ? { certificate: trusted() } : {}
+    const proxy = await openProxy(kind, { credentials: wanted, ...tls })
     const { id, user, phone } = await newAccount(`${kind}://${wanted ? userinfo : ''}127.0.0.1:${proxy.port}`)
     await enter(id, phone)
     await untilLive(id)
@@ -204,6 +222,22 @@ describe('a proxy', () => {
       ;(service.app.config.proxy_allow as Set<string>).add('127.0.0.1')
     }
   })
+
+  test.runIf(hasOpenssl)(
+    'whose certificate is not trusted gets no byte of a request, whatever the environment says',
+    async () => {
+      process.env.NODE_TLS_REJECT_UNAUTHORIZED = '0'
+      onTestFinished(() => {
+        Reflect.deleteProperty(process.env, 'NODE_TLS_REJECT_UNAUTHORIZED')
+      })
+      const certificate = certificates.make('other.example', { days: 30 })
+      setDefaultCACertificates([...builtIn, certificate.cert.toString()])
+      const proxy = await openProxy('https', { credentials, certificate })
+      const { id, phone } = await newAccount(`https://${userinfo}127.0.0.1:${proxy.port}`)
+      await expect(enter(id, phone)).rejects.toThrow(/certificate that is not trusted/)
+      expect([proxy.asked, dialled()]).toEqual([[], []])
+    },
+  )
 
   test('stored under another secret is not gone around', async () => {
     const proxy = await openProxy('socks5')

@@ -151,7 +151,7 @@ function addHooks(server: FastifyInstance, meet: Meet, options: BaseOptions): vo
   const { log } = options
   server.addHook('onRequest', (request, reply, done) => {
     meet(request, reply)
-    if (headerValues(request, 'host').length === 1) return done()
+    if (headerValues(request, 'host').length === 1 || isOldProbe(request)) return done()
     done(new ApiError('invalid_request', { detail: 'Exactly one Host header is required.' }))
   })
   server.addHook('onSend', (request, reply, _payload, done) => {
@@ -168,6 +168,12 @@ function addHooks(server: FastifyInstance, meet: Meet, options: BaseOptions): vo
     tellAnswered(options, request, reply)
     done()
   })
+}
+
+/** HTTP/1.0 has no Host header, and proxies probe with it unless they are configured otherwise. */
+function isOldProbe(request: FastifyRequest): boolean {
+  const isOld = request.raw.httpVersion === '1.0' && headerValues(request, 'host').length === 0
+  return isOld && ['/healthz', '/readyz'].includes(pathOf(request))
 }
 
 function tellAnswered({ log, answered }: BaseOptions, request: FastifyRequest, reply: FastifyReply): void {

@@ -15,6 +15,7 @@ import {
 import { openBrowser } from './browser.ts'
 import { callTool, type Demo, exampleChat, startDemo } from './demo.ts'
 import { frame, lookAt, sightsBefore, sightsOf } from './every-page.ts'
+import { openHostileFiles } from './hostile-files.ts'
 import { showHostile } from './hostile-text.ts'
 import { useInbox } from './inbox-journey.ts'
 import { usePipeline } from './pipeline-journey.ts'
@@ -95,6 +96,10 @@ async function walk(browser: Browser, demo: Demo, centre: Centre): Promise<void>
   await step('2,000 hostile texts', async () => {
     const shown = await showHostile(wide, { ...places, address: demo.address })
     process.stdout.write(`   shown ${shown} times, 0 scripts\n`)
+  })
+  await step('hostile files', async () => {
+    const opened = await openHostileFiles(wide, demo, places.workspace_id)
+    process.stdout.write(`   ${opened} opened and embedded, 0 scripts\n`)
   })
   await step('frames of another site', () => {
     const paths = sightsOf(places.workspace_id, places.request_id).map(({ path }) => demo.address + path)

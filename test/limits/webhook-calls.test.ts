@@ -2,20 +2,17 @@
  * Hostile URLs and receivers, on real sockets. The limit of a call is made small (`patched.ts`), and all calls run at
  * once. The table of outcomes is printed.
  */
-import { execFileSync } from 'node:child_process'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { once } from 'node:events'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { createServer, type ServerResponse } from 'node:http'
 import { createServer as createSecure } from 'node:https'
 import { type AddressInfo, connect, createServer as createRaw, type Server, type Socket } from 'node:net'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { queryObjects } from 'node:v8'
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type CallOutcome, HttpCaller } from '../../src/capabilities/webhooks/call.ts'
 import { resolveWith } from '../../src/lib/public-hosts.ts'
+import { Certificates, hasOpenssl } from '../harness/certificates.ts'
 import { openNameServer } from '../harness/name-server.ts'
 import { timed } from '../harness/timed.ts'
 
@@ -24,7 +21,7 @@ const callers: HttpCaller[] = []
 afterAll(async () => {
   for (const server of servers) server.close()
   await Promise.all(callers.map((caller) => caller.close()))
-  rmSync(directory, { recursive: true, force: true })
+  certificates.remove()
 })
 
 /** Every connection that reached a server on loopback which no call may reach. */
@@ -399,36 +396,13 @@ function drip(socket: Socket, first: string, each = 'x'): void {
   socket.on('close', () => clearInterval(timer))
 }
 
-const directory = mkdtempSync(join(tmpdir(), 'parley-certificates-'))
-const hasOpenssl = (() => {
-  try {
-    return execFileSync('openssl', ['version']).length > 0
-  } catch {
-    return false
-  }
-})()
-
-/** A key and a certificate for this many days, signed by `by`, or by itself. */
-function certificate(name: string, { by, days }: { by?: string; days: number }) {
-  const file = (kind: string, of = name) => join(directory, `${of}.${kind}`)
-  const run = (...args: string[]) => execFileSync('openssl', args, { stdio: 'pipe' })
-  const key = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-keyout', file('key')]
-  const names = ['-subj', `/CN=${name}`, '-addext', `subjectAltName=DNS:${name}`]
-  if (by) {
-    const issuer = ['-CA', file('crt', by), '-CAkey', file('key', by), '-copy_extensions', 'copy']
-    run('req', ...key, '-out', file('csr'), ...names)
-    run('x509', '-req', '-in', file('csr'), '-out', file('crt'), ...issuer, '-days', String(days))
-  } else {
-    run('req', '-x509', ...key, '-out', file('crt'), ...names, '-days', String(days))
-  }
-  return { key: readFileSync(file('key')), cert: readFileSync(file('crt')) }
-}
+const certificates = new Certificates()
 
 test.runIf(hasOpenssl)('verifies certificates, whatever the environment says', async () => {
-  const authority = certificate('authority', { days: 30 })
-  const good = certificate('good.example', { by: 'authority', days: 30 })
-  const old = certificate('old.example', { by: 'authority', days: -1 })
-  const self = certificate('self.example', { days: 30 })
+  const authority = certificates.make('authority', { days: 30 })
+  const good = certificates.make('good.example', { by: 'authority', days: 30 })
+  const old = certificates.make('old.example', { by: 'authority', days: -1 })
+  const self = certificates.make('self.example', { days: 30 })
   const names = { 'good.example': ['127.0.0.1'], 'old.example': ['127.0.0.1'] }
   const known = { ...names, 'self.example': ['127.0.0.1'], 'wrong.example': ['127.0.0.1'] }
   const open = caller(['127.0.0.1'], known, authority.cert.toString())

@@ -2501,6 +2501,11 @@ export const mutants: readonly Mutant[] = [
   ),
   mutant(
     proxies,
+    'guard: certificate of a proxy',
+    'a proxy whose certificate is not trusted gets no byte of a request, whatever the environment says',
+  ),
+  mutant(
+    proxies,
     'guard: no connection without its proxy',
     'a proxy stored under another secret is not gone around',
     "if (proxy === 'unreadable') return this.#options.platform.connect({ account_id, name, position: this.#position, held: () => this.#holdsStill(), store, proxy: null }, { updates: (batch) => this.#take(batch), closed: close })",
@@ -2611,7 +2616,7 @@ export const mutants: readonly Mutant[] = [
   mutant(
     telegram('media'),
     'guard: media with a timer is never fetched',
-    'a download a file with a timer is not even asked for',
+    'a download a file with a timer is never requested',
   ),
   mutant(
     telegram('media'),

@@ -3,7 +3,7 @@
  * it must fail with it and pass without.
  *
  *   npm run test:mutants                          all of them
- *   npm run test:mutants -- --part 2/25           a twenty-fifth of them, as CI does with the day of the year
+ *   npm run test:mutants -- --part 2/40           a fortieth of them, as CI does with the day of the year
  *   npm run test:mutants -- --only 'guard: live'  those of one marker; may be given several times
  *
  * Exit 1: one was missed, or a named test does not pass as shipped.

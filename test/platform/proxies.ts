@@ -1,10 +1,14 @@
-/** SOCKS5 and HTTP proxies on loopback. Each logs what it connected, and from which of its ports. */
+/** SOCKS5, HTTP and HTTPS proxies on loopback. Each logs what it connected, and from which of its ports. */
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net'
+import { createServer as createTlsServer } from 'node:tls'
 import { onTestFinished } from 'vitest'
+import type { Certificate } from '../harness/certificates.ts'
 
 interface ProxyOptions {
   /** Undefined: it asks for none. */
-  readonly credentials?: { readonly username: string; readonly password: string }
+  readonly credentials?: { readonly username: string; readonly password: string } | undefined
+  /** Of an HTTPS proxy. */
+  readonly certificate?: Certificate
 }
 
 interface LoopbackProxy {
@@ -19,7 +23,9 @@ interface LoopbackProxy {
   close(): Promise<void>
 }
 
-export function openProxy(kind: 'socks5' | 'http', options: ProxyOptions = {}): Promise<LoopbackProxy> {
+export type ProxyKind = 'socks5' | 'http' | 'https'
+
+export function openProxy(kind: ProxyKind, options: ProxyOptions = {}): Promise<LoopbackProxy> {
   return listen(kind === 'socks5' ? socks : http, options)
 }
 
@@ -33,7 +39,7 @@ async function listen(serve: Serve, options: ProxyOptions): Promise<LoopbackProx
   const open = new Set<Socket>()
   const asked: string[] = []
   const ports = new Set<number>()
-  const server: Server = createServer((client) => {
+  const accept = (client: Socket) => {
     proxy.clients++
     open.add(client)
     client.on('error', () => {})
@@ -51,7 +57,12 @@ async function listen(serve: Serve, options: ProxyOptions): Promise<LoopbackProx
         client.pipe(through).pipe(client)
       })
     })
-  })
+  }
+  const server: Server = options.certificate
+    ? createTlsServer({ ...options.certificate }, accept)
+    : createServer(accept)
+  // A client that refuses the certificate.
+  server.on('tlsClientError', () => {})
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const proxy: LoopbackProxy = {
     port: (server.address() as AddressInfo).port,

@@ -3,7 +3,7 @@
  * because a name may resolve to another address by then. Every failure is a `ProxyFailed`, whose sentence names no credentials.
  */
 import { connect as connectTcp, isIP, type Socket } from 'node:net'
-import { connect as connectTls } from 'node:tls'
+import { connect as connectTls, TLSSocket } from 'node:tls'
 import { shownProxy } from '../../lib/proxy-url.ts'
 import { HostRefused, isPublic, requireAddresses } from '../../lib/public-hosts.ts'
 import type { AccountProxy } from '../port.ts'
@@ -71,23 +71,33 @@ async function checkedAddresses(proxy: AccountProxy): Promise<readonly string[]>
 
 const blocked = 'is at a private address, which PARLEY_PROXY_ALLOW of the service does not list.'
 
-function open(
-  { scheme, host, port }: AccountProxy,
-  address: string,
-  begun: (socket: Socket) => void,
-): Promise<Socket> {
+function open(proxy: AccountProxy, address: string, begun: (socket: Socket) => void): Promise<Socket> {
   return new Promise((resolve, reject) => {
-    const isTls = scheme === 'https'
-    const servername = isIP(host) === 0 ? host : ''
-    const socket = isTls
-      ? connectTls({ host: address, port, servername })
-      : connectTcp({ host: address, port })
+    const socket = proxy.scheme === 'https' ? openTls(proxy, address, reject) : openTcp(proxy, address)
     begun(socket)
     // It stays: an error without a listener would end the process.
     socket.on('error', reject)
     socket.once('close', () => reject(new Error('closed')))
-    socket.once(isTls ? 'secureConnect' : 'connect', () => resolve(socket))
+    socket.once(socket instanceof TLSSocket ? 'secureConnect' : 'connect', () => resolve(socket))
   })
+}
+
+function openTcp({ port }: AccountProxy, address: string): Socket {
+  return connectTcp({ host: address, port })
+}
+
+function openTls(proxy: AccountProxy, address: string, refuse: (error: ProxyFailed) => void): Socket {
+  const { host, port } = proxy
+  const socket = connectTls({
+    host: address,
+    port,
+    servername: isIP(host) === 0 ? host : '',
+    rejectUnauthorized: true, // guard: certificate of a proxy
+  })
+  socket.once('error', () => {
+    if (socket.authorizationError) refuse(new ProxyFailed(proxy, 'has a certificate that is not trusted.'))
+  })
+  return socket
 }
 
 interface Handshake {
