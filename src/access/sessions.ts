@@ -25,7 +25,7 @@ interface SessionRow extends Identity {
   readonly workspace_id: string | null
   readonly role: Role | null
   /** Whether `last_seen_at` is over a minute old. It is stored to the minute, so that most requests write nothing. */
-  readonly unnoted: boolean
+  readonly last_seen_stale: boolean
 }
 
 export interface SignedInUser {
@@ -34,7 +34,7 @@ export interface SignedInUser {
   readonly member: Caller | undefined
 }
 
-interface AskedSession {
+interface SessionRequest {
   readonly token: string | undefined
   readonly workspace_id: string | undefined
   /** Whether the request counts as use of the session, which keeps it from ending. */
@@ -44,12 +44,12 @@ interface AskedSession {
 /** The user behind the cookie, and their role in the workspace. Nothing is cached between two requests. */
 export async function requireSession(
   app: App,
-  { token, workspace_id, used }: AskedSession,
+  { token, workspace_id, used }: SessionRequest,
 ): Promise<SignedInUser> {
   const row = token && tokenForm.test(token) && (await findSession(app.db, token, workspace_id))
   if (!row) throw new ApiError('not_signed_in')
   const { id, user_id, operator, role, issuer, subject, idp_user_uuid } = row
-  if (row.unnoted && used)
+  if (row.last_seen_stale && used)
     await app.db.run(sql`update sessions set last_seen_at = domain_now() where id = ${id}`)
   const via = { kind: 'session', id, operator, identity: { issuer, subject, idp_user_uuid } } as const
   const user: UserCaller = { user_id, via: { ...via, role: null } }
@@ -66,7 +66,7 @@ function findSession(
   const wanted = workspace_id !== undefined && isUuid(workspace_id) ? workspace_id : null
   return db.maybe<SessionRow>(sql`
     select s.id, s.user_id, u.operator, i.issuer, i.subject, i.idp_user_uuid, m.workspace_id, m.role,
-      s.last_seen_at <= domain_now() - interval '1 minute' as unnoted
+      s.last_seen_at <= domain_now() - interval '1 minute' as last_seen_stale
     from sessions s join users u on u.id = s.user_id
       join identities i on i.issuer = s.issuer and i.subject = s.subject and i.user_id = s.user_id
       left join memberships m on m.user_id = s.user_id and m.workspace_id = ${wanted}::uuid and m.ended_at is null

@@ -5,7 +5,7 @@ export type RouteName = keyof Routes
 export type Answer<R extends RouteName> = Routes[R]['answer']
 type Input<R extends RouteName> = Omit<Routes[R], 'answer'>
 type Asked<R extends RouteName> =
-  object extends Input<R> ? [input?: Input<R>, how?: Manner] : [input: Input<R>, how?: Manner]
+  object extends Input<R> ? [input?: Input<R>, how?: RequestOptions] : [input: Input<R>, how?: RequestOptions]
 
 interface AnyInput {
   readonly params?: Readonly<Record<string, string>>
@@ -19,7 +19,7 @@ export type Upload = (
 ) => Promise<Response>
 
 /** Options of one request. */
-interface Manner {
+interface RequestOptions {
   /** Names the change, so that repeating the request repeats the answer and not the change. */
   readonly key?: string
   /** Sends the body another way, such as with a file. */
@@ -100,7 +100,7 @@ async function send(url: string, { method, body, key, upload, signal }: Sending)
   })
 }
 
-interface Sending extends Manner {
+interface Sending extends RequestOptions {
   readonly method: string
   readonly body: unknown
 }

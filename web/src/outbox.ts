@@ -102,14 +102,14 @@ async function transact<T>(work: Work<T>): Promise<{ value: T } | undefined> {
 
 const channel = globalThis.BroadcastChannel ? new BroadcastChannel(channelName) : undefined
 const listeners = new Set<() => void>()
-channel?.addEventListener('message', () => tellThisTab())
+channel?.addEventListener('message', () => notifyThisTab())
 
-function tellThisTab(): void {
+function notifyThisTab(): void {
   for (const listener of listeners) listener()
 }
 
-function tell(): void {
-  tellThisTab()
+function notify(): void {
+  notifyThisTab()
   channel?.postMessage('changed')
 }
 
@@ -168,7 +168,7 @@ export async function beginSending(draft: Draft): Promise<OutboxEntry> {
       if ((current.result as Draft | undefined)?.key === draft.key) drafts.delete(id)
     }
   })
-  tell()
+  notify()
   return entry
 }
 
@@ -186,7 +186,7 @@ export async function endSending(entry: OutboxEntry, back?: { readonly key: stri
       if (current.result === undefined) drafts.put({ ...draft, ...back }, id)
     }
   })
-  tell()
+  notify()
 }
 
 /** What is being sent by this user, oldest first. */
@@ -231,5 +231,5 @@ export async function clearOutbox(): Promise<void> {
     drafts.clear() // guard: sign out leaves no draft
     sending.clear()
   })
-  tell()
+  notify()
 }

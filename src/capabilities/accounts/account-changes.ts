@@ -4,7 +4,7 @@ import { sql } from '../../db/sql.ts'
 import { revokeLease } from '../../ledger/leases.ts'
 import { notFound, requireName } from '../../lib/names.ts'
 import { type Actor, record } from '../audit/audit.ts'
-import { type AccountRow, fields, tellAccountChanged } from './account-row.ts'
+import { type AccountRow, fields, signalAccountChanged } from './account-row.ts'
 import { sealProxy } from './proxy.ts'
 
 interface AccountChange {
@@ -42,7 +42,7 @@ export async function changeAccount(app: App, actor: Actor, change: AccountChang
     }
     return changed
   })
-  tellAccountChanged(app, account)
+  signalAccountChanged(app, account)
   await app.settings.refresh()
   return account
 }

@@ -24,7 +24,7 @@ export const fields = sql`id, workspace_id, platform, name, status, status_reaso
 export const noWorker = 'No running worker can drive it.'
 
 /** Signals workers and open pages. Call it after the commit. */
-export function tellAccountChanged(
+export function signalAccountChanged(
   app: Pick<App, 'wake'>,
   account: Pick<AccountRow, 'id' | 'workspace_id'>,
 ): void {

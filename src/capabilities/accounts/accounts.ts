@@ -19,7 +19,7 @@ import {
   noWorker,
   requireAccount,
   type Status,
-  tellAccountChanged,
+  signalAccountChanged,
 } from './account-row.ts'
 import { sealProxy } from './proxy.ts'
 
@@ -75,7 +75,7 @@ export async function createAccount(app: App, actor: Actor, wanted: NewAccount):
     })
     return made
   })
-  tellAccountChanged(app, account)
+  signalAccountChanged(app, account)
   return account
 }
 
@@ -190,7 +190,7 @@ export async function setAccountEnabled(
     }
     return known
   })
-  tellAccountChanged(app, account)
+  signalAccountChanged(app, account)
   await app.settings.refresh()
   return account
 }

@@ -57,14 +57,14 @@ function lostFailure(worker_id: string | null): LoginFailureView {
   return { code: 'provider_unavailable', error, retry_after: null }
 }
 
-interface BeginWanted {
+interface LoginStart {
   readonly workspace_id: string
   readonly account_id: string
   /** International, with `+`. Null: by a QR code. */
   readonly phone: string | null
 }
 
-export async function beginLogin(app: App, actor: Actor, wanted: BeginWanted): Promise<void> {
+export async function beginLogin(app: App, actor: Actor, wanted: LoginStart): Promise<void> {
   const { workspace_id, account_id, phone } = wanted
   await endLost(app)
   await requireMayLogIn(app.db, account_id)
@@ -128,7 +128,7 @@ async function requireWorker(db: Db, account_id: string): Promise<void> {
 export async function requestLogout(
   app: App,
   actor: Actor,
-  { workspace_id, account_id }: Omit<BeginWanted, 'phone'>,
+  { workspace_id, account_id }: Omit<LoginStart, 'phone'>,
 ): Promise<void> {
   await endLost(app)
   await requireWorker(app.db, account_id)
@@ -227,7 +227,7 @@ export async function answerLogin(app: App, { account_id, kind, text }: Answer):
 export async function giveUpLogin(
   app: App,
   actor: Actor,
-  { workspace_id, account_id }: Omit<BeginWanted, 'phone'>,
+  { workspace_id, account_id }: Omit<LoginStart, 'phone'>,
 ): Promise<void> {
   const failure: LoginFailureView = { code: 'conflict', error: 'The login was cancelled.', retry_after: null }
   await app.db.transaction(async (tx) => {

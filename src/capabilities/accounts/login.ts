@@ -7,7 +7,7 @@ import { hasWorker } from '../../ledger/workers.ts'
 import { ApiError, type ErrorCode } from '../../lib/errors.ts'
 import type { AccountProxy, LoginFailure, LoginStep, Person, Platform } from '../../platform/port.ts'
 import { type Actor, record } from '../audit/audit.ts'
-import { type AccountRow, fields, noWorker, requireAccount, tellAccountChanged } from './account-row.ts'
+import { type AccountRow, fields, noWorker, requireAccount, signalAccountChanged } from './account-row.ts'
 import { refused, withLoginLock } from './login-lock.ts'
 import { sealSession } from './platform-store.ts'
 import { requireProxy } from './proxy.ts'
@@ -24,7 +24,7 @@ export interface LoginDialogue {
   ask(step: LoginQuestion): Promise<string>
 }
 
-interface LoginWanted {
+interface LoginOptions {
   readonly id: string
   /** Null: by a QR code. */
   readonly phone: string | null
@@ -36,7 +36,7 @@ interface LoginWanted {
   readonly confirm?: (tx: Tx) => Promise<void>
 }
 
-export function logIn(app: App, actor: Actor, wanted: LoginWanted): Promise<AccountRow> {
+export function logIn(app: App, actor: Actor, wanted: LoginOptions): Promise<AccountRow> {
   const { id, platform, left, confirm } = wanted
   return withLoginLock(app, id, async () => {
     await requireMayLogIn(app.db, id)
@@ -56,7 +56,7 @@ export function logIn(app: App, actor: Actor, wanted: LoginWanted): Promise<Acco
 
 /** From the first step to the last. */
 function converse(
-  { platform, phone, dialogue: { show, ask }, left }: LoginWanted,
+  { platform, phone, dialogue: { show, ask }, left }: LoginOptions,
   proxy: AccountProxy | null,
 ): Promise<LoginEnd> {
   return new Promise((resolve, reject) => {
@@ -88,7 +88,7 @@ interface NewLogin {
   readonly proxy: AccountProxy | null
   readonly self: Person
   readonly session: Uint8Array
-  readonly confirm?: LoginWanted['confirm']
+  readonly confirm?: LoginOptions['confirm']
 }
 
 /** A login that is refused here is revoked at the platform: no key may stay valid that no account uses. */
@@ -96,7 +96,7 @@ async function keepLogin(app: App, actor: Actor, login: NewLogin): Promise<Accou
   const { id, platform, proxy, session } = login
   try {
     const account = await app.db.transaction((tx) => storeLogin(app, tx, actor, login))
-    tellAccountChanged(app, account)
+    signalAccountChanged(app, account)
     await app.settings.refresh()
     return account
   } catch (error) {

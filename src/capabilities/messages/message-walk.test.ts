@@ -10,7 +10,7 @@ import { sql } from '../../db/sql.ts'
 import type { ChatNumber } from '../../lib/shapes.ts'
 import type { Message } from '../../platform/port.ts'
 import { giveUpWanted, listWanted, noteHistory } from '../history/history.ts'
-import { type Seen, storeEdits, storeMessages } from './messages.ts'
+import { type ReceivedMessage, storeEdits, storeMessages } from './messages.ts'
 
 let service: Service
 let own: Tenant
@@ -66,7 +66,11 @@ class Past {
   }
 
   async store(messages: readonly Message[], how = storeMessages): Promise<void> {
-    const seen: Seen[] = messages.map((message) => ({ chat_id: this.chat_id, message, announce: true }))
+    const seen: ReceivedMessage[] = messages.map((message) => ({
+      chat_id: this.chat_id,
+      message,
+      announce: true,
+    }))
     await service.app.db.transaction((tx) => how(tx, owner, seen))
   }
 
