@@ -175,7 +175,7 @@ async function markRestored(app: App, actor: Actor) {
   return { dispatch: false, next }
 }
 
-/** A new generation tells every worker that this database may have lost sends. */
+/** A new generation warns every worker that this database may have lost sends. */
 async function leaveGeneration(
   app: Recorder,
   tx: Tx,

@@ -77,7 +77,7 @@ export function text(most: number) {
     .meta({ openapi: { type: 'string', minLength: 1, maxLength: most } })
 }
 
-/** A colour of something new; null and nothing mean none. `requireColor` says which there are. */
+/** The colour of something new; null or undefined: none. `requireColor` checks its name. */
 export const newColor = z
   .string()
   .nullable()
