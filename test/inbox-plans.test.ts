@@ -102,7 +102,7 @@ const over = (scans: readonly Node[], table: string) =>
 
 const by = (scans: readonly Node[], index: string) => scans.filter((node) => node['Index Name'] === index)
 
-/** At most so many rows in each pass, and next to none that were read for nothing. */
+/** At most this many rows in each pass, and hardly any that were read and discarded. */
 function expectRange(scan: Node | undefined, index: string, most: number): void {
   expect(scan?.['Index Name']).toBe(index)
   expect(scan?.['Index Cond']).toContain('account_id')

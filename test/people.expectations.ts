@@ -188,7 +188,7 @@ export const lines: Readonly<Record<string, Line>> = {
   update_account: { method: 'PATCH', path: '/accounts/{account_id}', ...changesForAdmins('200') },
   enable_account: { method: 'POST', path: '/accounts/{account_id}/enable', ...changesForAdmins('200') },
   disable_account: { method: 'POST', path: '/accounts/{account_id}/disable', ...changesForAdmins('200') },
-  // There is no worker here, and no login goes on; `capabilities/accounts` tests them with one.
+  // There is no worker here, so no login is in progress; `capabilities/accounts` tests them with one.
   begin_login: { method: 'POST', path: '/accounts/{account_id}/login', ...changesForAdmins('409') },
   get_login: {
     method: 'GET',

@@ -4,9 +4,9 @@ import {
   controlAnyCampaign,
   createFromFile,
   type FromFileReport,
-  foretellCampaign,
   listAllCampaigns,
   showCampaign,
+  showForecast,
   verifyAnyCampaign,
 } from '../capabilities/campaigns/campaigns.ts'
 import { readText } from './crm.ts'
@@ -41,8 +41,8 @@ function addReads(campaign: Command): void {
     'forecast <id>',
     'forecast when the messages of a campaign will be sent',
     async (app, _, __, id = '') => {
-      const foretold = await withProgress('Forecasting the campaign', foretellCampaign(app, id))
-      return new Plain(readableForecast(foretold), () => foretold)
+      const forecast = await withProgress('Forecasting the campaign', showForecast(app, id))
+      return new Plain(readableForecast(forecast), () => forecast)
     },
   )
 }
@@ -148,8 +148,8 @@ function* readableCampaign(shown: Record<string, unknown>): Generator<string> {
   }
 }
 
-function* readableForecast(foretold: Record<string, unknown>): Generator<string> {
-  const { load, end } = foretold as {
+function* readableForecast(forecast: Record<string, unknown>): Generator<string> {
+  const { load, end } = forecast as {
     load: { account_id: string; day: string; messages: number; total: number }[]
     end: string | null
   }

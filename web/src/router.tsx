@@ -9,7 +9,7 @@ import {
 } from '@tanstack/react-router'
 import { Refused } from './api.ts'
 import type { InboxSearch } from './pages/inbox/inbox.tsx'
-import type { PipelineSearch } from './pages/pipeline/pipeline.tsx'
+import type { PipelineSearch } from './pages/pipeline/pipeline-queries.ts'
 import { Missing, Stopped } from './pages/stopped.tsx'
 import { lastWorkspace, rememberWorkspace } from './place.ts'
 import { queryClient, sessionQuery } from './queries.ts'

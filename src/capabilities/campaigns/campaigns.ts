@@ -6,9 +6,9 @@ export {
   controlAnyCampaign,
   createFromFile,
   type FromFileReport,
-  foretellCampaign,
   listAllCampaigns,
   showCampaign,
+  showForecast,
   verifyAnyCampaign,
 } from './operator.ts'
 export { coldLimitOf } from './planning/cold.ts'

@@ -72,12 +72,12 @@ export async function showCampaign(app: App, id: string): Promise<Record<string,
   }
 }
 
-export async function foretellCampaign(app: App, id: string): Promise<Record<string, unknown>> {
+export async function showForecast(app: App, id: string): Promise<Record<string, unknown>> {
   const row = await requireAny(app.db, id)
   const paging = { after: undefined, next: () => '' }
   const { text } = await forecastCampaign(app, row, { limit: 1_000, paging })
-  const { next_cursor: _, ...foretold } = JSON.parse(text) as Record<string, unknown>
-  return foretold
+  const { next_cursor: _, ...forecast } = JSON.parse(text) as Record<string, unknown>
+  return forecast
 }
 
 /** With `platform` it also asks the sessions of the campaign's accounts, which takes as long as the platform does. */

@@ -1,4 +1,4 @@
-/** What the palette finds: pages and actions at once, chats in memory at once, and what the service finds after a moment. */
+/** What the palette finds: pages, actions and chats in memory immediately, and what the service finds after a moment. */
 import { queryOptions } from '@tanstack/react-query'
 import { type Answer, ask } from '../api.ts'
 import type { InboxList } from '../pages/inbox/inbox-list.ts'
@@ -106,7 +106,7 @@ function chatsInMemory(workspace_id: string): FoundChat[] {
   ]
 }
 
-/** Longer ones are refused by the service. */
+/** The service refuses longer ones. */
 const questionMax = 200
 
 /** Chats by the name of a person, and messages by their words. */

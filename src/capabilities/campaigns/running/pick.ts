@@ -28,7 +28,7 @@ export interface Due {
 /**
  * For each account, the first recipient of each running campaign: of those that wait for a follow-up, of those that wait for
  * their first message, and of contacts that no account has taken. A paused or exhausted campaign hides no other. `avoid`:
- * recipients that just failed for a reason of ours. `due`: only recipients that are due; campaigns without any are not read
+ * recipients that just failed for an internal reason. `due`: only recipients that are due; campaigns without any are not read
  * at all.
  */
 export function listHeads(

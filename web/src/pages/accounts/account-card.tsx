@@ -1,4 +1,4 @@
-/** One account: who it is and its state, its use of today, its last 30 days, and what needs a person. */
+/** One account: who it is and its state, today's usage, its last 30 days, and what needs a person. */
 import { Hourglass, QrCode, TriangleAlert } from 'lucide-react'
 import type { ReactNode } from 'react'
 import { useChange } from '../../queries.ts'
@@ -6,7 +6,7 @@ import { Button } from '../../ui/button.tsx'
 import { Failure } from '../../ui/notice.tsx'
 import { ClockTime, Countdown, Time } from '../../ui/time.tsx'
 import type { OpenDialog } from './account-dialogs.tsx'
-import type { Account } from './account-queries.ts'
+import { type Account, platformName } from './account-queries.ts'
 
 interface CardProps {
   account: Account
@@ -37,12 +37,6 @@ export function AccountCard({ account, admin, selected, ...actions }: CardProps)
       <Notes account={account} />
     </article>
   )
-}
-
-const platformNames: Readonly<Record<string, string>> = { telegram: 'Telegram', sandbox: 'Sandbox' }
-
-export function platformName(platform: string): string {
-  return platformNames[platform] ?? platform
 }
 
 function identityOf({ platform, platform_user: user, proxy }: Account): string {

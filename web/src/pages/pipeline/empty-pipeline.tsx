@@ -1,4 +1,4 @@
-/** What the page says without a board: the gate is closed, or nobody has written yet. */
+/** What the page says without a board: the gate is closed, or there are no chats yet. */
 import { Link } from '@tanstack/react-router'
 import { Columns3, Lock } from 'lucide-react'
 import { useSession } from '../../place.ts'
@@ -31,7 +31,9 @@ export function ClosedPipeline({ closed_by }: { closed_by: ClosedBy }) {
         ) : (
           <>
             The {closed_by?.kind ?? 'gate'} “{name}” is closed.{' '}
-            {user.operator ? 'As the operator you open it.' : 'The operator of this instance opens it.'}
+            {user.operator
+              ? 'You can open it as the operator.'
+              : 'The operator of this instance can open it.'}
           </>
         )}
       </Empty>
