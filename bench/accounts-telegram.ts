@@ -1,6 +1,6 @@
 /**
  * Telegram accounts in one worker: what one costs in memory against mtcute's bare client, whether three accounts in trouble
- * (one that is flooded with messages, one that reconnects for ever, one that is silent) delay the sends of the others, and how
+ * (one that is flooded with messages, one that reconnects forever, one that is silent) delay the sends of the others, and how
  * all of them come back after the data centre was away.
  */
 import { setTimeout as sleep } from 'node:timers/promises'

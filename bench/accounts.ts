@@ -1,6 +1,6 @@
 /**
  * Five hundred accounts in one worker: how fast they connect, what one costs in memory, and whether accounts in
- * trouble (one that reconnects for ever, one that is flooded, one that is frozen) delay the others' updates.
+ * trouble (one that reconnects forever, one that is flooded, one that is frozen) delay the others' updates.
  * With `--platform telegram` it measures Telegram accounts instead.
  */
 import { setTimeout as sleep } from 'node:timers/promises'

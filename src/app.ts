@@ -33,7 +33,7 @@ export interface App {
 /** What operators switch while the service runs; never more than a second old. */
 export interface Settings {
   current(): Promise<Snapshot>
-  /** Reads now, so that the process that made a change sees it at once. */
+  /** Reads now, so that the process that made a change sees it immediately. */
   refresh(): Promise<Snapshot>
 }
 
@@ -95,9 +95,9 @@ export interface Wake {
   /** Call it after the commit, never inside a data transaction. */
   signal(topic: Topic): void
   on(topic: Topic, listener: () => void): () => void
-  /** For pages that show what has changed, in every process. After the commit, as `signal`. */
+  /** Notifies pages that show what has changed, in every process. Call it after the commit, like `signal`. */
   mark(...marks: readonly Mark[]): void
-  /** Marks of all processes, some milliseconds of them at a time. */
+  /** The marks of all processes, in batches of some milliseconds. */
   onMarks(listener: (marks: readonly Mark[]) => void): () => void
   close(): Promise<void>
 }

@@ -65,7 +65,7 @@ export interface OidcConfig {
   readonly client_secret: string | undefined
   /** The claim that holds a person's UUID, if the subject is not one. */
   readonly uuid_claim: string | undefined
-  /** The button's text: "Sign in with …". */
+  /** What the button says after "Continue with". */
   readonly label: string
   /** Whether a verified e-mail address is enough to link an unknown identity to the user with that address. */
   readonly link_by_email: boolean

@@ -88,7 +88,7 @@ export interface Visitor {
     readonly kind: 'visitor'
     readonly address: string
     readonly user_agent: string
-    /** The cookie that came along, so that signing in can end the previous session. */
+    /** From the request's cookie, so that signing in can end the previous session. */
     readonly session_token: string | undefined
     /** Distinguishes a browser that has signed in before from strangers. */
     readonly device_token: string | undefined

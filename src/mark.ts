@@ -15,6 +15,7 @@ export const markKinds = [
   'saved_replies',
   'accounts',
   'campaigns',
+  'suppressions',
   'approvals',
   'keys',
   'members',
@@ -40,7 +41,7 @@ export interface Mark {
   readonly account_id?: string | undefined
   /** As on the wire: `platform:chat:42`. */
   readonly chat_id?: string | undefined
-  /** Of `approvals` and `sessions`, whose they are: nobody else gets the mark. Of `presence`, who is there. */
+  /** For `approvals` and `sessions`, their owner: no other user gets the mark. For `presence`, the user who is there. */
   readonly user_id?: string | undefined
   readonly state?: PresenceState | undefined
 }

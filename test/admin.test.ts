@@ -162,7 +162,7 @@ const nobody: PlatformModule = {
       gapJitter: 0,
       coldRamp: false,
       takeoverSeconds: 0,
-      connect: async () => ({ kind: 'not_written', reason: 'Nobody is there.' }),
+      connect: async () => ({ kind: 'not_written', reason: 'The platform is unreachable.' }),
       close: async () => {},
     },
     real: true,

@@ -87,7 +87,7 @@ describe('parley campaign', () => {
         { line: 4, reason: 'The row has no identifier, no username, no phone, no platform_id.' },
         { line: 5, reason: expect.stringContaining('"no" is not a username') },
         { line: 6, reason: 'Duplicate of line 2.' },
-        { line: 7, reason: 'Recipients who are on the suppression list.' },
+        { line: 7, reason: 'The person is on the suppression list.' },
         { line: 8, reason: expect.stringContaining('has more than 200 characters') },
         { line: 9, reason: expect.stringContaining('a character that is not allowed') },
       ],
@@ -103,7 +103,7 @@ describe('parley campaign', () => {
       open: 2,
     })
     const { stdout } = await run('campaign', 'show', campaign_id)
-    expect(stdout).toContain('Ada: queued, 0 sent, account_not_ready')
+    expect(stdout).toContain('Ada: queued, 0 sent. No account of this campaign is ready.')
     const forecast = await json<{ load: object[] }>('campaign', 'forecast', campaign_id)
     expect(forecast.load).toMatchObject([{ account_id, messages: 2, total: 2 }])
     const verified = await run('verify', 'campaign', campaign_id)

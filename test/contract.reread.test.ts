@@ -47,7 +47,7 @@ function refused({ status, body }: Answer, wanted: number, code: string): void {
 }
 
 describe('V1: several statements of one transaction', () => {
-  test('503 for the first that failed, not 500 for those behind it', async () => {
+  test('503 for the first that failed, not 500 for those after it', async () => {
     const { db } = service.app
     const late = (work: Promise<unknown>) => work.then((value) => value)
     const asked = db.snapshot((tx) =>
@@ -81,7 +81,7 @@ describe('V1: several statements of one transaction', () => {
     expect((await search()).status).toBe(200)
   })
 
-  test('503 for a statement behind a failure, also if no one recorded the failure', () => {
+  test('503 for a statement after a failure, also if the failure was not recorded', () => {
     const behind = Object.assign(new pg.DatabaseError('in a failed transaction', 0, 'error'), {
       code: '25P02',
     })

@@ -1,6 +1,8 @@
 /** The plans of the pages for a team: each reads a range of an index that begins with the account, and no more than a page. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { boardOf, cardsMax } from '../src/capabilities/board/board.ts'
+import { audienceCounts, audiencePage } from '../src/capabilities/broadcast/audience.ts'
+import { leftOutBy } from '../src/capabilities/broadcast/broadcast.ts'
 import { countedMax, inboxCounts, inboxPage, type View } from '../src/capabilities/chats/inbox.ts'
 import { endOfTimeline, timelinePage } from '../src/capabilities/timeline/timeline-page.ts'
 import type { Account } from '../src/contract.ts'
@@ -89,15 +91,18 @@ async function scansOf({ text, values }: Sql): Promise<Node[]> {
   return nodes.filter((node) => /Scan/.test(node['Node Type']))
 }
 
-/** Tables with a row for each user or stage. */
-const isSmall = (node: Node) => ['users', 'stages', 'keys', 'campaigns'].includes(node['Relation Name'] ?? '')
+/** Tables with a row for each user, stage or account, or without rows in this test. */
+const isSmall = (node: Node) =>
+  ['users', 'stages', 'keys', 'campaigns', 'accounts', 'contacts', 'suppressions'].includes(
+    node['Relation Name'] ?? '',
+  )
 
 const over = (scans: readonly Node[], table: string) =>
   scans.filter((node) => node['Relation Name'] === table)
 
 const by = (scans: readonly Node[], index: string) => scans.filter((node) => node['Index Name'] === index)
 
-/** At most so many rows in each pass, and next to none that were read for nothing. */
+/** At most this many rows in each pass, and hardly any that were read and discarded. */
 function expectRange(scan: Node | undefined, index: string, most: number): void {
   expect(scan?.['Index Name']).toBe(index)
   expect(scan?.['Index Cond']).toContain('account_id')
@@ -161,6 +166,30 @@ describe.each([
     const [counted, cards] = scans.toSorted((one, two) => two['Actual Rows'] - one['Actual Rows'])
     expectRange(counted, 'chats_stage', countedMax)
     expectRange(cards, 'chats_stage', cardsMax)
+  })
+})
+
+describe.each([
+  ['one account', () => accounts.slice(0, 1)],
+  ['several accounts', () => accounts],
+] as const)('the audience with %s', (_, chosen) => {
+  const audience = () => ({
+    accounts: chosen(),
+    filters: { stage_key: 'new' },
+    reason: leftOutBy({ workspace_id, named: true }),
+  })
+
+  test('reads a range of the stage, on the first page and far down', async () => {
+    for (const after of [undefined, deep()]) {
+      const scans = await scansOf(audiencePage(audience(), { after, limit }))
+      expectRange(over(scans, 'chats')[0], 'chats_stage', limit)
+    }
+  })
+
+  test('reads no more than it counts', async () => {
+    const [scan] = over(await scansOf(audienceCounts(audience())), 'chats')
+    expectRange(scan, 'chats_stage', countedMax)
+    expect((scan?.['Actual Rows'] ?? 0) * (scan?.['Actual Loops'] ?? 0)).toBeLessThanOrEqual(countedMax)
   })
 })
 

@@ -162,7 +162,7 @@ test('a first start continues although its greeting cannot be written', async ()
 
 test('a failure ends it although neither log nor error output can be written', async () => {
   const full = openSync('/dev/full', 'w')
-  const insert = "process.on('SIGUSR2', () => { throw new Error('a failure that nobody foresaw') })"
+  const insert = "process.on('SIGUSR2', () => { throw new Error('an unforeseen failure') })"
   const service = await serve(full, { stderr: full, insert })
   await ask(service, 200)
   service.child.kill('SIGUSR2')

@@ -71,6 +71,29 @@ const changesSavedReply = { objects: ofWorkspace, answers: everyMember('200, 404
 const ofChat = { objects: ofWorkspace, answers: everyMember('200, 404, 404, 404') } as const
 
 export const lines: Readonly<Record<string, Line>> = {
+  list_days: { method: 'GET', path: '/analytics/days', objects: ['any'], answers: everyMember('200') },
+  list_suppressions: { method: 'GET', path: '/suppressions', objects: ['any'], answers: everyMember('200') },
+  add_suppression: { method: 'POST', path: '/suppressions', objects: ['any'], answers: everyMember('200') },
+  // The example's entry is not on the list; `capabilities/suppressions` removes one that is.
+  remove_suppression: {
+    method: 'POST',
+    path: '/suppressions/remove',
+    objects: ['any'],
+    answers: { ...fromAdmin, admin: '404', owner: '404' },
+  },
+  update_workspace: {
+    method: 'PATCH',
+    path: '/workspace',
+    objects: ['any'],
+    answers: { ...fromAdmin, admin: '200', owner: '200' },
+  },
+  get_audience: { method: 'GET', path: '/audience', objects: ['any'], answers: everyMember('200') },
+  list_broadcasts: { method: 'GET', path: '/broadcasts', objects: ['any'], answers: everyMember('200') },
+  list_recipients: {
+    method: 'GET',
+    path: '/campaigns/{campaign_id}/recipients',
+    ...changesForAdmins('200'),
+  },
   list_inbox: { method: 'GET', path: '/inbox', objects: ['any'], answers: everyMember('200') },
   count_inbox: { method: 'GET', path: '/inbox/counts', objects: ['any'], answers: everyMember('200') },
   list_assignees: { method: 'GET', path: '/assignees', objects: ['any'], answers: everyMember('200') },
@@ -166,7 +189,7 @@ export const lines: Readonly<Record<string, Line>> = {
   update_account: { method: 'PATCH', path: '/accounts/{account_id}', ...changesForAdmins('200') },
   enable_account: { method: 'POST', path: '/accounts/{account_id}/enable', ...changesForAdmins('200') },
   disable_account: { method: 'POST', path: '/accounts/{account_id}/disable', ...changesForAdmins('200') },
-  // There is no worker here, and no login goes on; `capabilities/accounts` tests them with one.
+  // There is no worker here, so no login is in progress; `capabilities/accounts` tests them with one.
   begin_login: { method: 'POST', path: '/accounts/{account_id}/login', ...changesForAdmins('409') },
   get_login: {
     method: 'GET',

@@ -10,6 +10,7 @@ import { newAccountId, newId } from '../src/lib/ids.ts'
 import { ownRoutes, workspaceRoutes } from '../src/lists/dashboard-routes.ts'
 import { routes } from '../src/lists/routes.ts'
 import type { Route } from '../src/route.ts'
+import { insertCampaign } from './harness/campaigns.ts'
 import { askDashboard, signIn } from './harness/person.ts'
 import { type Answer, openService, type Service, type Tenant } from './harness/service.ts'
 import { addOperation } from './harness/team.ts'
@@ -57,6 +58,9 @@ beforeAll(async () => {
   await signIn(service, id)
   // An owner who cannot sign in would not count as another one.
   await signIn(service, userOf('owner3'))
+  for (const name of ['member', 'admin', 'owner'] as const) {
+    await service.allow({ workspace_id: own.workspace_id, user_id: userOf(name) })
+  }
   await service.app.db.run(sql`update users set operator = true where id = ${userOf('operator')}`)
   for (const persona of ['member', 'admin', 'owner', 'operator', 'stranger', 'former'] as const) {
     cookies[persona] = await signIn(service, userOf(persona))
@@ -114,6 +118,7 @@ async function objectOf(route: Route, subject: Subject, persona: Persona): Promi
   if (route.path.includes('{saved_reply_id}')) return savedReplyOf(tenant)
   if (route.path.includes('{stage_key}')) return stageOf(tenant)
   if (route.path.includes('{column_id}')) return columnOf(tenant)
+  if (route.path.includes('{campaign_id}')) return insertCampaign(service.app.db, tenant, {})
   const user_id = {
     own: users[persona] ?? own.user_id,
     colleague: userOf('colleague'),

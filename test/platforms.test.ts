@@ -20,7 +20,7 @@ function makeModule(name: string, more: Partial<OpenPlatform>, closed: string[] 
     gapJitter: 0,
     coldRamp: false,
     takeoverSeconds: 0,
-    connect: () => Promise.resolve({ kind: 'not_written', reason: 'Nobody is there.' }),
+    connect: () => Promise.resolve({ kind: 'not_written', reason: 'The platform is unreachable.' }),
     close: () => Promise.resolve(),
   }
   const close = async () => void closed.push(name)

@@ -145,7 +145,7 @@ describe('the reference page', () => {
 
 /** Runs the page's own script as a browser at this address would, on a window that records what is done to it. */
 async function runPage(origin: string, script: string) {
-  const window = { localStorage: 'for ever', sessionStorage: 'of the tab' }
+  const window = { localStorage: 'forever', sessionStorage: 'of the tab' }
   const { promise: begun, resolve: begin } = Promise.withResolvers<[string, Record<string, unknown>[]]>()
   const Scalar = {
     createApiReference: (mounted: string, chapters: Record<string, unknown>[]) => begin([mounted, chapters]),

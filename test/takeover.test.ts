@@ -106,7 +106,7 @@ async function untilEveryoneIsLive(msMax: number): Promise<number> {
   return performance.now() - begun
 }
 
-describe('40 accounts, and people who go on writing', () => {
+describe('40 accounts, and people who keep writing', () => {
   test('lose and repeat nothing when workers join, are killed, and are drained', async () => {
     const [first, second] = [startWorker(), startWorker()]
     await Promise.all([first.ready(), second.ready()])

@@ -150,7 +150,7 @@ describe('an account of Telegram', () => {
     expect(entries).toMatchObject([{ kind: 'send', account_id: user, text: 'canary Welcome' }])
   })
 
-  test('whose login was revoked asks for another, and goes on with it', async () => {
+  test('whose login was revoked asks for another, and continues with it', async () => {
     const error = '401 SESSION_REVOKED'
     await ask('addFault', { on: 'send', fault: 'refuse', account_id: user, error })
     expect((await send(id, person, 'canary never sent')).status).not.toBe(200)
@@ -179,7 +179,7 @@ describe('an account of Telegram', () => {
     await untilStatus(id, 'READY')
   })
 
-  test('logs out: its worker lets go, the key is gone, the history stays', async () => {
+  test('logs out: its worker releases it, the key is gone, the history stays', async () => {
     expect(await noted(runParley(['account', 'logout', id, '--json'], env))).toMatchObject({ code: 0 })
     expect(await rowOf(id)).toMatchObject({ status: 'NEEDS_LOGIN' })
     expect(await findSession(service.app, id)).toBeNull()
@@ -218,7 +218,7 @@ describe('a login', () => {
     const first = spawnParley(['account', 'login', id], env)
     await until('the code is shown', msMax, () => first.stderr().includes('▀▀▀'))
     expect((await logIn(id, phone, '12345')).stderr).toBe(
-      'Another login or logout of this account is going on.\n',
+      'Another login or logout of this account is in progress.\n',
     )
     first.signal('SIGKILL')
     await first.ended()

@@ -1,4 +1,4 @@
-/** Pages that are open learn of every change: each route that writes says what it touches. */
+/** Open pages are notified of every change: each route that writes says what it touches. */
 import { describe, expect, test } from 'vitest'
 import { ownRoutes, workspaceRoutes } from '../src/lists/dashboard-routes.ts'
 import { routes } from '../src/lists/routes.ts'
@@ -6,7 +6,7 @@ import { markKinds } from '../src/mark.ts'
 import type { Route } from '../src/route.ts'
 
 const listed: readonly Route[] = [...routes, ...workspaceRoutes, ...ownRoutes]
-/** Before a visitor has signed in there is nobody whose pages could show it. */
+/** Before a visitor has signed in, no user's pages could show it. */
 const writing = listed.filter(({ effect, asked_by }) => effect !== 'read' && asked_by !== 'visitor')
 
 test('there are routes that write', () => {
@@ -17,7 +17,7 @@ describe.each(writing.map((route) => [`${route.method} ${route.path}`, route] as
   test('says what it touches', () => {
     expect(route.touches?.length ?? 0).toBeGreaterThan(0)
     for (const kind of route.touches ?? []) expect(markKinds).toContain(kind)
-    // Nobody learns anything from a mark without a place, and everything is for lost marks.
+    // A mark without a place says nothing, and `everything` is for lost marks.
     expect(route.touches).not.toContain('everything')
   })
 })

@@ -4,7 +4,7 @@ import { chatKey, holdStill, type InboxList, mergePage, showAll } from '../web/s
 
 type Chat = InboxList['chats'][number]
 
-/** A chat whose newest message is so many minutes after noon. */
+/** A chat whose newest message is this many minutes after noon. */
 function chat(id: number, minute: number): Chat {
   return {
     account_id: 'acc_a',

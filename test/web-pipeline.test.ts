@@ -6,7 +6,7 @@ import type { BoardStage } from '../web/src/pages/pipeline/pipeline-queries.ts'
 
 type Chat = BoardStage['chats'][number]
 
-/** A chat whose newest message is so many minutes after noon. */
+/** A chat whose newest message is this many minutes after noon. */
 function chat(id: number, minute: number, stage_key = 'new', account_id = 'acc_a'): Chat {
   return {
     account_id,

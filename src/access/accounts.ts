@@ -25,8 +25,8 @@ export async function listAccounts(app: App, caller: Caller): Promise<readonly A
 }
 
 /**
- * Another workspace's account, one that is not listed for its status and a missing one get the same answer, so a caller can
- * probe none.
+ * An account of another workspace, one that is left out for its status and a missing one get the same answer, so that a
+ * caller cannot probe for accounts.
  */
 export function requireAccount(
   usable: readonly Account[],

@@ -22,7 +22,7 @@ interface PartialForm {
   readonly idempotency_keys: readonly string[]
 }
 
-/** Why the file that follows must not be stored; undefined if nothing speaks against it so far. */
+/** Why the file that follows must not be stored; undefined if no check has failed so far. */
 export async function refuseEarly(
   app: App,
   route: Route,
@@ -47,7 +47,7 @@ async function requireSendable(app: App, route: Route, caller: Caller, received:
   const { gates } = await app.settings.current()
   const needs: Needs = route.variant?.({ query, body }, gates) ?? route
   const key = readIdempotencyKey(idempotency_keys)
-  // Without an account so far, the key may turn out to be optional.
+  // Until the account is known, the key may turn out to be optional.
   if (account_id !== undefined && needs.idempotency === 'required' && key === undefined) {
     throw new ApiError('idempotency_key_required')
   }
@@ -58,7 +58,7 @@ async function requireSendable(app: App, route: Route, caller: Caller, received:
   if (account_id === undefined) return
   const accounts = [requireAccount(await listEligibleAccounts(app, caller), account_id)]
   const whole = form.safeParse({ ...fields, attachment: unread })
-  // A required field is still to come.
+  // A required field has not arrived yet.
   if (!whole.success) return
   const call: Call<never, never, never, never, never> = {
     caller: caller as never,
@@ -73,5 +73,5 @@ async function requireSendable(app: App, route: Route, caller: Caller, received:
   await requireReachable(app, wanted.account_id, route)
 }
 
-/** Stands for the file until it has been read. */
+/** A placeholder for the file until it has been read. */
 const unread: FormFile = { file_id: newId(), file_name: 'file', media_type: '', size: 0, sha256: '' }

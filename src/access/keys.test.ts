@@ -15,7 +15,7 @@ describe('the format of a key', () => {
     }
   })
 
-  test('detects any one mistyped character, and any two that changed places', () => {
+  test('detects any one mistyped character, and any two swapped neighbours', () => {
     const { key } = makeKey()
     for (let at = 9; at < key.length; at++) {
       for (const character of '0Az') {

@@ -132,7 +132,7 @@ function runOutside(app: App, route: Route, call: AnyCall): Promise<Reply> {
     case 'read':
       return route.handle(app, call)
     case 'admin':
-      return tellLostCommit(route.handle(app, call))
+      return reportLostCommit(route.handle(app, call))
     case 'local':
       return commit(app, (tx) => route.handle(app, tx, call))
     case 'platform':
@@ -141,7 +141,7 @@ function runOutside(app: App, route: Route, call: AnyCall): Promise<Reply> {
 }
 
 /** If the answer to a change's commit is lost, the change may have happened. */
-async function tellLostCommit(reply: Promise<Reply>): Promise<Reply> {
+async function reportLostCommit(reply: Promise<Reply>): Promise<Reply> {
   try {
     return await reply
   } catch (error) {
@@ -253,7 +253,7 @@ async function runInside(
 ): Promise<Reply> {
   const { params, received, approval, again } = read
   if (route.effect === 'read') return route.handle(app, checked.call(undefined))
-  if (route.effect === 'admin') return tellLostCommit(route.handle(app, checked.call(undefined)))
+  if (route.effect === 'admin') return reportLostCommit(route.handle(app, checked.call(undefined)))
   const key = keyOf(checked.needs, read)
   const form = received instanceof Form
   const fingerprint = fingerprintOf(route, { params, body: form ? received.identity() : received })
@@ -285,7 +285,7 @@ interface PlatformRequest {
   readonly fingerprint: Buffer
   readonly call: () => AnyCall
   readonly body: never
-  /** Why its file was not stored, as of its arrival. */
+  /** Why its file was not stored when it arrived. */
   readonly refusal: ApiError | undefined
   readonly approval: Approval | undefined
   /** How to retry what provably did not happen, for callers without a key of their own to repeat. */

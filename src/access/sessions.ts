@@ -1,4 +1,4 @@
-/** Dashboard sessions: signing in begins one, every request looks it up, time or a person ends it. */
+/** Dashboard sessions: signing in starts one, every request looks it up, a timeout or a person ends it. */
 import { randomBytes } from 'node:crypto'
 import type { App } from '../app.ts'
 import type { Caller, Identity, Role, UserCaller, Visitor } from '../contract.ts'
@@ -24,8 +24,8 @@ interface SessionRow extends Identity {
   /** As the database spells it: a path may have capital letters, and limits count by this spelling. */
   readonly workspace_id: string | null
   readonly role: Role | null
-  /** Its last request is stored to the minute, so that most requests write nothing. */
-  readonly unnoted: boolean
+  /** Whether `last_seen_at` is over a minute old. It is stored to the minute, so that most requests write nothing. */
+  readonly last_seen_stale: boolean
 }
 
 export interface SignedInUser {
@@ -34,7 +34,7 @@ export interface SignedInUser {
   readonly member: Caller | undefined
 }
 
-interface AskedSession {
+interface SessionRequest {
   readonly token: string | undefined
   readonly workspace_id: string | undefined
   /** Whether the request counts as use of the session, which keeps it from ending. */
@@ -44,12 +44,12 @@ interface AskedSession {
 /** The user behind the cookie, and their role in the workspace. Nothing is cached between two requests. */
 export async function requireSession(
   app: App,
-  { token, workspace_id, used }: AskedSession,
+  { token, workspace_id, used }: SessionRequest,
 ): Promise<SignedInUser> {
   const row = token && tokenForm.test(token) && (await findSession(app.db, token, workspace_id))
   if (!row) throw new ApiError('not_signed_in')
   const { id, user_id, operator, role, issuer, subject, idp_user_uuid } = row
-  if (row.unnoted && used)
+  if (row.last_seen_stale && used)
     await app.db.run(sql`update sessions set last_seen_at = domain_now() where id = ${id}`)
   const via = { kind: 'session', id, operator, identity: { issuer, subject, idp_user_uuid } } as const
   const user: UserCaller = { user_id, via: { ...via, role: null } }
@@ -66,14 +66,14 @@ function findSession(
   const wanted = workspace_id !== undefined && isUuid(workspace_id) ? workspace_id : null
   return db.maybe<SessionRow>(sql`
     select s.id, s.user_id, u.operator, i.issuer, i.subject, i.idp_user_uuid, m.workspace_id, m.role,
-      s.last_seen_at <= domain_now() - interval '1 minute' as unnoted
+      s.last_seen_at <= domain_now() - interval '1 minute' as last_seen_stale
     from sessions s join users u on u.id = s.user_id
       join identities i on i.issuer = s.issuer and i.subject = s.subject and i.user_id = s.user_id
       left join memberships m on m.user_id = s.user_id and m.workspace_id = ${wanted}::uuid and m.ended_at is null
     where s.token_hash = ${sha256(token)} and ${alive} and u.disabled_at is null`)
 }
 
-/** Who a session belongs to, and whose news it may get. */
+/** Who a session belongs to, and whose marks it may receive. */
 export interface Audience {
   readonly session_id: string
   readonly user_id: string
@@ -81,7 +81,7 @@ export interface Audience {
   readonly workspaces: readonly string[]
 }
 
-/** Of the sessions that are still valid. It counts as no use of them. */
+/** Skips sessions that are no longer valid. Does not count as use of a session. */
 export function listAudiences(db: Db, session_ids: readonly string[]): Promise<Audience[]> {
   return db.rows<Audience>(sql`
     select s.id as session_id, s.user_id, u.operator,
@@ -94,7 +94,7 @@ export function listAudiences(db: Db, session_ids: readonly string[]): Promise<A
 /** 32 random bytes. */
 const tokenForm = /^[\w-]{43}$/
 
-/** Begins a session with a new token and ends the one whose cookie came along, so that an attacker cannot plant one. */
+/** Starts a session with a new token and ends the one in the request's cookie, so that an attacker cannot plant a session. */
 export async function beginSession(
   tx: Tx,
   { via }: Visitor,
@@ -130,7 +130,7 @@ export function listSessions(db: Db, user_id: string): Promise<ListedSession[]> 
     from sessions s where s.user_id = ${user_id} and ${alive} order by s.last_seen_at desc, s.id desc`)
 }
 
-/** Whether it was a valid session of theirs. */
+/** Returns whether it was a valid session of this user. */
 export async function endSession(tx: Tx, { user_id, id }: { user_id: string; id: string }): Promise<boolean> {
   const ended = await tx.run(sql`
     update sessions s set revoked_at = domain_now() where s.user_id = ${user_id} and s.id = ${id} and ${alive}`)

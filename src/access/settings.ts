@@ -47,7 +47,7 @@ export function openSettings(db: Database): LiveSettings {
     return looking
   }
 
-  // A failed poll needs no report: the next request reads by itself and reports the failure.
+  // A failed poll needs no report: the next request reads the settings itself and reports the failure.
   const timer = setInterval(() => void lookOnce().catch(() => {}), pollMs)
   timer.unref()
   return {

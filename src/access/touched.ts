@@ -11,7 +11,7 @@ interface PerformedRequest {
   readonly reply: Reply
 }
 
-/** After the commit. A refusal has changed nothing. */
+/** Call it after the commit. A refusal has changed nothing. */
 export function markTouched(app: App, route: Route, caller: AnyCaller, done: PerformedRequest): void {
   if (done.reply.status >= 400) return
   const marks = (route.touches ?? []).map((kind) => markOf(kind, caller, done))

@@ -69,7 +69,7 @@ const scanIt = 'Scan this code with the app on your phone: Settings, Devices, Li
 const ways: Readonly<Record<LoginCodeWay, string>> = {
   app: 'The platform has sent a code to the app on your other devices.',
   sms: 'The platform has sent a code by SMS.',
-  call: 'The platform calls this number and says the code.',
+  call: 'The platform is calling this number to say the code.',
   email: "The platform has sent a code to the account's e-mail address.",
   other: 'The platform has sent a code.',
 }
@@ -80,7 +80,7 @@ async function dialogueAt(prompt: Prompt): Promise<LoginDialogue> {
   return {
     show({ url }) {
       const picture = renderUnicodeCompact(url)
-      // Over the one before, which no longer works.
+      // Overwrites the previous code, which no longer works.
       const up = drawn > 0 && process.stderr.isTTY ? `\x1b[${drawn}A\x1b[J` : ''
       drawn = picture.split('\n').length
       prompt.say(`${up}${picture}`)

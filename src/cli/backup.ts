@@ -33,8 +33,8 @@ import type { Parts } from './service.ts'
 import { actor, closing, commandOf, type Shared, verb, withApp } from './verbs.ts'
 
 const next =
-  'Sending is off. Start the service with the ledger/ folders of every worker that worked on the database before, look at ' +
-  '`parley operation list --ambiguous`, then say `parley dispatch on`.'
+  'Sending is off. Start the service with the ledger/ folders of every worker that worked on the database before, check ' +
+  '`parley operation list --ambiguous`, then run `parley dispatch on`.'
 
 export const addBackupVerbs = (parts: Parts) => (program: Command) => {
   verb<Shared>(program, 'backup <file>', undefined, (app, actor, { dataDir }, file = '') =>
@@ -175,7 +175,7 @@ async function markRestored(app: App, actor: Actor) {
   return { dispatch: false, next }
 }
 
-/** A new generation tells every worker that this database may have lost sends. */
+/** A new generation warns every worker that this database may have lost sends. */
 async function leaveGeneration(
   app: Recorder,
   tx: Tx,

@@ -4,9 +4,9 @@ import {
   controlAnyCampaign,
   createFromFile,
   type FromFileReport,
-  foretellCampaign,
   listAllCampaigns,
   showCampaign,
+  showForecast,
   verifyAnyCampaign,
 } from '../capabilities/campaigns/campaigns.ts'
 import { readText } from './crm.ts'
@@ -41,8 +41,8 @@ function addReads(campaign: Command): void {
     'forecast <id>',
     'forecast when the messages of a campaign will be sent',
     async (app, _, __, id = '') => {
-      const foretold = await withProgress('Forecasting the campaign', foretellCampaign(app, id))
-      return new Plain(readableForecast(foretold), () => foretold)
+      const forecast = await withProgress('Forecasting the campaign', showForecast(app, id))
+      return new Plain(readableForecast(forecast), () => forecast)
     },
   )
 }
@@ -132,10 +132,9 @@ interface ShownRecipient {
   readonly identifier: string | null
   readonly chat_id: string | null
   readonly status: string
-  readonly reason: string | null
   readonly step: number
-  readonly next_action_at: Date | null
-  readonly blocked_by: string | null
+  /** Why it gets no message now, or how it ended. */
+  readonly sentence: string
 }
 
 function* readableCampaign(shown: Record<string, unknown>): Generator<string> {
@@ -145,14 +144,12 @@ function* readableCampaign(shown: Record<string, unknown>): Generator<string> {
   yield `${'recipients'.padEnd(25)}${counted.map(([status, count]) => `${count} ${status}`).join(', ')}\n`
   for (const one of recipients as ShownRecipient[]) {
     const who = one.name ?? one.identifier ?? one.chat_id
-    const why = one.blocked_by ?? one.reason
-    const when = one.next_action_at === null ? '' : `, next ${show(one.next_action_at)}`
-    yield `  ${show(who)}: ${one.status}, ${one.step} sent${why === null ? '' : `, ${why}`}${when}\n`
+    yield `  ${show(who)}: ${one.status}, ${one.step} sent. ${show(one.sentence)}\n`
   }
 }
 
-function* readableForecast(foretold: Record<string, unknown>): Generator<string> {
-  const { load, end } = foretold as {
+function* readableForecast(forecast: Record<string, unknown>): Generator<string> {
+  const { load, end } = forecast as {
     load: { account_id: string; day: string; messages: number; total: number }[]
     end: string | null
   }

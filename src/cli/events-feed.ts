@@ -25,7 +25,7 @@ export async function followEvents(
   const forward = forward_to === undefined ? undefined : forwarding(forward_to, secret)
   let refused = 0
   const exitCode = () => {
-    if (refused > 0) process.stderr.write(`${sayRefused(refused)}\n`)
+    if (refused > 0) process.stderr.write(`${refusedSentence(refused)}\n`)
     return refused > 0 ? 1 : 0
   }
   // A reader that closes the pipe early, such as `head`, is not a failure.
@@ -51,10 +51,10 @@ export async function followEvents(
     }
     if (!follow && !JSON.parse(page).has_more) break
   }
-  if (refused > 0) throw new Refusal(sayRefused(refused))
+  if (refused > 0) throw new Refusal(refusedSentence(refused))
 }
 
-function sayRefused(count: number): string {
+function refusedSentence(count: number): string {
   return count === 1 ? 'The receiver refused 1 event.' : `The receiver refused ${count} events.`
 }
 

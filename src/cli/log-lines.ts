@@ -36,7 +36,7 @@ export function writeLines(fd: number): LogLines {
     linesBytes += Buffer.byteLength(line)
   }
 
-  function tellDropped(): void {
+  function logDropped(): void {
     if (dropped === 0) return
     const line = { level: 'warn', time: new Date().toISOString(), dropped, msg: 'Parley dropped log lines' }
     dropped = 0
@@ -48,7 +48,7 @@ export function writeLines(fd: number): LogLines {
     try {
       for (;;) {
         if (rest.length === 0) {
-          if (lines.length === 0) tellDropped()
+          if (lines.length === 0) logDropped()
           if (lines.length === 0) return undefined
           rest = Buffer.from(lines.join(''))
           lines = []
@@ -84,7 +84,7 @@ export function writeLines(fd: number): LogLines {
         dropped++
         return
       }
-      tellDropped()
+      logDropped()
       hold(line)
       if (linesBytes >= batchBytes && retry === undefined) flushSoon()
     },

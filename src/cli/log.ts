@@ -22,7 +22,7 @@ export function makeLogger(
 }
 
 /** The first line of a log names the version and the role. A terminal gets none: the person has just typed the command. */
-export function tellVersion(log: Logger, role: string): void {
+export function logVersion(log: Logger, role: string): void {
   if (!process.stdout.isTTY) log.info({ version, node: process.versions.node, role }, 'starting')
 }
 

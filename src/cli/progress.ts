@@ -1,4 +1,4 @@
-/** At a terminal, says what is going on once it takes longer than a second. Writes to stderr: stdout is for results. */
+/** At a terminal, says what is in progress once it takes longer than a second. Writes to stderr: stdout is for results. */
 const waitMs = 1_000
 
 export async function withProgress<T>(label: string, work: Promise<T>): Promise<T> {

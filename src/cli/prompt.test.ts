@@ -20,7 +20,7 @@ test('at a terminal a code is shown as it is typed, and a password is not', asyn
   const password = prompt.ask('Password: ', { hidden: true })
   input.write('correct horse\r')
   expect(await password).toBe('correct horse')
-  // The arrow key asks for the line before.
+  // The arrow key recalls the previous line.
   const next = prompt.ask('Code: ')
   input.write('\x1b[A7\r')
   expect(await next).toBe('7')

@@ -2,7 +2,7 @@
 import { type Command, Option } from 'commander'
 import { type Config, readConfig } from '../config.ts'
 import { Refusal } from '../lib/errors.ts'
-import { makeLogger, tellVersion } from './log.ts'
+import { logVersion, makeLogger } from './log.ts'
 import { write } from './output.ts'
 import { platformVariables } from './platforms.ts'
 import { type Parts, type Role, Service, type StartedService } from './service.ts'
@@ -51,7 +51,7 @@ async function run(role: Role, parts: Parts, options: RunOptions): Promise<void>
   const log = makeLogger(config.log_level)
   // At a terminal, log only warnings and errors: the welcome text says how the start went.
   if (process.stdout.isTTY && config.log_level === 'info') log.level = 'warn'
-  tellVersion(log, role)
+  logVersion(log, role)
   const { dataDir: data_dir, port, demo = true } = options
   const admin_port = adminPortOf(role, options, config)
   const service = await Service.open(parts, { role, config, log, data_dir, port, admin_port, demo })

@@ -10,7 +10,7 @@ import { aloneControl } from '../platform/sandbox/open.ts'
 import { openLocalSandbox } from '../platform/sandbox/sandbox.ts'
 import { serveLink } from '../platform/sandbox/serve-link.ts'
 import type { World } from '../platform/sandbox/world.ts'
-import { makeLogger, tellVersion } from './log.ts'
+import { logVersion, makeLogger } from './log.ts'
 import { platformVariables } from './platforms.ts'
 import { commandOf, port, type Shared, whole } from './verbs.ts'
 
@@ -68,7 +68,7 @@ async function runSandbox(data_dir: string, options: SandboxOptions): Promise<vo
   const { port: wanted, seed, dedupe } = options
   const config = readConfig(process.env, platformVariables)
   const log = makeLogger(config.log_level)
-  tellVersion(log, 'sandbox')
+  logVersion(log, 'sandbox')
   await openDataDirectory(data_dir)
   const manual = config.clock === 'manual'
   const { promise: ended, resolve: end, reject: fail } = Promise.withResolvers<void>()

@@ -243,7 +243,7 @@ async function* parseFrames(stream: AsyncIterable<Buffer>): AsyncGenerator<Backu
         at += more.length
         if (head.length < frameHeadBytes) break
         left = head.readUInt32BE(1)
-        if (left === 0 || left > frameBytesMax) throw new SyntaxError('A frame has no such length.')
+        if (left === 0 || left > frameBytesMax) throw new SyntaxError('The length of a frame is invalid.')
         continue
       }
       const part = piece.subarray(at, at + left)
@@ -257,7 +257,7 @@ async function* parseFrames(stream: AsyncIterable<Buffer>): AsyncGenerator<Backu
       content = []
     }
   }
-  if (head.length > 0) throw new SyntaxError('The last frame is not whole.')
+  if (head.length > 0) throw new SyntaxError('The last frame is incomplete.')
 }
 
 function parseContent(kind: number | undefined, content: Buffer): BackupPart {
@@ -265,5 +265,5 @@ function parseContent(kind: number | undefined, content: Buffer): BackupPart {
   if (kind === kinds.header) return { kind: 'header', header: header.parse(value) }
   if (kind === kinds.table) return { kind: 'table', table: table.parse(value) }
   if (kind === kinds.end) return { kind: 'end', end: end.parse(value) }
-  throw new SyntaxError('A frame is of no known kind.')
+  throw new SyntaxError('The kind of a frame is unknown.')
 }

@@ -98,7 +98,7 @@ class CopyStream extends pg.Query {
   }
 }
 
-/** Resolves on close as well: the driver reports that, and the copy must not wait for ever. */
+/** Resolves on close as well: the driver reports that, and the copy must not wait forever. */
 function drained(stream: Duplex): Promise<void> {
   return new Promise((resolve) => {
     const go = () => {

@@ -71,7 +71,7 @@ const draftName = /^(postgres|postgres\.password|secret|socket\.path)\.[0-9a-f]{
 
 /**
  * Removes what a process left behind that was killed while it created a cluster, including a password. Once a cluster exists,
- * no draft can become one: if two processes started at once, the slower one goes on with the cluster that won.
+ * no draft can become one: if two processes started at once, the slower one continues with the cluster that won.
  */
 async function removeDrafts(data_dir: string): Promise<void> {
   const drafts = (await readdir(data_dir)).filter((name) => draftName.test(name))

@@ -83,7 +83,7 @@ export async function stopServer(place: Cluster): Promise<void> {
   process.kill(pid, 'SIGINT')
   const deadline = performance.now() + 30_000
   while ((await findServer(place)) && performance.now() < deadline) await sleep(10)
-  // Its pid file disappears a moment before the process. The wait is short, because an orphan may stay a zombie for ever.
+  // Its pid file disappears a moment before the process. The wait is short, because an orphan may stay a zombie forever.
   const buried = performance.now() + 1_000
   while (isAlive(pid) && performance.now() < buried) await sleep(5)
 }

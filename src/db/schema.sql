@@ -924,6 +924,7 @@ CREATE INDEX campaign_recipients_found_username ON public.campaign_recipients US
 CREATE INDEX campaign_recipients_free ON public.campaign_recipients USING btree (campaign_id, next_action_at, "position") WHERE ((account_id IS NULL) AND (status = 'queued'::text));
 CREATE INDEX campaign_recipients_person ON public.campaign_recipients USING btree (campaign_id, chat_id) WHERE (chat_id IS NOT NULL);
 CREATE INDEX campaign_recipients_unknown ON public.campaign_recipients USING btree (next_action_at) WHERE (status = 'submitting'::text);
+CREATE INDEX campaigns_broadcasts ON public.campaigns USING btree (workspace_id, created_at DESC, id DESC) WHERE (kind = 'broadcast'::text);
 CREATE INDEX campaigns_open ON public.campaigns USING btree (status, scheduled_at) WHERE (status = ANY (ARRAY['scheduled'::text, 'queued'::text, 'sending'::text, 'paused'::text]));
 CREATE INDEX campaigns_recent ON public.campaigns USING btree (workspace_id, created_at DESC, id DESC);
 CREATE INDEX chat_sync_fresh ON public.chat_sync USING btree (account_id, chat_id) WHERE ((oldest_id IS NULL) AND (NOT complete));

@@ -16,7 +16,7 @@ import { newId } from '../lib/ids.ts'
 import { hideTokens } from '../lib/text.ts'
 import { clientAddressOf } from './client-address.ts'
 import { closePromptly } from './closing.ts'
-import { tellDrops } from './drops.ts'
+import { reportDrops } from './drops.ts'
 import { answerBrokenRequest, answerError, rateHeaders } from './errors.ts'
 import type { Transport } from './origins.ts'
 import { explainPort, type Place } from './ports.ts'
@@ -75,7 +75,7 @@ export function makeBase(options: BaseOptions): FastifyInstance {
     reply.headers({ 'x-request-id': request.id, ...answerHeaders })
     options.meetFirst?.(request, reply)
   }
-  const drop = tellDrops(log, options.dropped)
+  const drop = reportDrops(log, options.dropped)
   const timeouts = { headersMs, requestMs: 130_000, keepAliveMs: 72_000 }
   const server = Fastify({
     genReqId: () => newId(),
@@ -88,7 +88,7 @@ export function makeBase(options: BaseOptions): FastifyInstance {
     frameworkErrors: (error, request, reply) => {
       meet(request, reply)
       // Fastify runs no hook for these.
-      reply.raw.once('finish', () => tellAnswered(options, request, reply))
+      reply.raw.once('finish', () => logAnswer(options, request, reply))
       const entered = options.enterFirst?.(request) ?? Promise.resolve()
       void entered.then(
         () => answerError(log, request, reply, error),
@@ -160,12 +160,12 @@ function addHooks(server: FastifyInstance, meet: Meet, options: BaseOptions): vo
   })
   server.addHook('onRequest', (request, reply, done) => {
     reply.raw.on('close', () => {
-      if (!reply.raw.writableFinished) tellCutOff(log, request, reply)
+      if (!reply.raw.writableFinished) logCutOff(log, request, reply)
     })
     done()
   })
   server.addHook('onResponse', (request, reply, done) => {
-    tellAnswered(options, request, reply)
+    logAnswer(options, request, reply)
     done()
   })
 }
@@ -176,10 +176,10 @@ function isOldProbe(request: FastifyRequest): boolean {
   return isOld && ['/healthz', '/readyz'].includes(pathOf(request))
 }
 
-function tellAnswered({ log, answered }: BaseOptions, request: FastifyRequest, reply: FastifyReply): void {
+function logAnswer({ log, answered }: BaseOptions, request: FastifyRequest, reply: FastifyReply): void {
   answered?.(request.operation, reply.statusCode, reply.elapsedTime / 1000)
   const facts = factsOf(request, reply)
-  // Supervisors ask these every few seconds, for ever.
+  // Supervisors ask these every few seconds, forever.
   if (probes.has(request.operation) && !facts.code) log.debug(facts, 'request')
   else log.info(facts, 'request')
 }
@@ -213,7 +213,7 @@ function readClientId(request: FastifyRequest): string | undefined {
 }
 
 /** Logs an answer that was cut off, with its cause, so that it can be found by its request id. */
-function tellCutOff(log: Logger, request: FastifyRequest, reply: FastifyReply): void {
+function logCutOff(log: Logger, request: FastifyRequest, reply: FastifyReply): void {
   const facts = factsOf(request, reply)
   // The client has seen no status before the first byte, so none is logged.
   const logged = { ...facts, status: reply.raw.headersSent ? facts.status : undefined }

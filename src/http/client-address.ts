@@ -4,7 +4,7 @@ import { isWithin, type Network, readAddress } from '../lib/addresses.ts'
 
 /**
  * The last address of `X-Forwarded-For` that is not a trusted proxy's. Each proxy appends the address that asked it, so
- * anything the client wrote itself stands further left and is never reached.
+ * anything the client wrote itself is further left and is never reached.
  */
 export function clientAddressOf(raw: IncomingMessage, trusted: readonly Network[]): string {
   const peer = readAddress(raw.socket.remoteAddress ?? '')

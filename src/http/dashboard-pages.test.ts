@@ -75,7 +75,7 @@ describe('GET /dashboard and below', () => {
     },
   )
 
-  test('200 with a hashed file, which a browser may keep for ever', async () => {
+  test('200 with a hashed file, which a browser may keep forever', async () => {
     const { status, headers, body } = await get('/dashboard/assets/index-abc.js')
     expect([status, body.toString()]).toEqual([200, script])
     expect(headers['cache-control']).toBe('public, max-age=31536000, immutable')

@@ -86,7 +86,7 @@ function makeEnter(app: App): Enter {
       if (route.method !== 'GET') requirePrivate(request)
       return visitorOf(request)
     }
-    // A browser opens its stream again by itself: that must not keep a session alive.
+    // A browser reopens its stream automatically: that must not keep a session alive.
     const used = !route?.live // guard: a stream is no use of its session
     const { user, member, window } = await admitUser(app, { token, workspace_id, used })
     request.caller = member ?? user

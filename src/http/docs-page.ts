@@ -111,7 +111,7 @@ export function makeScript(chapters: readonly Chapter[]): string {
   }))
   return `'use strict'
 const configurations = ${JSON.stringify(configurations)}
-// Keep a typed key for this tab only: what the reference would store for ever ends with the tab.
+// Keep a typed key for this tab only: what the reference would store forever ends with the tab.
 Object.defineProperty(window, 'localStorage', { value: window.sessionStorage })
 // The document is the same everywhere; replace the address in its quickstart with the one of this page.
 async function readDocument({ url, ...rest }) {

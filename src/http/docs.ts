@@ -23,7 +23,7 @@ export type Source =
 
 interface DocsOptions {
   readonly sources: readonly Source[]
-  /** Where the page links to. Left out, the server has no dashboard. */
+  /** Where the page links to. Undefined: the server has no dashboard. */
   readonly dashboard?: string | undefined
 }
 

@@ -4,7 +4,7 @@ import type { Drop, DropReason } from './sockets.ts'
 
 const restMs = 10_000
 
-export function tellDrops(log: Logger, count: Drop = () => {}): Drop {
+export function reportDrops(log: Logger, count: Drop = () => {}): Drop {
   /** Drops not logged yet, for each reason that was logged within the last ten seconds. */
   const unlogged = new Map<DropReason, number>()
   function tell(reason: DropReason, dropped: number): void {

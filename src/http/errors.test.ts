@@ -3,12 +3,12 @@ import type { FastifyRequest } from 'fastify'
 import { pino } from 'pino'
 import { expect, test } from 'vitest'
 import { ApiError } from '../lib/errors.ts'
-import { tellFailure } from './errors.ts'
+import { logFailure } from './errors.ts'
 
 function logFieldsOf(error: ApiError): Record<string, unknown> {
   const lines: string[] = []
   const log = pino({ base: null, timestamp: false }, { write: (line) => void lines.push(line) })
-  tellFailure(log, { id: 'r1' } as FastifyRequest, error)
+  logFailure(log, { id: 'r1' } as FastifyRequest, error)
   return lines[0] === undefined ? {} : JSON.parse(lines[0])
 }
 

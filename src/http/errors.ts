@@ -25,7 +25,7 @@ export async function answerError(
 ): Promise<void> {
   const error = toApiError(thrown)
   request.refusal = error.code
-  tellFailure(logger, request, error)
+  logFailure(logger, request, error)
   if (request.window) reply.headers(rateHeaders(request.window))
   if (error.retry_after !== undefined) reply.header('Retry-After', String(error.retry_after))
   if (error.content_range !== undefined) reply.header('Content-Range', error.content_range)
@@ -44,7 +44,7 @@ export async function answerError(
 }
 
 /** Logs what is not the caller's fault, for the operator of this instance. */
-export function tellFailure(logger: Logger, { id }: FastifyRequest, error: ApiError): void {
+export function logFailure(logger: Logger, { id }: FastifyRequest, error: ApiError): void {
   if (error.status < 500 || ['rest_disabled', 'feature_disabled'].includes(error.code)) return
   // A refusal's stack trace helps no one: its code says everything.
   const err = error.cause ?? (error.status === 500 ? error : undefined)

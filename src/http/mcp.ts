@@ -9,7 +9,7 @@ import type { Exchange, Facts } from '../mcp/call.ts'
 import type { Route } from '../route.ts'
 import { once } from './assets.ts'
 import { readBody } from './body.ts'
-import { tellFailure } from './errors.ts'
+import { logFailure } from './errors.ts'
 import { requireNoForeignPage } from './origins.ts'
 import type { Drop } from './sockets.ts'
 
@@ -82,7 +82,7 @@ function note(app: App, request: FastifyRequest, { tool, operation_id, code, err
   request.operation = tool
   request.operation_id = operation_id
   request.refusal = code
-  if (error) tellFailure(app.log, request, error)
+  if (error) logFailure(app.log, request, error)
 }
 
 async function answer(

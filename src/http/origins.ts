@@ -80,7 +80,7 @@ export function requireNoForeignPage(config: Config, request: FastifyRequest): v
     })
 }
 
-/** For what only our own pages read: a browser says in one of two headers which site asks. */
+/** For what only our own pages may read: a browser says in one of two headers which site asks. */
 export function requireNoForeignReader(config: Config, request: FastifyRequest): void {
   const { 'sec-fetch-site': site } = request.headers
   if (site !== undefined && site !== 'same-origin') throw new ApiError('origin_refused') // guard: the stream is for our own pages

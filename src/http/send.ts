@@ -33,7 +33,7 @@ export function send(
   return reply.send(readable)
 }
 
-/** Proxies that buffer answers would hold events back. */
+/** A proxy that buffers answers would delay events. */
 const liveHeaders = { 'content-type': 'text/event-stream; charset=utf-8', 'x-accel-buffering': 'no' }
 
 function sendLive(request: FastifyRequest, reply: FastifyReply, live: Live): FastifyReply {

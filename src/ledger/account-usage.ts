@@ -118,7 +118,7 @@ export interface AccountUsage {
   /** The same for look-ups, and for reading. */
   readonly lookup_flood_until: Date | null
   readonly reading_flood_until: Date | null
-  /** Since when the platform refuses its first messages; null: it does not. */
+  /** When the platform began to refuse its first messages; null: it does not refuse them. */
   readonly cold_stopped_at: Date | null
   readonly sent_today: number
   readonly cold_today: number

@@ -193,7 +193,7 @@ export async function takeBack(
   // crash point 4: the answer to COMMIT is lost, its worker has not said that nothing is sent
   // If this process ends while the database is away, the journal proves that nothing was sent. Its reader finds the
   // operation by the token.
-  await tellJournal(app, journal, { id, token, outcome: { kind: 'not_written', reason: 'lost_commit' } }) // guard: lost commit is in the journal
+  await journalOutcome(app, journal, { id, token, outcome: { kind: 'not_written', reason: 'lost_commit' } }) // guard: lost commit is in the journal
   await recorder.retryUntilStored(id, release) // guard: lost commit is released
 }
 
@@ -231,7 +231,7 @@ async function conclude(
   const { id } = operation
   const sound = toWellFormed(outcome)
   // crash point 10: the outcome is read, the journal does not know it
-  await tellJournal(app, journal, { id, token, outcome: sound })
+  await journalOutcome(app, journal, { id, token, outcome: sound })
   // crash point 8: the outcome is in the journal, the row does not know it
   try {
     await recorder.record({ operation, public_id: id, token, held, outcome: sound })
@@ -242,7 +242,7 @@ async function conclude(
   }
 }
 
-async function tellJournal(
+async function journalOutcome(
   { log }: App,
   journal: Journal,
   known: Parameters<Journal['conclude']>[0],
@@ -275,7 +275,7 @@ export async function concludeProven(
   const outcome = { kind: 'accepted', value: proof } as const
   // If the database is restored once more, it forgets this row as well.
   await intend(app, ways, operation, token) // guard: a proven message is in the journal
-  await tellJournal(app, ways.journal, { id: operation.id, token, outcome })
+  await journalOutcome(app, ways.journal, { id: operation.id, token, outcome })
   await ways.recorder.record({ operation, public_id: operation.id, token, outcome, reconciled: true })
 }
 

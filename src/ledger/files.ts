@@ -125,7 +125,7 @@ export async function dropFile({ db, log }: Pick<App, 'db' | 'log'>, file_id: st
 
 /**
  * Deletes files that no operation linked within an hour, and those that their operation no longer needs: it is final, or
- * has been released or ambiguous for an hour. (An operation that runs again brings its file again.) Returns how many files.
+ * has been released or ambiguous for an hour. (A request that runs an operation again contains its file again.) Returns how many files.
  */
 export async function forgetFiles(db: Db): Promise<number> {
   const { files } = await db.one<{ files: number }>(sql`

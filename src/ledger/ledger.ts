@@ -77,7 +77,7 @@ export class Ledger {
     if (!release) return
     const { log } = this.#app
     const work = attempt(this.#app, this.#ways, operation, account)
-      .catch((err) => this.#tellFailed(operation, err))
+      .catch((err) => this.#logFailed(operation, err))
       .finally(() => {
         release()
         this.#running.delete(work)
@@ -87,7 +87,7 @@ export class Ledger {
     account.awaits(work)
   }
 
-  #tellFailed({ id: operation_id, account_id }: QueuedOperation, err: unknown): void {
+  #logFailed({ id: operation_id, account_id }: QueuedOperation, err: unknown): void {
     const cause = err instanceof NotStored ? err.cause : err
     const line = { err, code: codeOf(cause), operation_id, account_id }
     const { log } = this.#app

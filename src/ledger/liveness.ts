@@ -70,7 +70,7 @@ export async function noteGapSince(
   await tx.run(sql`update account_hosts set gap_since = ${at} where account_id = ${account_id}`)
 }
 
-/** The account's session has ended or not yet caught up: requests that need the platform are refused at once. */
+/** The account's session has ended or not yet caught up: requests that need the platform are refused immediately. */
 export async function noteNotLive(db: Db, held: HeldLease): Promise<void> {
   await db.run(sql`
     update account_hosts set observed_at = null, heard_at = coalesce(observed_at, heard_at)

@@ -111,7 +111,7 @@ export class RestoreGuard {
     else if (debtors.length > 0) await guard.#owe('inherited')
     await beginRun(app.db)
     // Throws where the database is away: a process that cannot register its debt does not start.
-    await guard.#tellOthers()
+    await guard.#warnOthers()
     // This process takes over the debts of earlier processes of this disk. Their files stay until those have ended.
     for (const id of debtors) await forgiveWorker(app.db, id)
     if (!guard.#owing) await guard.#keep()
@@ -173,11 +173,11 @@ export class RestoreGuard {
   }
 
   /** Until this commits, other workers may still cross. */
-  async #tellOthers(): Promise<void> {
+  async #warnOthers(): Promise<void> {
     const { db } = this.#app
     const why = this.#unreported
     if (why === null) return
-    // After an ordinary start of the server other workers go on; the pools wait for what this worker's accounts may have sent.
+    // After an ordinary start of the server other workers continue; the pools wait for what this worker's accounts may have sent.
     if (why === 'run') await this.#keepDebt()
     else await this.#noteDebt()
     if (why === 'older') await this.#switchOff(why)
@@ -198,7 +198,7 @@ export class RestoreGuard {
     const { db, log, operations } = this.#app
     const { directory, worker_id, replay, compare } = this.#options
     if (await compare()) this.#notice('behind') // guard: marks are compared
-    await this.#tellOthers()
+    await this.#warnOthers()
     await beginRun(db)
     const debts = await listDebts(directory)
     const { intents, damaged } = await readIntents(directory)

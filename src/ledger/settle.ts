@@ -179,7 +179,7 @@ function publicly({ operation, public_id, value }: AcceptedOperation): Completio
   return { operation: { ...operation, id: public_id }, value }
 }
 
-/** Stores a person's note on an unknown outcome. The state stays and the key answers 409 for ever; its kind gets the row. */
+/** Stores a person's note on an unknown outcome. The state stays and the key answers 409 forever; its kind gets the row. */
 export async function closeByPerson(
   tx: Tx,
   kinds: OperationKinds,

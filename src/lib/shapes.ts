@@ -77,7 +77,7 @@ export function text(most: number) {
     .meta({ openapi: { type: 'string', minLength: 1, maxLength: most } })
 }
 
-/** A colour of something new; null and nothing mean none. `requireColor` says which there are. */
+/** The colour of something new; null or undefined: none. `requireColor` checks its name. */
 export const newColor = z
   .string()
   .nullable()
@@ -93,7 +93,7 @@ export const place = z
   .min(1)
   .max(1_000)
   .optional()
-  .meta({ description: 'Place in the order, from 1 on.' })
+  .meta({ description: 'Position in the order, from 1.' })
 
 /** A page size in a query string: outside its range is refused, never clamped. */
 function pageSize(most: number) {

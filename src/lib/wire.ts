@@ -36,7 +36,7 @@ export const columnValueOut = z
 
 const attachmentOut = z
   .object({
-    index: count('Its place among the files of the message, from 0 on: the last part of its address.'),
+    index: count('Its index among the files of the message, from 0: the last part of its address.'),
     kind: z
       .enum(['photo', 'voice', 'video', 'sticker', 'file'])
       .meta({ description: 'What it is in the chat. A photo that was sent as a file is a `file`.' }),

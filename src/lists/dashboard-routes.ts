@@ -1,7 +1,9 @@
 /** The routes of the dashboard. They are not part of the contract or of its document. */
 import { workspaceRoutes as accounts } from '../capabilities/accounts/dashboard-routes.ts'
+import { workspaceRoutes as analytics } from '../capabilities/analytics/dashboard-routes.ts'
 import { ownRoutes as approvals } from '../capabilities/approvals/dashboard-routes.ts'
 import { workspaceRoutes as board } from '../capabilities/board/dashboard-routes.ts'
+import { workspaceRoutes as broadcasts } from '../capabilities/broadcast/dashboard-routes.ts'
 import { workspaceRoutes as campaigns } from '../capabilities/campaigns/dashboard-routes.ts'
 import { workspaceRoutes as inbox } from '../capabilities/chats/dashboard-routes.ts'
 import { workspaceRoutes as columns } from '../capabilities/columns/dashboard-routes.ts'
@@ -14,6 +16,7 @@ import { workspaceRoutes as operations } from '../capabilities/operations/dashbo
 import { workspaceRoutes as stages } from '../capabilities/pipeline/dashboard-routes.ts'
 import { workspaceRoutes as savedReplies } from '../capabilities/saved-replies/dashboard-routes.ts'
 import { ownRoutes as sessions } from '../capabilities/sessions/dashboard-routes.ts'
+import { workspaceRoutes as suppressions } from '../capabilities/suppressions/dashboard-routes.ts'
 import { workspaceRoutes as timeline } from '../capabilities/timeline/dashboard-routes.ts'
 import { workspaceRoutes as members, ownRoutes as users } from '../capabilities/users/dashboard-routes.ts'
 import {
@@ -26,7 +29,9 @@ import type { Route } from '../route.ts'
 export const workspaceRoutes: readonly Route[] = [
   ...workspace,
   ...accounts,
+  ...analytics,
   ...board,
+  ...broadcasts,
   ...campaigns,
   ...columns,
   ...inbox,
@@ -36,6 +41,7 @@ export const workspaceRoutes: readonly Route[] = [
   ...operations,
   ...savedReplies,
   ...stages,
+  ...suppressions,
   ...timeline,
   ...presence,
 ]

@@ -161,7 +161,7 @@ function headingOf({ path }: Route): string {
   return first.charAt(0).toUpperCase() + first.slice(1)
 }
 
-/** Scopes, gates and allowlists in words, so that the reference answers "why may I not". */
+/** Scopes, gates and allowlists in words, so that the reference explains refusals. */
 function needsSentence({
   scopes,
   gates = [],
@@ -206,8 +206,7 @@ const range = {
   name: 'Range',
   in: 'header',
   required: false,
-  description:
-    'One range of bytes, as `bytes=0-99`, which is answered with 206. Several ranges return the whole file.',
+  description: 'One range of bytes, such as `bytes=0-99`, returns 206. Several ranges return the whole file.',
   schema: { type: 'string' },
 }
 

@@ -10,7 +10,7 @@ import { ige256Decrypt, ige256Encrypt, initSync, SIMD_AVAILABLE } from '@mtcute/
 /** The largest size of an unpacked answer. */
 const unpackedBytesMax = 16 * 1024 * 1024
 
-/** Telegram's product of two primes. Factoring a longer one would occupy the process for ever, and no key protects it. */
+/** Telegram's product of two primes. Factoring a longer one would occupy the process forever, and no key protects it. */
 const productBytesMax = 8
 
 const derive = promisify(pbkdf2)

@@ -46,7 +46,7 @@ export interface Platform {
 }
 
 export interface PlatformFigures {
-  /** How often sessions have asked what they missed. Grows. */
+  /** How often sessions have asked what they missed. Never decreases. */
   readonly differences: number
   /** Batches of updates that wait for the one before them to be stored. */
   readonly batches_waiting: number
@@ -115,9 +115,9 @@ export interface Listener {
 
 export interface Closed {
   readonly status: 'lost' | 'needs_login' | 'restricted'
-  /** Unless `lost`, the account's `status_reason`: what has happened, and what the operator does about it. */
+  /** Unless `lost`, the account's `status_reason`: what has happened, and what the operator can do about it. */
   readonly reason: string
-  /** If `lost`: the next `connect` comes no sooner. */
+  /** If `lost`: how long to wait before the next `connect`. */
   readonly retry_after_seconds?: number
 }
 
@@ -133,7 +133,7 @@ export interface UpdateBatch {
   readonly caught_up: boolean
   /**
    * The account is restricted for this reason, and the session ends after this batch. Note it before the batch is stored: a
-   * worker that dies in between must not leave an account that goes on behind the gap.
+   * worker that dies in between must not leave an account that continues past the gap.
    */
   readonly restricts?: string
 }
@@ -212,13 +212,13 @@ export const attachmentKinds = ['photo', 'voice', 'video', 'sticker', 'file'] as
 export type AttachmentKind = (typeof attachmentKinds)[number]
 
 export interface Attachment extends FileInfo {
-  /** Its place among the message's files, from 0 on. */
+  /** Its index among the message's files, from 0. */
   readonly index: number
   readonly kind: AttachmentKind
-  /** In pixels, where the platform says. */
+  /** In pixels, if the platform says. */
   readonly width?: number
   readonly height?: number
-  /** How long it plays, where the platform says. */
+  /** Its duration, if the platform says. */
   readonly seconds?: number
 }
 
@@ -235,15 +235,15 @@ export type Outcome<T> =
       readonly reason: string
       /** Of `connect`, where it is known: the reason is then the account's `status_reason` until it connects. */
       readonly cause?: ConnectFailure
-      /** Of `connect`: the next one comes no sooner. */
+      /** Of `connect`: how long to wait before the next one. */
       readonly retry_after_seconds?: number
     }
   /** No answer, a lost connection, a 5xx, an unreadable answer. The call may have taken effect. */
   | { readonly kind: 'unknown'; readonly reason: string }
 
 /** Why an account is not connected, though nothing is wrong with it: its proxy, the platform's refusal, or a variable. */
-export const connectFailures = ['proxy', 'refused', 'misconfigured'] as const
-export type ConnectFailure = (typeof connectFailures)[number]
+const connectFailures = ['proxy', 'refused', 'misconfigured'] as const
+type ConnectFailure = (typeof connectFailures)[number]
 
 /** What a flood wait stops: the platform counts sends, look-ups and reading (history, sync, read state) separately. */
 export const floodScopes = ['sends', 'lookups', 'reading'] as const

@@ -126,7 +126,7 @@ test('knows how far the account had come when commits are lost, including its ow
   await stop()
 })
 
-test('tells a platform whether the lease still holds: while renewals arrive, and not after the session has ended', async () => {
+test('reports to a platform whether the lease still holds: while renewals arrive, and not after the session has ended', async () => {
   await place.account(await place.service.tenant())
   const refs: AccountRef[] = []
   const platform: Platform = {

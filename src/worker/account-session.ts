@@ -290,7 +290,7 @@ class DrivenSession implements AccountSession {
     }
   }
 
-  /** Requests that need the platform are then refused at once, instead of waiting for a session that is gone. */
+  /** Requests that need the platform are then refused immediately, instead of waiting for a session that is gone. */
   async #noteNotLive(): Promise<void> {
     await noteNotLive(this.#app.db, this.#held).catch((err) => {
       this.#app.log.warn(

@@ -1,4 +1,4 @@
-/** Which files a worker fetches at a time, and what it keeps of those that go wrong. */
+/** Which files a worker fetches at a time, and what it stores about those that fail. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type LedgerRows, openLedgerRows } from '../../test/harness/ledger-rows.ts'
 import { until } from '../../test/harness/process.ts'

@@ -26,7 +26,7 @@ import { countDownloads } from './metrics.ts'
 const perAccount = 2
 const perWorkspace = 3
 const perProcess = 4
-/** An adapter asks for a part twice, 20 s each, and serves short waits in between. */
+/** An adapter requests a part twice, 20 s each, and sits out short waits in between. */
 const chunkMsMax = 90_000
 /** A file that takes longer gives its place to another. */
 const fileMsMax = 600_000
@@ -129,7 +129,7 @@ async function fetchWanted(app: App, account: DrivenAccount, { file, signal }: F
   }
 }
 
-/** The file stays wanted, and is not asked for again at once. */
+/** The file stays wanted, and is not requested again immediately. */
 async function pause({ sources }: App, signal: AbortSignal): Promise<void> {
   await within(sources, restMs, new Promise<void>(() => {}), signal)
 }

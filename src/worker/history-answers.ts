@@ -64,7 +64,7 @@ async function readShown(
     const outcome = await within(app.sources, callMsMax, page)
     if (outcome?.kind === 'flood_wait') await noteFlood(app.db, held.account_id, outcome)
     if (outcome?.kind !== 'accepted') return null
-    // After the last page, too: the next chat follows at once.
+    // After the last page, too: the next chat follows immediately.
     if (paceMs > 0) await within(app.sources, paceMs, new Promise<void>(() => {}))
     const messages = toWellFormed(outcome.value)
     const recent = messages.filter(({ timestamp }) => Date.parse(timestamp) >= since.getTime())

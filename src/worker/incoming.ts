@@ -1,7 +1,7 @@
 /** What people write to us: a reply ends their sequences, and may opt them out. */
 import type { App } from '../app.ts'
 import { noteReplies } from '../capabilities/campaigns/running/running.ts'
-import type { Seen } from '../capabilities/messages/messages.ts'
+import type { ReceivedMessage } from '../capabilities/messages/messages.ts'
 import { noteOptOuts } from '../capabilities/suppressions/suppressions.ts'
 import type { AccountKey } from '../contract.ts'
 import type { Tx } from '../db/sql.ts'
@@ -16,7 +16,7 @@ export async function handleIncoming(
   app: App,
   tx: Tx,
   account: AccountKey,
-  stored: readonly Seen[],
+  stored: readonly ReceivedMessage[],
 ): Promise<NewEvent[]> {
   const fromPeople = stored.filter(({ chat_id, message }) => !message.is_sender && isPrivate(chat_id)) // guard: only messages of people are handled
   const replied = await noteReplies(app, tx, account, fromPeople) // guard: a reply ends what waits

@@ -18,7 +18,7 @@ import {
   deleteMessages,
   findDeleted,
   noteRandomIds,
-  type Seen,
+  type ReceivedMessage,
   storeEdits,
   storeMessages,
   toWire,
@@ -89,12 +89,12 @@ function idOf(update: Update): string[] {
 interface SortedBatch {
   readonly chats: Map<string, ChatState>
   readonly people: Map<string, Person>
-  readonly messages: Map<string, Seen>
-  readonly edits: Map<string, Seen>
+  readonly messages: Map<string, ReceivedMessage>
+  readonly edits: Map<string, ReceivedMessage>
   /** The latest count of each chat, whether it came with a message or alone. */
   readonly unread: Map<Chat['id'], number>
   /** Messages that came without a count, after the latest count of their chat. */
-  readonly uncounted: Map<string, Seen>
+  readonly uncounted: Map<string, ReceivedMessage>
   readonly of: { [K in Update['kind']]: Extract<Update, { kind: K }>[] }
 }
 
@@ -188,7 +188,10 @@ function proofsOf({ of }: SortedBatch): Proof[] {
 }
 
 /** How many of them are new in each chat: a message that history brought first is counted already. */
-function countNew(uncounted: SortedBatch['uncounted'], stored: readonly Seen[]): Map<Chat['id'], number> {
+function countNew(
+  uncounted: SortedBatch['uncounted'],
+  stored: readonly ReceivedMessage[],
+): Map<Chat['id'], number> {
   const added = new Map<Chat['id'], number>()
   for (const { chat_id, message } of stored) {
     if (uncounted.has(`${chat_id}:${message.id}`)) added.set(chat_id, (added.get(chat_id) ?? 0) + 1)

@@ -1,5 +1,5 @@
 /**
- * Runs the logins and logouts that users begin at the dashboard, as the terminal does: this worker has the platform, and
+ * Runs the logins and logouts that users start at the dashboard, as the terminal does: this worker has the platform, and
  * takes the account's lease. What is shown and typed passes through the database.
  */
 import type { App } from '../app.ts'
@@ -34,7 +34,7 @@ interface Run {
   readonly request: ClaimedLogin
   readonly left: AbortController
   epoch: string | undefined
-  /** Takes what the user types; undefined while nothing is asked. */
+  /** Receives what the user types; undefined while nothing is asked. */
   answer: ((text: string) => void) | undefined
 }
 
@@ -66,13 +66,13 @@ export class LoginRunner {
     this.#platforms = platforms
   }
 
-  /** Ends the logins. Their users read that they have to begin again. */
+  /** Ends the logins. Their users see that they have to start again. */
   async stop(): Promise<void> {
     for (const { left } of this.#runs.values()) left.abort(stopped())
     await Promise.all(this.#running)
   }
 
-  /** Ends the logins that users gave up, and all if the database was away for too long. */
+  /** Ends the logins that users cancelled, and all of them if the database was unreachable for too long. */
   async #renew(): Promise<void> {
     const { db, sources } = this.#app
     if (sources.now() - this.#renewedAt > renewMs) {
@@ -153,7 +153,7 @@ export class LoginRunner {
     })
   }
 
-  /** A new account is with the worker that finds out that it has no login. */
+  /** The worker that finds out that a new account has no login still holds its lease. */
   async #takeLease({ request: { account_id }, left }: Run): Promise<string> {
     const { db, sources } = this.#app
     const deadline = sources.now() + leaseMsMax
@@ -162,7 +162,7 @@ export class LoginRunner {
       const lease = await claimAccount(db, { worker_id: this.#worker_id, account_id })
       if (lease) return lease.epoch
       if (sources.now() > deadline) {
-        throw new ApiError('conflict', { detail: 'Another worker drives the account. Begin again.' })
+        throw new ApiError('conflict', { detail: 'Another worker drives the account. Start again.' })
       }
       await sources.sleep(tickMs)
     }
@@ -213,15 +213,15 @@ function shownOf(step: Extract<LoginStep, { kind: 'qr' | 'code' | 'password' }>)
 
 function refuseLostLease(): never {
   throw new ApiError('conflict', {
-    detail: 'The account was taken from this login. Nothing was stored. Begin again.',
+    detail: 'The account was taken from this login. Nothing was stored. Start again.',
   })
 }
 
 function stopped(): ApiError {
-  const detail = 'The worker that ran the login has stopped. Nothing was stored. Begin again.'
+  const detail = 'The worker that ran the login has stopped. Nothing was stored. Start again.'
   return new ApiError('provider_unavailable', { detail })
 }
 
 function givenUp(): ApiError {
-  return new ApiError('conflict', { detail: 'The login was given up.' })
+  return new ApiError('conflict', { detail: 'The login was cancelled.' })
 }

@@ -49,7 +49,7 @@ export function countSessions({ metrics }: App): SessionCounters {
     sharedMetric(metrics, name, () => new Counter({ name, help, labelNames, registers: [metrics] }))
   const connects = counter(
     'parley_connects_total',
-    'Attempts of this process to connect an account, by what came of it.',
+    'Attempts of this process to connect an account, by outcome.',
     ['outcome'],
   )
   const ends = counter(
@@ -176,7 +176,7 @@ export function countOperations({ metrics }: App): (kind: string, outcome: strin
   const counter = sharedMetric(metrics, name, () => {
     return new Counter({
       name,
-      help: 'Operations that were submitted to a platform, by what came of it.',
+      help: 'Operations that were submitted to a platform, by outcome.',
       labelNames: ['kind', 'outcome'],
       registers: [metrics],
     })

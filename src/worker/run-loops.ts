@@ -17,7 +17,7 @@ export function runLoops(app: App, loops: readonly Loop[]): Running {
   const stopping = new AbortController()
 
   async function run({ name, restMs, wakeOn, step }: Loop): Promise<void> {
-    // A wake-up during a step is kept: the next rest ends at once.
+    // A wake-up during a step is kept: the next rest ends immediately.
     let woken = false
     let end: (() => void) | undefined
     const off =

@@ -5,7 +5,7 @@ export const backoff = { firstMs: 500, mostMs: 60_000, factor: 2 }
 /** The longest pause after a failure of our own database, which usually recovers soon. */
 export const storeMsMost = 5_000
 
-/** How an attempt ended: for good, with a lost session, through a fault of ours, or without a session. */
+/** How an attempt ended: permanently, with a lost session, through an internal error, or without a session. */
 export type SessionEnd =
   | { readonly kind: 'over' | 'failed' }
   | { readonly kind: 'lost'; readonly lived_ms: number; readonly retry_after_seconds: number }

@@ -275,7 +275,7 @@ async function ask<T>(
   return undefined
 }
 
-/** Gives up on a call that is not answered in time, so that it cannot block the sync for ever. */
+/** Gives up on a call that is not answered in time, so that it cannot block the sync forever. */
 async function answered<T>(
   { sources }: App,
   call: Promise<Outcome<T>>,

@@ -103,7 +103,7 @@ async function byPhone(context: BrowserContext, path: string): Promise<void> {
   await page.close()
 }
 
-/** The process that runs the login ends: the page says so, and a new login can begin. */
+/** The process that runs the login ends: the page says so, and a new login can start. */
 async function killedInBetween(context: BrowserContext, demo: Demo, path: string): Promise<void> {
   const page = await context.newPage()
   await page.goto(path)

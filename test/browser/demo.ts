@@ -52,7 +52,7 @@ export async function startDemo(env: Readonly<Record<string, string>> = {}): Pro
   }
 }
 
-export interface Result {
+interface Result {
   readonly isError?: boolean
   readonly structuredContent: Readonly<Record<string, unknown>>
 }
@@ -80,7 +80,7 @@ export async function callTool(
   return result
 }
 
-/** Of a person who accepts every message. The newest chat may be with one who blocks, because people go on writing. */
+/** The chat of a person who accepts every message. The newest chat may be with one who blocks, because people keep writing. */
 export const exampleChat = {
   id: 'platform:chat:42',
   account_id: exampleAccountId,

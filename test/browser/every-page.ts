@@ -102,7 +102,7 @@ async function examine(page: Page, sight: Sight, look: Look): Promise<string[]> 
   return [...said, ...(over > 0 ? [`${over} px too wide`] : [])].map((each) => `${what}: ${each}`)
 }
 
-/** Another site's page puts each page into a frame: nothing of it is shown. */
+/** Another site puts each page into a frame: the browser shows none of it. */
 export async function frame(
   browser: Browser,
   context: BrowserContext,

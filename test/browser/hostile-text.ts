@@ -52,7 +52,7 @@ const wrappings = [
   (inner: string) => `\u202e${inner}\u2028`,
 ]
 
-export const payloads: readonly string[] = wrappings
+const payloads: readonly string[] = wrappings
   .flatMap((wrap) => [
     ...codes.flatMap((code) => plain.map((make) => wrap(make(code)))),
     ...codes.flatMap((code) => events.flatMap((event) => elements.map((make) => wrap(make(event, code))))),

@@ -12,7 +12,7 @@ const { account_id } = exampleChat
 const png =
   'iVBORw0KGgoAAAANSUhEUgAAAAIAAAACCAIAAAD91JpzAAAAEElEQVR4nGP4z8AARAwQCgAf7gP9i18U1AAAAABJRU5ErkJggg=='
 
-/** A person who writes to us and never reacts by themselves. */
+/** A person who writes to us once and never reacts. */
 interface Correspondent {
   readonly person_id: number
   readonly name: string
@@ -56,7 +56,7 @@ async function meet(demo: Demo, name: string, text: string): Promise<Corresponde
 const rowOf = (page: Page, { name }: Pick<Correspondent, 'name'>): Locator =>
   page.getByRole('list', { name: 'Chats' }).getByRole('link', { name }).first()
 const composerOf = (page: Page): Locator => page.getByRole('textbox', { name: /^Answer/ })
-/** The own message with this text, with its state below. */
+/** Our message with this text, with its state below. */
 const ownMessage = (page: Page, text: string): Locator =>
   page.getByRole('article', { name: 'Message from us' }).filter({ hasText: text })
 
@@ -64,7 +64,7 @@ async function timesSent(demo: Demo, text: string): Promise<number> {
   return (await demo.journal()).filter((each) => each === text).length
 }
 
-/** The other side learns nothing, and the chat stays unread. */
+/** Opening sends no read receipt, and the chat stays unread. */
 async function openWithoutTrace(page: Page, { demo }: Visit, person: Correspondent): Promise<void> {
   await rowOf(page, person).getByText('1 unread').waitFor()
   await rowOf(page, person).click()
@@ -135,7 +135,7 @@ async function getTextBack(page: Page, { demo }: Visit, person: Correspondent): 
   assert.equal(await timesSent(demo, text), 1)
 }
 
-/** The answer is lost, the platform shows the message later: accepted by itself, and never sent again. */
+/** The answer is lost and the platform shows the message later: the page shows it as accepted, and never sends it again. */
 async function resolveAmbiguous(page: Page, { demo }: Visit, person: Correspondent): Promise<void> {
   const text = `${person.name}, the line breaks here.`
   await demo.platform('addFault', { on: 'send', fault: 'drop_after', account_id })

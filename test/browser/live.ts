@@ -1,4 +1,4 @@
-/** Eight tabs of one browser share one stream, and go on without the tab that read it, and after the service was killed. */
+/** Eight tabs of one browser share one stream, and continue without the tab that read it, and after the service was killed. */
 import assert from 'node:assert/strict'
 import type { BrowserContext, Page } from 'playwright-core'
 import { until } from '../harness/process.ts'
@@ -6,7 +6,7 @@ import { makeKey, mouse, setUp } from './approval-journey.ts'
 import { openBrowser } from './browser.ts'
 import { callTool, type Demo, exampleChat, startDemo } from './demo.ts'
 
-/** Pages that get no marks read again every 30 s: what is shown sooner came by a mark. */
+/** Pages that get no marks read again every 30 s: anything shown sooner was due to a mark. */
 const byMarkMsMax = 20_000
 /** A silent reader is replaced after 45 s; a busy machine may need longer. */
 const replacedMsMax = 75_000
@@ -72,7 +72,7 @@ async function seen(tabs: readonly Page[], { address }: Demo, key: string, text:
     name: 'service_send_message',
     arguments: { account_id: exampleChat.account_id, chat_id: exampleChat.id, text },
   }
-  // A service that was killed may not have its database and its account back yet.
+  // A service that was killed may not have reopened its database and its account yet.
   await until('the agent can ask', 60_000, () => callTool(address, key, tool).catch(() => undefined))
   const beganAt = performance.now()
   await Promise.all(tabs.map((tab) => tab.getByText(text).first().waitFor({ timeout: byMarkMsMax })))

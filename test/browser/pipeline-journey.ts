@@ -98,7 +98,7 @@ async function drag(visit: Visit): Promise<void> {
     await owner.mouse.move(to.x + 100, to.y + 120, { steps: 5 })
     await owner.locator('html.dragging').waitFor()
   }
-  // Escape lets it go where it was, and nothing opens.
+  // Escape returns it to its place, and nothing opens.
   await hold()
   await owner.keyboard.press('Escape')
   await owner.mouse.up()
@@ -109,7 +109,7 @@ async function drag(visit: Visit): Promise<void> {
   await owner.getByText(/^Moved .*Ada Tallis.* to Qualified$/).waitFor()
   assert.match(owner.url(), /\/pipeline$/)
   await isIn(visit, 'qualified')
-  // The member's page shows it by itself; its narrow screen shows one stage at a time.
+  // The member's page shows it without a reload; its narrow screen shows one stage at a time.
   await member.getByRole('link', { name: /^Qualified/ }).click()
   await cardIn(member, 'Qualified', person).waitFor()
   await owner.keyboard.press('z')
@@ -142,7 +142,7 @@ async function moveByKey(visit: Visit): Promise<void> {
   })
 }
 
-/** In both themes, of what lies above the page: the page below is checked with the others. */
+/** In both themes, of what is open above the page: the page itself is checked with the others. */
 async function seesNoBarrier(page: Page, within: string): Promise<void> {
   for (const colorScheme of ['dark', 'light'] as const) {
     await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
@@ -245,12 +245,12 @@ async function onPhone(visit: Visit): Promise<void> {
   assert.equal(over, 0, 'too wide')
 }
 
-/** The page says so by itself, and comes back by itself. */
+/** The page says so without a reload, and the board returns without one. */
 async function closeGate({ owner, member, ask, person }: Visit): Promise<void> {
   await ask('POST', '/gates/pipeline', { enabled: false })
   for (const [page, words] of [
-    [owner, 'As the operator you open it.'],
-    [member, 'The operator of this instance opens it.'],
+    [owner, 'You can open it as the operator.'],
+    [member, 'The operator of this instance can open it.'],
   ] as const) {
     await page.getByRole('heading', { name: 'The pipeline is closed' }).waitFor()
     await page.getByText(`The gate “pipeline” is closed. ${words}`).waitFor()

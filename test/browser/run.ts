@@ -8,7 +8,7 @@ import { join } from 'node:path'
 
 /** A limit for hangs, not for slow machines. */
 const stepMsMax = 600_000
-/** Those of one group run beside each other: `live.ts` mostly waits. */
+/** Those of one group run at the same time: `live.ts` mostly waits. */
 const journeys = [['oidc.ts', 'live.ts'], ['dashboard.ts']]
 
 await step('npm ci', ['npm', 'ci', '--ignore-scripts', '--no-audit', '--no-fund'])

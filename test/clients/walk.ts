@@ -28,7 +28,7 @@ async function until<T>(what: string, ask: () => Promise<T | undefined>): Promis
     if (answer !== undefined) return answer
     await sleep(100)
   }
-  throw new Error(`Waited in vain until ${what}.`)
+  throw new Error(`Timed out waiting until ${what}.`)
 }
 
 const account = await until('an account is ready and has chats', async () => {

@@ -31,7 +31,7 @@ afterAll(async () => {
 
 function urlOf(number: number): string {
   const { url } = plant.serve(number)
-  if (!url) throw new Error('It does not run.')
+  if (!url) throw new Error('It is not running.')
   return url
 }
 

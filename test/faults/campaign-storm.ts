@@ -2,7 +2,7 @@
  * One campaign of contacts on a pool of accounts, on a manual clock, while its workers die and its database goes back in time.
  * This process survives: it moves the clock, kills a worker every three seconds and expires the leases of dead workers, makes the
  * platform misbehave, puts people on the suppression list, and `--rollbacks` times replaces the files of PostgreSQL with a
- * picture (`rollbacks.ts`). When every recipient is final, `verify` and the oracles must find nothing: the platform accepted no
+ * snapshot (`rollbacks.ts`). When every recipient is final, `verify` and the oracles must find nothing: the platform accepted no
  * message twice, under whatever name, and none to a person on the list.
  *
  *   npm run test:campaign-storm -- --seed 7 [--contacts 1000] [--accounts 12] [--works 3] [--rollbacks 3] [--minutes 9]
@@ -26,7 +26,7 @@ import { drawFault } from './platform-faults.ts'
 import { makeRandom, type Random } from './random.ts'
 import { listMissing } from './rare.ts'
 import { printOutcomes, printTable, say } from './report.ts'
-import { planRollbacks, type RollbackPlan, takePicture } from './rollbacks.ts'
+import { planRollbacks, type RollbackPlan, takeSnapshot } from './rollbacks.ts'
 import { briefAnswer, Strikes } from './strikes.ts'
 import { Suppressors } from './suppressors.ts'
 
@@ -151,7 +151,7 @@ interface Scene extends Timeline {
   readonly random: Random
   readonly rollbacks: {
     readonly left: RollbackPlan[]
-    /** For each finished rollback: how many messages the platform had accepted since the picture. */
+    /** For each finished rollback: how many messages the platform had accepted since the snapshot. */
     readonly forgotten: number[]
     under_way?: boolean
   }
@@ -202,12 +202,12 @@ async function goBackWhenDue(plant: Plant, scene: Scene, isOver: () => boolean):
   const plan = (await suppressors.readSeq()) >= due && !isOver() ? rollbacks.left.shift() : undefined
   if (!plan) return
   rollbacks.under_way = true
-  const picture = await takePicture(plant, strikes, plan)
+  const snapshot = await takeSnapshot(plant, strikes, plan)
   const taken_seq = await suppressors.readSeq()
   let stopped_seq = taken_seq
   await Promise.all([sleep(plan.age_ms), suppressors.add().catch(() => {})])
   await suppressors.whileAway(() =>
-    picture.goBack({
+    snapshot.goBack({
       still: async () => {
         stopped_seq = await suppressors.readSeq()
       },
@@ -217,11 +217,11 @@ async function goBackWhenDue(plant: Plant, scene: Scene, isOver: () => boolean):
       },
     }),
   )
-  await picture.raise()
+  await snapshot.raise()
   rollbacks.under_way = false
   rollbacks.forgotten.push(stopped_seq - taken_seq)
   const what = `${Math.round(plan.age_ms)} ms, ${plan.journals ? 'with' : 'without'} the journals`
-  say(`rollback ${nth}: ${what}, ${stopped_seq - taken_seq} messages since the picture`)
+  say(`rollback ${nth}: ${what}, ${stopped_seq - taken_seq} messages since the snapshot`)
 }
 
 async function conclude(plant: Plant, { strikes, suppressors, rollbacks }: Scene): Promise<number> {

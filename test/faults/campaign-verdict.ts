@@ -12,13 +12,13 @@ import type { Evidence } from './oracle.ts'
 import type { Plant } from './plant.ts'
 import { countRare, type Rare } from './rare.ts'
 
-export interface CampaignFinding {
+interface CampaignFinding {
   readonly promise: string
   readonly what: string
   readonly id?: string
 }
 
-export interface CampaignVerdict {
+interface CampaignVerdict {
   readonly findings: readonly CampaignFinding[]
   readonly evidence: CampaignEvidence
 }

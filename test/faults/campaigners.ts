@@ -76,7 +76,7 @@ export interface Campaigners extends CampaignRecords {
   finish(): Promise<void>
 }
 
-export interface CampaignersOptions {
+interface CampaignersOptions {
   readonly app: App
   readonly random: Random
   readonly count: number
@@ -257,7 +257,7 @@ class Crew {
     })
   }
 
-  /** Only recipients of a paused campaign, or of an account whose daily quota is used up, may wait for ever. */
+  /** Only recipients of a paused campaign, or of an account whose daily quota is used up, may wait forever. */
   async #listOpen(): Promise<string[]> {
     const campaigns = await this.#plant.db.rows<{ id: string }>(sql`
       select id from campaigns k where status <> 'paused' and exists (

@@ -49,7 +49,7 @@ export function readStateOf({ unread, ...place }: CallTarget & { unread: boolean
   }
 }
 
-export interface CallOptions {
+interface CallOptions {
   /** The process to ask; the first running one by default. */
   readonly url?: string | undefined
   /** An API key of the workspace; its first one by default. */
@@ -111,7 +111,7 @@ export function verdictOn({ status, code }: Pick<Answer, 'status' | 'code'>): 'd
   return code === 'operation_in_progress' || code === 'account_not_ready' ? 'again' : 'stop'
 }
 
-export interface ClientsOptions {
+interface ClientsOptions {
   readonly random: Random
   readonly count: number
   /** The prefix of its keys; `c` by default. */

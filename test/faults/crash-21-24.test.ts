@@ -200,7 +200,7 @@ describe('24: the clock jumps back by an hour, and the owner dies', () => {
     await plant.work(0).ended()
     expect(await scene.look(wanted)).toEqual({ state: 'submitting', reason: null, accepted: 0 })
     await plant.db.run(sql`insert into simulated_time (at) values (clock_timestamp() - interval '1 hour')`)
-    // Set back, it continues: a clock that stands still would keep every lease for ever.
+    // Set back, it continues: a clock that stands still would keep every lease forever.
     const ticking = setInterval(() => {
       plant.db
         .run(sql`update simulated_time set at = clock_timestamp() - interval '1 hour'`)

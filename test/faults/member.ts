@@ -5,7 +5,7 @@ import { type Patch, patchEnv, patchedLine } from './patch.ts'
 
 const readTriesMax = 100
 
-export interface MemberOptions {
+interface MemberOptions {
   readonly verb: 'serve' | 'work' | 'sandbox'
   readonly number: number
   /** Its own directory, kept over restarts: a process finds what its predecessor left there. */

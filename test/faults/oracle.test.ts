@@ -316,7 +316,7 @@ const lies: readonly Lie[] = [
   },
   ...(['queued', 'submitting'] as const).map(
     (state): Lie => ({
-      what: `${state} for ever`,
+      what: `${state} forever`,
       promise: 'P7',
       change: changeRow(
         (row) => row.state === 'released',

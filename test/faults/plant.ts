@@ -6,7 +6,7 @@
  *   const asked = await ask(plant, sendOf({ key, account_id, chat_id, text }))       // clients.ts
  *   await plant.work(0).kill()                              // kill -9; start(), restart(patches), pause(), resume()
  *   await plant.fault({ on: 'send', fault: 'timeout_after', account_id })
- *   await plant.postgres.crash()                            // comes back by itself; stop(), copy(), restore(), start()
+ *   await plant.postgres.crash()                            // restarts by itself; stop(), copy(), restore(), start()
  *   await plant.expireLeases()                              // as if a minute had passed for dead processes
  *   await plant.settled()
  *   expect(judge(await plant.evidence(history))).toEqual([])
@@ -154,7 +154,7 @@ export class Plant {
   }
 
   get sandboxUrl(): string {
-    if (!this.sandbox.url) throw new Error('The sandbox does not run.')
+    if (!this.sandbox.url) throw new Error('The sandbox is not running.')
     return this.sandbox.url
   }
 

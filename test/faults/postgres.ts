@@ -177,7 +177,7 @@ export class Postgres {
   }
 
   /** Copies the files of the running server, and whatever `meanwhile` copies, while these processes are frozen. */
-  async picture(
+  async snapshot(
     to: string,
     others: readonly number[] = [],
     meanwhile: () => Promise<void> = async () => {},

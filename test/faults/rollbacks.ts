@@ -1,5 +1,5 @@
 /**
- * PostgreSQL goes back in time while workers send: it is stopped immediately, its files are replaced with a picture taken shortly
+ * PostgreSQL goes back in time while workers send: it is stopped immediately, its files are replaced with a snapshot taken shortly
  * before, and it is started again. Sometimes the workers' disks go back with it, so that only the platform and no journal knows
  * what was sent in between; otherwise the workers keep running and remember.
  */
@@ -11,7 +11,7 @@ import { copyTree } from './postgres.ts'
 import type { Random } from './random.ts'
 import type { Strikes } from './strikes.ts'
 
-/** Workers raise the restore counter every two seconds: a younger picture differs only in what was written since. */
+/** Workers raise the restore counter every two seconds: a younger snapshot differs only in what was written since. */
 const ages = { young: { least: 0.2, most: 1.8 }, old: { least: 2.5, most: 8 } } as const
 
 export interface RollbackPlan {
@@ -20,7 +20,7 @@ export interface RollbackPlan {
   readonly journals: boolean
 }
 
-/** Alternates young and old pictures, with journals in every second pair. The seed decides where it begins. */
+/** Alternates young and old snapshots, with journals in every second pair. The seed decides where it begins. */
 export function planRollbacks(random: Random, count: number): RollbackPlan[] {
   const first = random.whole(4)
   return Array.from({ length: count }, (_, n) => {
@@ -30,28 +30,28 @@ export function planRollbacks(random: Random, count: number): RollbackPlan[] {
   })
 }
 
-export interface Picture {
+interface Snapshot {
   /**
-   * Restores the picture. `still` runs while the server is gone, `back` once the older one answers. Workers that kept running
+   * Restores the snapshot. `still` runs while the server is gone, `back` once the older one answers. Workers that kept running
    * reach it at the same moment; `raise` starts those whose disks went back.
    */
   goBack(hooks: { still(): Promise<void>; back(): Promise<void> }): Promise<void>
   raise(): Promise<void>
 }
 
-export async function takePicture(
+export async function takeSnapshot(
   plant: Plant,
   strikes: Strikes,
   { journals }: RollbackPlan,
-): Promise<Picture> {
+): Promise<Snapshot> {
   const { postgres, directory } = plant
-  const copy = join(directory, 'picture')
+  const copy = join(directory, 'snapshot')
   const works = journals ? plant.works : []
   const copyOf = ({ name }: Member) => `${copy}-${name.split('.')[0]}`
   // Wait until no worker is starting: its disk is replaced, and no process may use it meanwhile.
   if (journals) await strikes.calm()
   const pids = works.filter((member) => member.alive).map(({ pid }) => pid)
-  await postgres.picture(copy, pids, async () => {
+  await postgres.snapshot(copy, pids, async () => {
     for (const member of works) await copyTree(member.data_dir, copyOf(member))
   })
   return {

@@ -18,7 +18,7 @@ import { type CallRecord, judge, type Kind, kindOf, type State, type Violation }
 import type { Patch } from './patch.ts'
 import type { Plant } from './plant.ts'
 
-export interface Look {
+interface Look {
   readonly state: State | 'none'
   readonly reason: string | null
   /** How often the platform accepted it. */

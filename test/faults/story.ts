@@ -17,7 +17,7 @@ export const plots = [
   'withdrawn',
   'never_reached',
 ] as const
-export type Plot = (typeof plots)[number]
+type Plot = (typeof plots)[number]
 
 export interface Scene {
   readonly kind: Kind

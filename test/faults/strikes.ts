@@ -116,7 +116,7 @@ export class Strikes {
     }
   }
 
-  /** Picks a running process; mostly not the last of its role, so that the load goes on. */
+  /** Picks a running process; mostly not the last of its role, so that the load continues. */
   async #findTarget(): Promise<Member> {
     const roles = [this.#plant.serves, this.#plant.works]
     const least = this.#random.chance(lastShare) ? 1 : 2

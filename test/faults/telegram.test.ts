@@ -40,7 +40,7 @@ class Relay {
         relayed.open = false
         centre.destroy()
       })
-      // A worker hears nothing of it when the data centre hangs up, and what it writes is still counted.
+      // A worker does not notice when the data centre hangs up, and what it writes is still counted.
       centre.on('close', () => client.resume())
       client.pipe(centre).pipe(client, { end: false })
     }).listen(0, '127.0.0.1')

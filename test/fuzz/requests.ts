@@ -36,7 +36,7 @@ export interface FuzzRequest {
   readonly body: string | Buffer | undefined
 }
 
-export interface Chances {
+interface Chances {
   readonly random: Random
   readonly known: Known
   /** Undefined: none is sent. */

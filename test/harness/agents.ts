@@ -14,7 +14,7 @@ import type { Reply, Route } from '../../src/route.ts'
 import type { Tenant } from './service.ts'
 import { openWorkplace, type Workplace } from './worker.ts'
 
-export type Tool = 'send_message' | 'move_chat' | 'set_column'
+type Tool = 'send_message' | 'move_chat' | 'set_column'
 
 export interface AgentAnswer {
   readonly status: number

@@ -59,7 +59,7 @@ async function readAll(db: Db, witness: Witness): Promise<CampaignEvidence> {
   return { campaigns, recipients, messages, days, totals, ...witness }
 }
 
-export interface ShownRecipient {
+interface ShownRecipient {
   readonly id: string
   readonly status: string
   readonly blocked_by: string | null

@@ -13,7 +13,7 @@ import { until } from './process.ts'
 import type { Tenant } from './service.ts'
 import { openWorkplace, type Workplace } from './worker.ts'
 
-export const morning = new Date('2026-11-02T09:00:00Z')
+const morning = new Date('2026-11-02T09:00:00Z')
 
 export interface NewStep {
   readonly branch?: 'no_reply' | 'seen' | 'unseen'
@@ -43,7 +43,7 @@ export interface NewCampaign {
   readonly newId?: () => string
 }
 
-export interface Recipient {
+interface Recipient {
   readonly id: string
   readonly status: string
   readonly step: number

@@ -26,7 +26,7 @@ export interface NewRow {
   readonly place?: CampaignPlace
 }
 
-export interface Row {
+interface Row {
   readonly state: State
   readonly reason: string | null
   readonly detail: string | null

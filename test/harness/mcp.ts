@@ -6,7 +6,7 @@ export const eras: readonly Era[] = ['modern', 'legacy']
 
 const version = '2026-07-28'
 
-export interface McpAnswer {
+interface McpAnswer {
   readonly status: number
   readonly headers: Headers
   readonly text: string

@@ -5,9 +5,9 @@ import type { AddressInfo } from 'node:net'
 import ipaddr from 'ipaddr.js'
 
 const types = { 1: 'A', 28: 'AAAA' } as const
-export type Question = (typeof types)[keyof typeof types]
+type Question = (typeof types)[keyof typeof types]
 
-export interface NameServer {
+interface NameServer {
   readonly resolver: Resolver
   /** How many queries it has received. */
   asked(): number

@@ -26,7 +26,7 @@ export async function signIn(service: Pick<Service, 'app'>, user_id: string): Pr
   return `sid=${token}`
 }
 
-export interface PersonAsk {
+interface PersonAsk {
   /** Undefined: signed out. */
   readonly cookie?: string | undefined
   readonly body?: unknown

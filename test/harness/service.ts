@@ -22,7 +22,7 @@ import type { Route } from '../../src/route.ts'
 import { type CopyOptions, copyDatabase, type TestDatabase } from './database.ts'
 import { findUndocumented } from './documented.ts'
 
-export interface ServiceOptions extends Partial<ServerOptions>, CopyOptions {
+interface ServiceOptions extends Partial<ServerOptions>, CopyOptions {
   /** Operations of this test only, besides the contract's. */
   readonly routes?: readonly Route[]
   readonly env?: Readonly<Record<string, string>>
@@ -50,7 +50,7 @@ export interface Tenant {
   readonly key_id: string
 }
 
-export interface NewChat {
+interface NewChat {
   readonly account_id: string
   readonly workspace_id: string
   readonly id?: Chat['id']

@@ -10,7 +10,7 @@ export interface Team extends Tenant {
   readonly account_id: string
   /** Asks as the owner of the workspace, below its own address. */
   readonly ask: Asking
-  /** Adds a user with a role, who asks likewise. */
+  /** Adds a user with a role, who makes requests in the same way. */
   join(role: Role, name?: string): Promise<{ readonly user_id: string; readonly ask: Asking }>
 }
 
@@ -42,7 +42,7 @@ export async function openTeam(service: Service, name = 'Team'): Promise<Team> {
   }
 }
 
-export interface OperationRow {
+interface OperationRow {
   readonly state: string
   readonly text?: string
   readonly chat_id?: string

@@ -13,7 +13,7 @@ import { assembleWorker, runWorker, type Worker } from '../../src/worker/worker.
 import { until } from './process.ts'
 import { type Answer, openService, type Service, type Tenant } from './service.ts'
 
-export interface Received {
+interface Received {
   readonly body: string
   readonly headers: IncomingHttpHeaders
   readonly id: string
@@ -62,12 +62,12 @@ export class Receiver {
   }
 }
 
-export interface Endpoint {
+interface Endpoint {
   readonly id: string
   readonly secret: string
 }
 
-export interface DeliveryRow {
+interface DeliveryRow {
   readonly id: string
   readonly event_id: string
   readonly sequence: number | null

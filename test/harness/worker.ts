@@ -37,14 +37,14 @@ export function openNeighbour(url: string, env: Readonly<Record<string, string>>
   })
 }
 
-export interface StoredMessage {
+interface StoredMessage {
   readonly chat_id: string
   readonly id: string
   readonly text: string
   readonly deleted: boolean
 }
 
-export interface StoredEvent {
+interface StoredEvent {
   readonly sequence: number
   readonly type: string
   readonly data: { readonly account_id: string; readonly message: { readonly id: string } }
@@ -163,7 +163,7 @@ export class Workplace {
   }
 }
 
-export interface WorkplaceOptions {
+interface WorkplaceOptions {
   readonly env?: Readonly<Record<string, string>>
   readonly manual_from?: Date
   readonly routes?: readonly Route[]

@@ -8,7 +8,7 @@ import { hashOf } from '../platform/conformance-downloads.ts'
 import { openMediaScene } from '../platform/media-scene.ts'
 
 describe('Telegram', () => {
-  test('a part without an answer is asked for once more; then the download ends, and the session goes on', async () => {
+  test('a part without an answer is requested once more; then the download ends, and the session continues', async () => {
     const { connect, sendFile, fetch, fault, world } = await openMediaScene()
     const { session, recorder } = await connect()
     const place = sendFile({ size: 600_000, seed: 1 })
@@ -40,7 +40,7 @@ describe('a caller', () => {
   })
   afterAll(() => place.close())
 
-  test('gets 503 after the wait, and the file later: the download goes on', async () => {
+  test('gets 503 after the wait, and the file later: the download continues', async () => {
     const tenant = await place.service.tenant()
     const account_id = await place.connected(tenant)
     const person_id = place.person()

@@ -1,5 +1,5 @@
 /**
- * A hostile network against every state of a Telegram session: it ends or goes on before its deadline, which is short here,
+ * A hostile network against every state of a Telegram session: it ends or continues before its deadline, which is short here,
  * and leaves nothing behind. `TEST_TELEGRAM_ROUNDS=10 TEST_TELEGRAM_CUTS=200` runs it in full.
  */
 import { createHook } from 'node:async_hooks'

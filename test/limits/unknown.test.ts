@@ -13,7 +13,7 @@ beforeAll(async () => {
 afterAll(() => workplace.close())
 
 describe('an ambiguous operation', () => {
-  test('is listed, closed once by an operator, audited, and its key is 409 for ever', async () => {
+  test('is listed, closed once by an operator, audited, and its key is 409 forever', async () => {
     const { service } = workplace
     const { workspace_id, key, ...tenant } = await service.tenant()
     const account_id = await workplace.connected({ workspace_id, key, ...tenant })

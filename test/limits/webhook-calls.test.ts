@@ -241,7 +241,7 @@ test(
         '',
         raw((s) => drip(s, 'HTTP/1.1 200 OK\r\ncontent-length: 99999\r\n\r\n')),
       ],
-      ['interim answers for ever', 'timeout', '', raw((s) => drip(s, '', 'HTTP/1.1 102 Processing\r\n\r\n'))],
+      ['interim answers forever', 'timeout', '', raw((s) => drip(s, '', 'HTTP/1.1 102 Processing\r\n\r\n'))],
       ['endless body after 200', '200', '', http(endless)],
       ['endless body after 500', '500', '', http((r) => endless(r.writeHead(500)))],
       [

@@ -536,6 +536,24 @@ const people: readonly Mutant[] = [
     'stepsOf,',
   ),
   mutant(
+    { file: 'src/capabilities/suppressions/dashboard-routes.test.ts' },
+    'guard: the reason of a removal',
+    'POST /suppressions/remove 200 for an admin, with the reason in the audit log; 404 for what is not on the list',
+    'const detail = row',
+  ),
+  mutant(
+    { file: 'src/capabilities/campaigns/dashboard-routes.test.ts' },
+    'guard: sentences of a broadcast are for people',
+    'GET /broadcast/{broadcast_id} 200: at the dashboard each recipient has its sentence; keys get none',
+    'const sentences = true',
+  ),
+  mutant(
+    { file: 'src/capabilities/campaigns/dashboard-routes.test.ts' },
+    'guard: sentences of a preview are for people',
+    'POST /campaigns/preview 200: at the dashboard each excluded recipient has its sentence; keys get the code alone',
+    'const sentences = true',
+  ),
+  mutant(
     { file: 'src/lib/addresses.test.ts' },
     'guard: zones of addresses',
     'an address has one strict form',
@@ -641,7 +659,7 @@ const contract: readonly Mutant[] = [
 
 const streams = {
   file: 'src/capabilities/live/live.test.ts',
-  still: 'GET /stream 200 with the headers of a stream that no proxy holds back',
+  still: 'GET /stream 200 with the headers of a stream that no proxy buffers',
 }
 const marks = {
   file: 'src/events/wake.test.ts',
@@ -655,7 +673,7 @@ const inbox = {
 }
 const timeline = {
   file: 'src/capabilities/timeline/timeline.test.ts',
-  still: 'GET /chats/{chat_id}/timeline 200 around a message, and on from there in both directions',
+  still: 'GET /chats/{chat_id}/timeline 200 around a message, and continuing from there in both directions',
 }
 const noting = {
   file: 'src/capabilities/notes/notes.test.ts',
@@ -745,13 +763,13 @@ const live: readonly Mutant[] = [
   mutant(
     streams,
     'guard: marks of own workspaces',
-    'GET /stream 200 brings each of 10,000 marks of two workspaces to its members and to nobody else',
+    'GET /stream 200 delivers each of 10,000 marks of two workspaces to its members and to no other user',
     'const own = [...sorted.workspaces]',
   ),
   mutant(
     streams,
     'guard: memberships of a stream',
-    'GET /stream 200 brings no more of a workspace that the user has left',
+    'GET /stream 200 delivers no more marks of a workspace that the user has left',
     'if (audience) void 0',
   ),
   mutant(
@@ -762,7 +780,7 @@ const live: readonly Mutant[] = [
   mutant(
     streams,
     'guard: a stream is no use of its session',
-    'GET /stream 200 is no use of the session',
+    'GET /stream 200 does not count as use of the session',
     'const used = true',
   ),
   mutant(streams, 'guard: the stream is for our own pages', 'GET /stream 403 for pages of other sites'),
@@ -787,7 +805,7 @@ const live: readonly Mutant[] = [
   mutant(
     learning,
     'guard: the ledger marks operations',
-    'a page learns how a send ended, whoever asked for it',
+    'a page learns how a send ended, also one of another caller',
   ),
   mutant(learning, 'guard: accounts are marked', 'a page learns that an operator disabled an account'),
   mutant(
@@ -798,7 +816,7 @@ const live: readonly Mutant[] = [
   mutant(
     streams,
     'guard: presence ends',
-    'POST /chats/{chat_id}/presence 200 forgets after 30 s who said nothing more',
+    'POST /chats/{chat_id}/presence 200 forgets a user after 30 s without a request',
     '([id]) => id !== user_id,',
   ),
   mutant(
@@ -1262,7 +1280,7 @@ export const mutants: readonly Mutant[] = [
   mutant(
     { file: 'test/limits/unknown.test.ts' },
     'guard: no answer is unknown',
-    'an ambiguous operation is listed, closed once by an operator, audited, and its key is 409 for ever',
+    'an ambiguous operation is listed, closed once by an operator, audited, and its key is 409 forever',
     "const known: Outcome<unknown> = outcome ?? { kind: 'not_written', reason: 'timeout' }",
   ),
 
@@ -2052,7 +2070,7 @@ export const mutants: readonly Mutant[] = [
   mutant(
     loggingIn,
     'guard: one login of an account at a time',
-    'a login of one account runs once at a time, and of another beside it',
+    'a login runs once at a time per account; another account does not wait',
   ),
   mutant(
     loggingIn,
@@ -2068,7 +2086,7 @@ export const mutants: readonly Mutant[] = [
   mutant(
     loggingIn,
     'guard: an account keeps its user',
-    'a user of the platform stays the one that an account is for',
+    'a user of the platform is the only one that an account accepts after its first login',
   ),
   mutant(
     loggingIn,
@@ -2081,7 +2099,12 @@ export const mutants: readonly Mutant[] = [
     'a logout in a database that may be a copy is only local',
     'if (false) {',
   ),
-  mutant(loggingIn, 'guard: the worker has let go', 'a logout waits until the worker has let go', 'return'),
+  mutant(
+    loggingIn,
+    'guard: the worker has let go',
+    'a logout waits until the worker has released the account',
+    'return',
+  ),
   mutant(
     {
       file: 'src/cli/prompt.test.ts',
@@ -2266,7 +2289,7 @@ export const mutants: readonly Mutant[] = [
         still: 'claims accounts, and gives them up while the journal cannot be written',
       },
       marker,
-      'tells a platform whether the lease still holds: while renewals arrive, and not after the session has ended',
+      'reports to a platform whether the lease still holds: while renewals arrive, and not after the session has ended',
       replace,
     ),
   ),
@@ -2312,12 +2335,12 @@ export const mutants: readonly Mutant[] = [
   mutant(
     { file: running('dispatch') },
     'guard: no first message while they are stopped',
-    'a platform that stops first messages gets none until the account is enabled again; answers and follow-ups go on',
+    'a platform that stops first messages gets none until the account is enabled again; answers and follow-ups continue',
   ),
   mutant(
     { file: running('dispatch') },
     'guard: enabling allows first messages again',
-    'a platform that stops first messages gets none until the account is enabled again; answers and follow-ups go on',
+    'a platform that stops first messages gets none until the account is enabled again; answers and follow-ups continue',
     'else if (false) {',
   ),
   mutant(
@@ -2389,7 +2412,7 @@ export const mutants: readonly Mutant[] = [
   mutant(
     accountRoutes,
     'guard: a proxy is bound to its account',
-    'a proxy of one account does not open for another',
+    'the sealed proxy of one account cannot be opened for another',
     "return 'accounts:proxy'",
   ),
   mutant(
@@ -2454,7 +2477,7 @@ export const mutants: readonly Mutant[] = [
   mutant(
     loginRoutes,
     'guard: few open logins of a workspace',
-    'POST /accounts/{account_id}/login 409 for the sixth that goes on in a workspace',
+    'POST /accounts/{account_id}/login 409 for the sixth at a time in a workspace',
   ),
   mutant(
     loginRoutes,
@@ -2470,7 +2493,7 @@ export const mutants: readonly Mutant[] = [
   mutant(
     loginRoutes,
     'guard: only who may answer sees what is shown',
-    'POST /accounts/{account_id}/login 200 by a QR code, which is shown alike in a second tab and to no member; scanned, the account is READY',
+    'POST /accounts/{account_id}/login 200 by a QR code, which a second tab shows too and a member does not see; once scanned, the account is READY',
     'const shown = !isOver && row.shown ? open<ShownStep>(app, attempt, row.shown) : undefined',
   ),
   mutant(
@@ -2481,7 +2504,7 @@ export const mutants: readonly Mutant[] = [
   mutant(
     loginRoutes,
     'guard: a given up login is not stored',
-    'DELETE /accounts/{account_id}/login a login that was given up while its answer was checked is not stored, and its key is revoked',
+    'DELETE /accounts/{account_id}/login a login that was cancelled while its answer was checked is not stored, and its key is revoked',
   ),
   mutant(
     loginRoutes,
@@ -2600,7 +2623,7 @@ export const mutants: readonly Mutant[] = [
   mutant(
     telegram('media'),
     'guard: a lost connection is replaced once',
-    'a download goes on over a new connection after a cut; after the second it fails, and the session goes on',
+    'a download continues over a new connection after a cut; after the second it fails, and the session continues',
     'throw error',
   ),
   mutant(
@@ -2616,12 +2639,12 @@ export const mutants: readonly Mutant[] = [
   mutant(
     telegram('media'),
     'guard: media with a timer is never fetched',
-    'a download a file with a timer is not even asked for',
+    'a download a file with a timer is never requested',
   ),
   mutant(
     telegram('media'),
     'guard: a long wait is not served',
-    'a download serves short waits and repeats after server errors; a long wait counts as reading',
+    'a download sits out short waits and retries after server errors; a long wait counts as reading',
     'if (seconds !== undefined) return seconds * 1000',
   ),
   mutant(

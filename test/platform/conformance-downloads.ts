@@ -17,7 +17,7 @@ export function hashOf(size: number, seed: number): string {
 interface ReadFile {
   readonly sizes: readonly number[]
   readonly sha256: string
-  /** What the chunks ended with, if not with the last byte. */
+  /** The outcome that ended the chunks early, if one did. */
   readonly end: Outcome<Uint8Array> | null
 }
 
@@ -82,7 +82,7 @@ export function downloadsConform(stage: () => Stage): void {
       ])
     })
 
-    test('is refused where there is no such file, or no longer', async () => {
+    test('is refused if the file does not exist, or no longer does', async () => {
       const scene = await stage().setScene()
       const { account_id, person_id, session, recorder, chat_id } = scene
       const gone = { kind: 'refused', reason: 'file_unavailable' }
@@ -127,7 +127,7 @@ export function downloadsConform(stage: () => Stage): void {
       expect(await readAll(download)).toMatchObject({ sha256: hashOf(9, 1), end: null })
     })
 
-    test('two at a time, and one that its reader leaves', async () => {
+    test('runs two at a time, and ends when its reader stops', async () => {
       const scene = await stage().setScene()
       const places = [
         (await sendFile(scene, { size: 1_500_000, seed: 1 })).place,

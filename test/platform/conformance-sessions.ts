@@ -54,7 +54,7 @@ export function sessionsConform(stage: () => Stage): void {
       expect(recorder.messages.every(({ live }) => live)).toBe(true)
     })
 
-    test('from a position that the platform no longer has reports a gap, and where it goes on', async () => {
+    test('from a position that the platform no longer has reports a gap, and where it continues', async () => {
       const { account, account_id, person_id, session } = await stage().setScene()
       await session.close()
       const { lostPosition } = stage().fixture
@@ -136,7 +136,7 @@ export function sessionsConform(stage: () => Stage): void {
       }
     })
 
-    test('tells bots and ourselves from people', async () => {
+    test('distinguishes bots and ourselves from people', async () => {
       const { session } = await stage().setScene()
       const bot = `helper_${stage().nextNumber()}_bot`
       await stage().others.addPerson({ name: 'Helper', username: bot })

@@ -11,7 +11,7 @@ interface ProxyOptions {
   readonly certificate?: Certificate
 }
 
-export interface LoopbackProxy {
+interface LoopbackProxy {
   readonly port: number
   /** What each accepted request asked for, as `address:port`. */
   readonly asked: string[]

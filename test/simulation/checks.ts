@@ -14,7 +14,7 @@ export interface Flying {
   readonly account_id: string
 }
 
-export interface Look {
+interface Look {
   readonly flying: readonly Flying[]
   /** Account-days whose use differs from what has crossed. */
   readonly days: number

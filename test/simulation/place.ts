@@ -17,9 +17,9 @@ import { administer, type Cluster, dropFrom, planOnce, template } from '../harne
 import { Schedule } from './schedule.ts'
 import type { Disk } from './sim-worker.ts'
 
-export const morning = new Date('2026-11-02T09:00:00Z')
+const morning = new Date('2026-11-02T09:00:00Z')
 
-export interface SimTenant {
+interface SimTenant {
   readonly workspace_id: string
   readonly user_id: string
 }

@@ -25,7 +25,7 @@ interface Account {
   readonly people: readonly number[]
 }
 
-interface Foretold {
+interface Preview {
   readonly creatable: boolean
   readonly timetable: readonly {
     readonly chat_id: string | null
@@ -48,15 +48,15 @@ test.each(seeds)('seed %i', async (seed) => {
   await place.advance(1)
   const body = bodyOf(place, random, accounts, 'Own')
   const { key } = place.tenant
-  const foretold = (await place.work.service.post('/campaigns/preview', { key, body }))
-    .body as unknown as Foretold
-  expect(foretold.creatable, JSON.stringify(foretold)).toBe(true)
+  const preview = (await place.work.service.post('/campaigns/preview', { key, body }))
+    .body as unknown as Preview
+  expect(preview.creatable, JSON.stringify(preview)).toBe(true)
   await create(place, body)
   const { now } = await place.db.one<{ now: Date }>(sql`select domain_now() as now`)
-  expect(foretold.end).not.toBeNull()
-  const seconds = (Date.parse(foretold.end ?? '') - now.getTime()) / 1000
+  expect(preview.end).not.toBeNull()
+  const seconds = (Date.parse(preview.end ?? '') - now.getTime()) / 1000
   await place.advance(Math.ceil(seconds) + 2 * day)
-  expect(happened(place, now)).toEqual(expected(foretold))
+  expect(happened(place, now)).toEqual(expected(preview))
 })
 
 async function begin(at: CampaignPlace, random: Random): Promise<Account[]> {
@@ -113,7 +113,7 @@ async function create(at: CampaignPlace, body: object): Promise<void> {
 }
 
 /** Recipient, account, step and time: one line per message. */
-function expected({ timetable }: Foretold): string[] {
+function expected({ timetable }: Preview): string[] {
   return timetable
     .flatMap(({ chat_id, identifier, messages }) =>
       messages.map(

@@ -10,7 +10,7 @@ import type { Random } from '../faults/random.ts'
  * `execute`: a statement or a transaction has not reached the database. `deliver`: it is done there, and the worker has not
  * received the result. `request`, `answer`: the same for a call to the platform. `updates`: a batch in transit. `timer`: due.
  */
-export type Kind = 'execute' | 'deliver' | 'request' | 'answer' | 'updates' | 'lost' | 'timer' | 'journal'
+type Kind = 'execute' | 'deliver' | 'request' | 'answer' | 'updates' | 'lost' | 'timer' | 'journal'
 
 export interface Waiting {
   readonly owner: string

@@ -6,7 +6,7 @@ import { type Db, sql, type Tx } from '../../src/db/sql.ts'
 import { ApiError } from '../../src/lib/errors.ts'
 import { newId } from '../../src/lib/ids.ts'
 
-export interface Reminder {
+interface Reminder {
   readonly id: string
   readonly note: string
   readonly due_at: Date

@@ -4,6 +4,8 @@ export type Account = { id: string; provider: string; type: 'MESSAGING'; name: s
 
 export type AccountCompleteness = { account_id: string; history_complete: boolean; oldest_at: string | null; newest_at: string | null }
 
+export type AccountLoad = { account_id: string; day: string; messages: number; total: number }
+
 export type AccountLogin = { way: 'qr' | 'phone'; state: 'qr' | 'code' | 'password' | 'done' | 'failed'; begun_at: string; expires_at: string; pending: boolean; qr_url: string | null; qr_expires_at: string | null; sent_by: 'app' | 'sms' | 'call' | 'email' | 'other' | null; hint: string | null; wrong: boolean; tries_left: number | null; failure: { code: 'invalid_request' | 'invalid_text' | 'invalid_cursor' | 'account_scope_required' | 'idempotency_key_required' | 'idempotency_collision' | 'invalid_username' | 'unsupported_identifier' | 'unsupported_attachment' | 'message_refused' | 'invalid_stage' | 'invalid_column_value' | 'suppressed_recipient' | 'unresolved_personalization' | 'branching_disabled' | 'invalid_key' | 'not_signed_in' | 'sign_in_refused' | 'missing_scope' | 'missing_role' | 'origin_refused' | 'not_allowlisted' | 'account_unavailable' | 'chat_unavailable' | 'blocked_by_person' | 'privacy_restricted' | 'cold_stopped' | 'approval_required' | 'approval_used' | 'approval_expired' | 'approval_mismatch' | 'approval_denied' | 'not_found' | 'chat_not_found' | 'column_not_found' | 'username_not_found' | 'campaign_not_found' | 'webhook_not_found' | 'method_not_allowed' | 'request_timeout' | 'conflict' | 'operation_in_progress' | 'account_not_ready' | 'identity_suppressed' | 'identity_ineligible' | 'campaign_completed' | 'campaign_not_paused' | 'not_a_sequence' | 'invalid_sequence_status' | 'webhook_limit_reached' | 'attachment_too_large' | 'payload_too_large' | 'unsupported_media_type' | 'range_not_satisfiable' | 'headers_too_large' | 'rate_limited' | 'flood_wait' | 'internal' | 'rest_disabled' | 'feature_disabled' | 'schema_unavailable' | 'stream_unavailable' | 'store_unavailable' | 'provider_unavailable' | 'session_unavailable' | 'suppression_unavailable' | 'outcome_ambiguous'; error: string; retry_after: number | null } | null }
 
 export type Analytics = { period: '7d' | '30d' | 'all'; from: string | null; to: string; messages: MessageCounts; campaign_sends: CampaignSends; totals: AnalyticsTotals; campaigns: (CampaignFigures)[] }
@@ -14,6 +16,8 @@ export type Approval = { id: string; state: 'waiting' | 'approved' | 'denied' | 
 
 export type Attachment = { index: number; kind: 'photo' | 'voice' | 'video' | 'sticker' | 'file'; file_name: string; media_type: string; size: number; width?: number; height?: number; seconds?: number }
 
+export type AudiencePerson = { account_id: string; chat_id: string; name: string; username: string | null; reason: 'not_ready' | 'no_person' | 'suppressed' | 'nameless' | null; sentence: string | null }
+
 export type BoardStage = { key: string; label: string; color: string | null; terminal: boolean; hidden: boolean; count: number; chats: (InboxChat)[] }
 
 export type Broadcast = { broadcast_id: string; recipients: number; audience_total: number; capped: boolean; status: 'queued' | 'sending' | 'completed'; message_text: string; created_at: string; started_at: string | null; completed_at: string | null; totals: CampaignTotals; people: (CampaignRecipient)[] }
@@ -22,27 +26,27 @@ export type BroadcastRequest = { account_id: string; audience_type: 'stage' | 'c
 
 export type BroadcastResult = { ok: true; message: string; broadcast_id: string; recipients: number; audience_total: number; capped: boolean }
 
+export type BroadcastRow = { broadcast_id: string; recipients: number; audience_total: number; capped: boolean; status: 'queued' | 'sending' | 'completed'; message_text: string; created_at: string; started_at: string | null; completed_at: string | null; totals: CampaignTotals; created_by: CampaignCreator }
+
 export type Campaign = { id: string; name: string | null; status: 'scheduled' | 'queued' | 'sending' | 'paused' | 'cancelled' | 'completed'; kind: 'scoped' | 'contacts'; message_text: string; branching_enabled: boolean; daily_quota_per_account: number; max_followups: number; scheduled_at: string | null; schedule_timezone: string; created_at: string; started_at: string | null; completed_at: string | null; cancelled_at: string | null; pause_reason: 'requested' | 'late' | null; totals: CampaignTotals }
 
-export type CampaignAbilities = { create: boolean; cancel: boolean; pause: boolean; resume: boolean }
+export type CampaignActions = { create: boolean; cancel: boolean; pause: boolean; resume: boolean }
 
-export type CampaignAnswer = { campaign: CampaignDetail; next_cursor: string | null; has_more: boolean }
+export type CampaignChange = { campaign: CampaignState; changed: boolean }
 
 export type CampaignCheck = { name: string; ok: boolean; detail: string }
 
 export type CampaignContactRequest = { name?: string; identifier: string; chat_id?: string }
 
-export type CampaignControlled = { campaign: CampaignState; changed: boolean }
-
 export type CampaignCoverage = { scope: 'internal'; legacy_excluded: true; limitations: (string)[] }
 
-export type CampaignCreated = { campaign: Campaign; queued: true; warnings: ('steps_truncated' | 'scheduled_at_adjusted' | 'already_in_campaign')[] }
+export type CampaignCreator = { user_id: string; name: string }
 
-export type CampaignDetail = { id: string; name: string | null; status: 'scheduled' | 'queued' | 'sending' | 'paused' | 'cancelled' | 'completed'; kind: 'scoped' | 'contacts'; message_text: string; branching_enabled: boolean; daily_quota_per_account: number; max_followups: number; scheduled_at: string | null; schedule_timezone: string; created_at: string; started_at: string | null; completed_at: string | null; cancelled_at: string | null; pause_reason: 'requested' | 'late' | null; totals: CampaignTotals; recipients: (CampaignRecipient)[]; steps: (CampaignStep)[]; operations: (CampaignOperation)[]; reporting: (CampaignReport)[]; can: CampaignAbilities }
+export type CampaignDetail = { id: string; name: string | null; status: 'scheduled' | 'queued' | 'sending' | 'paused' | 'cancelled' | 'completed'; kind: 'scoped' | 'contacts'; message_text: string; branching_enabled: boolean; daily_quota_per_account: number; max_followups: number; scheduled_at: string | null; schedule_timezone: string; created_at: string; started_at: string | null; completed_at: string | null; cancelled_at: string | null; pause_reason: 'requested' | 'late' | null; totals: CampaignTotals; recipients: (CampaignRecipient)[]; steps: (CampaignStep)[]; operations: (CampaignOperation)[]; reporting: (CampaignReport)[]; can: CampaignActions }
 
 export type CampaignFigures = { id: string; name: string | null; status: string; kind: string; created_at: string; sent: number; failed: number; ambiguous: number; replies: number; reply_rate: number }
 
-export type CampaignForecast = { creatable: boolean; warnings: ('steps_truncated' | 'scheduled_at_adjusted' | 'already_in_campaign')[]; excluded: (ExcludedRecipient)[]; texts: (ForetoldReader)[]; timetable: (TimetableRow)[]; load: (ForetoldLoad)[]; end: string | null; next_cursor: string | null; has_more: boolean }
+export type CampaignForecast = { creatable: boolean; warnings: ('steps_truncated' | 'scheduled_at_adjusted' | 'already_in_campaign')[]; excluded: (ExcludedRecipient)[]; texts: (RecipientTexts)[]; timetable: (TimetableRow)[]; load: (AccountLoad)[]; end: string | null; next_cursor: string | null; has_more: boolean }
 
 export type CampaignOperation = { id: string; recipient_id: string; step: number; kind: string; state: 'queued' | 'submitting' | 'completed' | 'refused' | 'released' | 'ambiguous'; account_id: string | null; chat_id: string | null; variant: number | null; created_at: string; crossed_at: string | null; finished_at: string | null; reconciled: boolean; reason: string | null; detail: string | null; message_id: string | null }
 
@@ -72,6 +76,8 @@ export type CampaignTotals = { queued: number; submitting: number; waiting: numb
 
 export type CampaignVerification = { ok: boolean; checks: (CampaignCheck)[] }
 
+export type CampaignWithRecipients = { campaign: CampaignDetail; next_cursor: string | null; has_more: boolean }
+
 export type Capability = { open: boolean; closed_by: { kind: 'gate' | 'role' | 'allowlist'; name: string } | null }
 
 export type Chat = { account_id: string; id: string; name: string; provider: string; kind: 'private' | 'group' | 'channel'; last_message_text: string | null; last_message_at: string | null; unread_count: number }
@@ -100,9 +106,15 @@ export type Contact = { account_id: string; provider_id: string; name: string; u
 
 export type ContactPage = { contacts: (Contact)[]; next_cursor: string | null; has_more: boolean }
 
+export type CreatedCampaign = { campaign: Campaign; queued: true; warnings: ('steps_truncated' | 'scheduled_at_adjusted' | 'already_in_campaign')[] }
+
 export type DashboardAccount = { id: string; platform: string; name: string; status: 'CONNECTING' | 'READY' | 'NEEDS_LOGIN' | 'RESTRICTED' | 'DISABLED'; status_reason: string | null; created_at: string; platform_user: { id: string; username: string | null; phone: string | null } | null; live: boolean; not_live_since: string | null; sync: { phase: 'not_begun' | 'chats' | 'contacts' | 'history' | 'done'; done: number | null; total: number | null }; gap_since: string | null; today: { campaign_messages: { used: number; limit: number | null }; first_messages: { used: number; limit: number | null }; lookups: { used: number; limit: number | null } }; sends_wait_until: string | null; lookups_wait_until: string | null; reading_waits_until: string | null; first_messages_stopped_at: string | null; cold_per_day: number | null; proxy: string | null; sent_per_day: (number)[]; strikes: ({ kind: string; at: string; seconds: number | null })[]; waiting: ({ campaign_id: string; name: string | null; recipients: number })[] }
 
 export type DashboardStage = { key: string; label: string; color: string | null; terminal: boolean; hidden: boolean }
+
+export type DayCounts = { day: string; received: number; sent: number }
+
+export type DeletedWebhook = { ok: true; message: string }
 
 export type DeletionEventData = { account_id: string; chat_id: string; message_ids: (string)[] }
 
@@ -114,8 +126,6 @@ export type DeliveryDetail = { id: string; event_id: string; type: string; seque
 
 export type DeliveryPage = { deliveries: (Delivery)[]; next_cursor: string | null; has_more: boolean }
 
-export type DeliveryQueued = { ok: true; message: string; delivery: Delivery }
-
 export type DeliveryResult = { delivery: DeliveryDetail }
 
 export type Event = MessageReceivedEvent | MessageEditedEvent | MessageDeletedEvent | PipelineMovedEvent | CampaignRepliedEvent
@@ -126,13 +136,7 @@ export type EventPage = { events: (Event)[]; next_cursor: string | null; has_mor
 
 export type ExcludedRecipient = { account_id: string | null; chat_id: string | null; identifier: string | null; code: string }
 
-export type ForetoldLoad = { account_id: string; day: string; messages: number; total: number }
-
-export type ForetoldMessage = { step: number; branch: 'no_reply' | 'seen' | 'unseen' | null; account_id: string; at: string }
-
-export type ForetoldReader = { account_id: string | null; chat_id: string | null; identifier: string | null; messages: (ForetoldTexts)[] }
-
-export type ForetoldTexts = { step: number; branch: 'no_reply' | 'seen' | 'unseen' | null; variants: (string | null)[] }
+export type ExplainedRecipient = { id: string; account_id: string | null; chat_id: string | null; identifier: string | null; name: string | null; status: 'queued' | 'submitting' | 'waiting' | 'completed' | 'replied' | 'failed' | 'ambiguous' | 'cancelled' | 'suppressed'; reason: string | null; step: number; next_action_at: string | null; blocked_by: 'scheduled' | 'waiting' | 'quota' | 'pacing' | 'flood_wait' | 'account_not_ready' | 'ambiguous' | 'gate' | 'window' | 'paused' | null; timeline: (CampaignTimelineEntry)[]; sentence: string }
 
 export type InboxChat = { account_id: string; id: string; name: string; provider: string; kind: 'private' | 'group' | 'channel'; last_message_text: string | null; last_message_at: string | null; unread_count: number; username: string | null; last_is_sender: boolean | null; last_state: 'sending' | 'accepted' | 'refused' | 'ambiguous' | null; stage_key: string | null; assignee: { user_id: string; name: string } | null }
 
@@ -174,9 +178,15 @@ export type PipelineMovedEvent = { id: string; type: 'pipeline.moved'; api_versi
 
 export type Placement = { account_id: string; chat_id: string; stage_key: string }
 
+export type PlannedMessage = { step: number; branch: 'no_reply' | 'seen' | 'unseen' | null; account_id: string; at: string }
+
+export type QueuedDelivery = { ok: true; message: string; delivery: Delivery }
+
 export type ReadStateRequest = { account_id: string; unread: boolean }
 
 export type ReadStateResult = { ok: true; message: string; account_id: string; chat_id: string; unread: boolean }
+
+export type RecipientTexts = { account_id: string | null; chat_id: string | null; identifier: string | null; messages: (StepTexts)[] }
 
 export type ReplyEventData = { campaign_id: string; recipient_id: string; account_id: string; chat_id: string; message_id: string; step: number; variant: number; opted_out: boolean }
 
@@ -210,17 +220,19 @@ export type StartChatResult = { chat: StartedChat; created: boolean }
 
 export type StartedChat = { id: string; account_id: string; name: string; username: string | null }
 
+export type StepTexts = { step: number; branch: 'no_reply' | 'seen' | 'unseen' | null; variants: (string | null)[] }
+
+export type Suppression = { kind: 'platform_id' | 'username' | 'phone'; value: string; source: 'operator' | 'import' | 'opt_out'; evidence: Record<string, unknown>; created_at: string }
+
 export type TimelineMessage = { type: 'message'; id: string; at: string; is_sender: boolean; text: string; edited_at: string | null; attachments: (Attachment)[]; state: 'accepted' | 'ambiguous' | null; read_at: string | null; by: { kind: 'user' | 'key' | 'campaign' | 'agent' | 'elsewhere'; name: string | null } | null; campaign: { id: string; name: string | null; step: number } | null; operation_id: string | null }
 
 export type TimelineNote = { type: 'note'; id: string; at: string; text: string; author: { user_id: string; name: string }; deletable: boolean }
 
 export type TimelineOperation = { type: 'operation'; id: string; at: string; text: string; file_name: string | null; state: 'sending' | 'refused' | 'ambiguous'; closed_as: 'sent' | 'not_sent' | null; sentence: string; by: { kind: 'user' | 'key' | 'campaign' | 'agent' | 'elsewhere'; name: string | null } | null; campaign: { id: string; name: string | null; step: number } | null }
 
-export type TimetableRow = { account_id: string | null; chat_id: string | null; identifier: string | null; messages: (ForetoldMessage)[] }
+export type TimetableRow = { account_id: string | null; chat_id: string | null; identifier: string | null; messages: (PlannedMessage)[] }
 
 export type Webhook = { id: string; url: string; events: (string)[]; active: boolean; created_at: string; consecutive_failures: number; disabled_at: string | null }
-
-export type WebhookDeleted = { ok: true; message: string }
 
 export type WebhookList = { webhooks: (Webhook)[] }
 
@@ -321,7 +333,7 @@ export interface Routes {
     answer: { workspaces: ({ id: string; name: string; timezone: string; sending_window: string | null; created_at: string })[] }
   }
   'GET /stream': {
-    answer: ({ workspace_id: string | null; kind: 'chats' | 'messages' | 'operations' | 'notes' | 'assignees' | 'pipeline' | 'columns' | 'saved_replies' | 'accounts' | 'campaigns' | 'approvals' | 'keys' | 'members' | 'webhooks' | 'gates' | 'workspace' | 'sessions' | 'presence' | 'everything'; account_id?: string; chat_id?: string; user_id?: string; state?: 'open' | 'typing' | 'gone' })[]
+    answer: ({ workspace_id: string | null; kind: 'chats' | 'messages' | 'operations' | 'notes' | 'assignees' | 'pipeline' | 'columns' | 'saved_replies' | 'accounts' | 'campaigns' | 'suppressions' | 'approvals' | 'keys' | 'members' | 'webhooks' | 'gates' | 'workspace' | 'sessions' | 'presence' | 'everything'; account_id?: string; chat_id?: string; user_id?: string; state?: 'open' | 'typing' | 'gone' })[]
   }
   'GET /w/{workspace_id}/me': {
     params: { workspace_id: string }
@@ -405,12 +417,12 @@ export interface Routes {
   'GET /w/{workspace_id}/campaigns/{campaign_id}': {
     params: { workspace_id: string; campaign_id: string }
     query?: { cursor?: string; limit?: number }
-    answer: CampaignAnswer
+    answer: CampaignWithRecipients
   }
   'POST /w/{workspace_id}/campaigns': {
     params: { workspace_id: string }
     body: CampaignRequest
-    answer: CampaignCreated
+    answer: CreatedCampaign
   }
   'POST /w/{workspace_id}/campaigns/preview': {
     params: { workspace_id: string }
@@ -425,15 +437,15 @@ export interface Routes {
   }
   'POST /w/{workspace_id}/campaigns/{campaign_id}/pause': {
     params: { workspace_id: string; campaign_id: string }
-    answer: CampaignControlled
+    answer: CampaignChange
   }
   'POST /w/{workspace_id}/campaigns/{campaign_id}/resume': {
     params: { workspace_id: string; campaign_id: string }
-    answer: CampaignControlled
+    answer: CampaignChange
   }
   'POST /w/{workspace_id}/campaigns/{campaign_id}/cancel': {
     params: { workspace_id: string; campaign_id: string }
-    answer: CampaignControlled
+    answer: CampaignChange
   }
   'GET /w/{workspace_id}/campaigns/{campaign_id}/verify': {
     params: { workspace_id: string; campaign_id: string }
@@ -473,7 +485,7 @@ export interface Routes {
   }
   'DELETE /w/{workspace_id}/webhooks/{webhook_id}': {
     params: { workspace_id: string; webhook_id: string }
-    answer: WebhookDeleted
+    answer: DeletedWebhook
   }
   'POST /w/{workspace_id}/webhooks/{webhook_id}/rotate-secret': {
     params: { workspace_id: string; webhook_id: string }
@@ -490,7 +502,7 @@ export interface Routes {
   }
   'POST /w/{workspace_id}/webhooks/{webhook_id}/deliveries/{delivery_id}/resend': {
     params: { workspace_id: string; webhook_id: string; delivery_id: string }
-    answer: DeliveryQueued
+    answer: QueuedDelivery
   }
   'POST /w/{workspace_id}/webhooks/{webhook_id}/resend-failed': {
     params: { workspace_id: string; webhook_id: string }
@@ -499,11 +511,16 @@ export interface Routes {
   }
   'POST /w/{workspace_id}/webhooks/{webhook_id}/test': {
     params: { workspace_id: string; webhook_id: string }
-    answer: DeliveryQueued
+    answer: QueuedDelivery
   }
   'GET /w/{workspace_id}/workspace': {
     params: { workspace_id: string }
     answer: { workspace: { id: string; name: string; timezone: string; sending_window: string | null; role: 'member' | 'admin' | 'owner' }; dispatch: { on: boolean; reason: string | null }; capabilities: { read: Capability; history: Capability; media: Capability; send: Capability; start_chat: Capability; read_state: Capability; search: Capability; contacts: Capability; pipeline: Capability; columns: Capability; analytics: Capability; campaigns: Capability; create_campaign: Capability; broadcast: Capability; webhooks: Capability } }
+  }
+  'PATCH /w/{workspace_id}/workspace': {
+    params: { workspace_id: string }
+    body: { name?: string; timezone?: string; sending_window?: string | null }
+    answer: { workspace: { id: string; name: string; timezone: string; sending_window: string | null } }
   }
   'GET /w/{workspace_id}/accounts': {
     params: { workspace_id: string }
@@ -553,10 +570,30 @@ export interface Routes {
     params: { workspace_id: string; account_id: string }
     answer: { account: DashboardAccount }
   }
+  'GET /w/{workspace_id}/analytics/days': {
+    params: { workspace_id: string }
+    query?: { from?: string; to?: string; account_id?: string }
+    answer: { timezone: string; from: string; to: string; days: (DayCounts)[] }
+  }
   'GET /w/{workspace_id}/board': {
     params: { workspace_id: string }
     query?: { account_id?: string }
     answer: { stages: (BoardStage)[] }
+  }
+  'GET /w/{workspace_id}/broadcasts': {
+    params: { workspace_id: string }
+    query?: { cursor?: string; limit?: number }
+    answer: { broadcasts: (BroadcastRow)[]; next_cursor: string | null; has_more: boolean }
+  }
+  'GET /w/{workspace_id}/audience': {
+    params: { workspace_id: string }
+    query?: { account_id?: string; stage_key?: string; column_id?: string; column_value?: string; needs_name?: 'true' | 'false'; cursor?: string; limit?: number }
+    answer: { counts: { chats: number; can_receive: number; left_out: { not_ready: number; no_person: number; suppressed: number; nameless: number } }; broadcast: { max: number; recipients: number; capped: boolean } | null; people: (AudiencePerson)[]; next_cursor: string | null; has_more: boolean }
+  }
+  'GET /w/{workspace_id}/campaigns/{campaign_id}/recipients': {
+    params: { workspace_id: string; campaign_id: string }
+    query?: { status?: 'queued' | 'submitting' | 'waiting' | 'completed' | 'replied' | 'failed' | 'ambiguous' | 'cancelled' | 'suppressed'; name?: string; cursor?: string; limit?: number }
+    answer: { created_by: CampaignCreator; recipients: (ExplainedRecipient)[]; next_cursor: string | null; has_more: boolean }
   }
   'GET /w/{workspace_id}/chats/{chat_id}/campaigns': {
     params: { workspace_id: string; chat_id: string }
@@ -695,6 +732,21 @@ export interface Routes {
   'DELETE /w/{workspace_id}/stages/{stage_key}': {
     params: { workspace_id: string; stage_key: string }
     answer: { deleted: true; message: string; moved: number }
+  }
+  'GET /w/{workspace_id}/suppressions': {
+    params: { workspace_id: string }
+    query?: { kind?: 'platform_id' | 'username' | 'phone'; search?: string; cursor?: string; limit?: number }
+    answer: { suppressions: (Suppression)[]; next_cursor: string | null; has_more: boolean }
+  }
+  'POST /w/{workspace_id}/suppressions': {
+    params: { workspace_id: string }
+    body: { kind: 'platform_id' | 'username' | 'phone'; value: string }
+    answer: { suppression: { kind: 'platform_id' | 'username' | 'phone'; value: string }; added: boolean }
+  }
+  'POST /w/{workspace_id}/suppressions/remove': {
+    params: { workspace_id: string }
+    body: { kind: 'platform_id' | 'username' | 'phone'; value: string; reason: string }
+    answer: { suppression: { kind: 'platform_id' | 'username' | 'phone'; value: string }; removed: true }
   }
   'GET /w/{workspace_id}/chats/{chat_id}/timeline': {
     params: { workspace_id: string; chat_id: string }

@@ -5,7 +5,7 @@ export type RouteName = keyof Routes
 export type Answer<R extends RouteName> = Routes[R]['answer']
 type Input<R extends RouteName> = Omit<Routes[R], 'answer'>
 type Asked<R extends RouteName> =
-  object extends Input<R> ? [input?: Input<R>, how?: Manner] : [input: Input<R>, how?: Manner]
+  object extends Input<R> ? [input?: Input<R>, how?: RequestOptions] : [input: Input<R>, how?: RequestOptions]
 
 interface AnyInput {
   readonly params?: Readonly<Record<string, string>>
@@ -18,8 +18,8 @@ export type Upload = (
   sent: { headers: Readonly<Record<string, string>>; body: unknown; signal: AbortSignal | undefined },
 ) => Promise<Response>
 
-/** How to ask, besides what. */
-export interface Manner {
+/** Options of one request. */
+interface RequestOptions {
   /** Names the change, so that repeating the request repeats the answer and not the change. */
   readonly key?: string
   /** Sends the body another way, such as with a file. */
@@ -53,12 +53,15 @@ export class Refused extends Error {
 
 const prefix = '/dashboard/api'
 const unreachable = { code: 'unreachable', error: 'Parley cannot be reached.' }
-const garbled = { code: 'unreachable', error: 'The answer is not one of Parley’s. Is something in between?' }
+const garbled = {
+  code: 'unreachable',
+  error: 'The answer did not come from Parley. Is there a proxy in between?',
+}
 /** The request may still have reached the service. */
 const lost = {
   code: 'unreachable',
   error:
-    'Parley’s answer was lost, so it is not known whether this was done. The page reads again what is there: look before you try again.',
+    'Parley’s answer was lost, so it is not known whether this was done. The page is reloading its data: check before you try again.',
 }
 
 /** Routes that change nothing, whatever their method. */
@@ -97,7 +100,7 @@ async function send(url: string, { method, body, key, upload, signal }: Sending)
   })
 }
 
-interface Sending extends Manner {
+interface Sending extends RequestOptions {
   readonly method: string
   readonly body: unknown
 }

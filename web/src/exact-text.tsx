@@ -16,7 +16,7 @@ export function ExactText({ text }: { text: string }) {
 /** Names and previews: longer ones are cut anyway. */
 const lineMax = 300
 
-/** The same on one line that its surroundings cut: line breaks become spaces. `empty` stands in for a text that shows nothing. */
+/** The same on one line, which the layout truncates: line breaks become spaces. `empty` replaces a text that shows nothing. */
 export function ExactLine({ text, empty }: { text: string; empty?: string }) {
   const line = text.length > lineMax ? `${text.slice(0, lineMax).toWellFormed()}…` : text
   const flat = line.replaceAll(/\s+/g, ' ').trim()

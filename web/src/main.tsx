@@ -8,7 +8,7 @@ import { router } from './router.tsx'
 import './styles.css'
 
 onSignedOut(() => {
-  // Where the router is going already: several requests notice the end at once.
+  // Where the router is already going: several requests notice the end of the session at once.
   const { pathname, href } = router.latestLocation
   if (pathname === '/sign-in' || pathname === '/setup') return
   queryClient.removeQueries()

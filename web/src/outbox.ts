@@ -16,7 +16,7 @@ export interface Draft extends ChatPlace {
   readonly text: string
   readonly file: File | null
   readonly key: string
-  /** When it was begun, to notice that another user has answered since. */
+  /** When the draft was started, to notice that another user has answered since. */
   readonly begun_at: string
 }
 
@@ -39,7 +39,7 @@ const placeOf = ({ user_id, workspace_id, account_id, chat_id }: ChatPlace) =>
   [user_id, workspace_id, account_id, chat_id].join(' ')
 
 let opened: Promise<IDBDatabase | null> | undefined
-/** Without IndexedDB (a private window, a full disk) drafts live as long as the tab. */
+/** Without IndexedDB (a private window, a full disk) drafts are kept only while the tab is open. */
 const memory = { drafts: new Map<string, Draft>(), sending: new Map<string, OutboxEntry>() }
 let stored = true
 
@@ -102,18 +102,18 @@ async function transact<T>(work: Work<T>): Promise<{ value: T } | undefined> {
 
 const channel = globalThis.BroadcastChannel ? new BroadcastChannel(channelName) : undefined
 const listeners = new Set<() => void>()
-channel?.addEventListener('message', () => tellThisTab())
+channel?.addEventListener('message', () => notifyThisTab())
 
-function tellThisTab(): void {
+function notifyThisTab(): void {
   for (const listener of listeners) listener()
 }
 
-function tell(): void {
-  tellThisTab()
+function notify(): void {
+  notifyThisTab()
   channel?.postMessage('changed')
 }
 
-/** Calls after every change, in this tab or another. */
+/** Calls the listener after every change, in this tab or another. */
 export function onOutboxChange(listener: () => void): () => void {
   listeners.add(listener)
   return () => listeners.delete(listener)
@@ -168,7 +168,7 @@ export async function beginSending(draft: Draft): Promise<OutboxEntry> {
       if ((current.result as Draft | undefined)?.key === draft.key) drafts.delete(id)
     }
   })
-  tell()
+  notify()
   return entry
 }
 
@@ -186,7 +186,7 @@ export async function endSending(entry: OutboxEntry, back?: { readonly key: stri
       if (current.result === undefined) drafts.put({ ...draft, ...back }, id)
     }
   })
-  tell()
+  notify()
 }
 
 /** What is being sent by this user, oldest first. */
@@ -231,5 +231,5 @@ export async function clearOutbox(): Promise<void> {
     drafts.clear() // guard: sign out leaves no draft
     sending.clear()
   })
-  tell()
+  notify()
 }

@@ -10,7 +10,7 @@ import {
 import { Refused } from './api.ts'
 import type { ContactsSearch } from './pages/contacts/contacts.tsx'
 import type { InboxSearch } from './pages/inbox/inbox.tsx'
-import type { PipelineSearch } from './pages/pipeline/pipeline.tsx'
+import type { PipelineSearch } from './pages/pipeline/pipeline-queries.ts'
 import { Missing, Stopped } from './pages/stopped.tsx'
 import { lastWorkspace, rememberWorkspace } from './place.ts'
 import { queryClient, sessionQuery } from './queries.ts'

@@ -67,7 +67,7 @@ function useGoToPages(): void {
   )
 }
 
-/** Quiet while all is well. */
+/** Shows nothing while all is well. */
 function LiveNote() {
   const state = useLiveState()
   return (
@@ -141,7 +141,7 @@ function TopBar() {
   )
 }
 
-/** Loaded when it is opened first, and then kept for its motion. */
+/** Loaded when it is first opened, then kept for its animation. */
 const Drawer = lazy(async () => ({ default: (await import('./ui/drawer.tsx')).Drawer }))
 
 /** On a narrow screen the menu is behind this button. */
@@ -336,7 +336,7 @@ function AccountRow() {
       () => '/dashboard/sign-in',
       () => '/dashboard/',
     )
-    // Only after a sign-out: a draft outlives a session that ended by itself.
+    // Only after a sign-out: a draft outlives a session that expired.
     if (to === '/dashboard/sign-in') await clearOutbox()
     queryClient.clear()
     // Load a whole new page: nothing that was read as this user stays in memory.

@@ -4,7 +4,7 @@ import { useEffect, useRef } from 'react'
 const typing = 'input, textarea, select, [contenteditable], [role="combobox"]'
 const covering = '[role="dialog"], [role="alertdialog"], [role="menu"]'
 
-export function isTyping(target: EventTarget | null): boolean {
+function isTyping(target: EventTarget | null): boolean {
   return target instanceof Element && target.closest(typing) !== null
 }
 

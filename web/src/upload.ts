@@ -1,7 +1,7 @@
-/** Sends a file as a form. `fetch` does not say how much of it has left. */
+/** Sends a file as a form. `fetch` reports no upload progress. */
 import type { Upload } from './api.ts'
 
-/** `onProgress` gets the part that has left, from 0 to 1. */
+/** `onProgress` gets the uploaded fraction, from 0 to 1. */
 export function uploadOf(file: File, onProgress: (part: number) => void): Upload {
   return (url, { headers, body, signal }) =>
     new Promise((resolve, reject) => {

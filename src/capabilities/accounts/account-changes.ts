@@ -4,7 +4,7 @@ import { sql } from '../../db/sql.ts'
 import { revokeLease } from '../../ledger/leases.ts'
 import { notFound, requireName } from '../../lib/names.ts'
 import { type Actor, record } from '../audit/audit.ts'
-import { type AccountRow, fields, tellAccountChanged } from './account-row.ts'
+import { type AccountRow, fields, signalAccountChanged } from './account-row.ts'
 import { sealProxy } from './proxy.ts'
 
 interface AccountChange {
@@ -18,7 +18,7 @@ interface AccountChange {
 
 type ChangedAccount = AccountRow & { readonly cold_per_day: number | null; readonly proxy: string | null }
 
-/** What is undefined stays. Another proxy takes the account from its worker, which connects it again. */
+/** Undefined fields stay as they are. A new proxy takes the account from its worker, which connects it again. */
 export async function changeAccount(app: App, actor: Actor, change: AccountChange): Promise<ChangedAccount> {
   const { id, name, cold_per_day, proxy: url } = change
   if (name !== undefined) requireName('An account needs a name', name)
@@ -42,7 +42,7 @@ export async function changeAccount(app: App, actor: Actor, change: AccountChang
     }
     return changed
   })
-  tellAccountChanged(app, account)
+  signalAccountChanged(app, account)
   await app.settings.refresh()
   return account
 }

@@ -21,10 +21,10 @@ export interface AccountRow {
 export const fields = sql`id, workspace_id, platform, name, status, status_reason, created_at`
 
 /** The `status_reason` of an account while no running worker can drive it. */
-export const noWorker = 'No worker that could drive it is running.'
+export const noWorker = 'No running worker can drive it.'
 
-/** For workers and pages, after the commit. */
-export function tellAccountChanged(
+/** Signals workers and open pages. Call it after the commit. */
+export function signalAccountChanged(
   app: Pick<App, 'wake'>,
   account: Pick<AccountRow, 'id' | 'workspace_id'>,
 ): void {
@@ -32,7 +32,7 @@ export function tellAccountChanged(
   markAccount(app, { account_id: account.id, workspace_id: account.workspace_id })
 }
 
-/** For pages only: nothing that a worker acts on has changed. */
+/** Signals open pages only: nothing that a worker acts on has changed. */
 export function markAccount({ wake }: Pick<App, 'wake'>, { account_id, workspace_id }: AccountKey): void {
   wake.mark({ workspace_id, kind: 'accounts', account_id }) // guard: accounts are marked
 }

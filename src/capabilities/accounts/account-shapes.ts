@@ -9,7 +9,7 @@ const countOrNull = (description: string) => z.int().min(0).nullable().meta({ de
 const use = (what: string) =>
   z.object({
     used: count(`${what} today.`),
-    limit: countOrNull('How many there may be today; null: no limit of the account itself.'),
+    limit: countOrNull('Limit for today; null: the account has none of its own.'),
   })
 
 export const accountOut = z
@@ -18,27 +18,27 @@ export const accountOut = z
     platform: said('Its platform.'),
     name: said('Name of the account.'),
     status: z.enum(statuses),
-    status_reason: textOrNull('What is wrong and what helps, as a sentence; null: nothing.'),
+    status_reason: textOrNull('What is wrong and how to fix it, as a sentence; null: nothing is wrong.'),
     created_at: moment('When it was created.'),
     platform_user: z
       .object({
-        id: said('Id of the user at the platform.'),
+        id: said('Id of the user on the platform.'),
         username: textOrNull('Public name, without @; null: none.'),
         phone: textOrNull('Beginning and end of the phone number; null: unknown.'),
       })
       .nullable()
-      .meta({ description: 'Who it is at the platform; null before the first login.' }),
+      .meta({ description: 'Its user on the platform; null before the first login.' }),
     live: z.boolean().meta({ description: 'Whether its session is live now.' }),
-    not_live_since: momentOrNull('Last sign of life, if it is not live; null: live, or never connected.'),
+    not_live_since: momentOrNull('When it was last live; null: it is live now, or was never connected.'),
     sync: z
       .object({
         phase: z.enum(['not_begun', 'chats', 'contacts', 'history', 'done']),
-        done: countOrNull('Chats of this phase that are stored; null: the phase counts nothing.'),
+        done: countOrNull('Chats of this phase that are stored; null: this phase has no count.'),
         total: countOrNull('Chats of this phase; null: not known.'),
       })
-      .meta({ description: 'How much of its past is stored.' }),
+      .meta({ description: 'Progress of the first sync.' }),
     gap_since: momentOrNull(
-      'Since when updates are missing, until its chats are fetched again; null: none are.',
+      'When updates began to be missed, until its chats are fetched again; null: none were missed.',
     ),
     today: z
       .object({
@@ -46,14 +46,14 @@ export const accountOut = z
         first_messages: use('Campaign messages to people who never wrote'),
         lookups: use('Names and numbers looked up'),
       })
-      .meta({ description: 'Its use of the workspace’s day.' }),
-    sends_wait_until: momentOrNull('End of the wait that the platform asks for before it sends; null: none.'),
+      .meta({ description: 'Usage today, in the time zone of the workspace.' }),
+    sends_wait_until: momentOrNull('When the platform’s wait for sends ends; null: there is none.'),
     lookups_wait_until: momentOrNull('The same for look-ups.'),
     reading_waits_until: momentOrNull('The same for reading.'),
     first_messages_stopped_at: momentOrNull(
-      'Since when the platform refuses its first messages; null: it does not.',
+      'When the platform began to refuse its first messages; null: it does not refuse them.',
     ),
-    cold_per_day: countOrNull('Daily limit of first messages that people have set; null: none.'),
+    cold_per_day: countOrNull('Daily limit of first messages that a person has set; null: none.'),
     proxy: textOrNull('Its proxy without credentials, such as socks5://proxy.example.com:1080; null: none.'),
     sent_per_day: z
       .array(z.int())
@@ -67,16 +67,16 @@ export const accountOut = z
         }),
       )
       .meta({
-        description: 'What the platform held against it in the last 30 days, newest first, at most 20.',
+        description: 'Restrictions by the platform in the last 30 days, newest first, at most 20.',
       }),
     waiting: z
       .array(
         z.object({
           campaign_id: uuid('Id of the campaign.'),
           name: textOrNull('Name of the campaign; null: none.'),
-          recipients: count('Recipients that wait for this account.'),
+          recipients: count('Recipients that are waiting for this account.'),
         }),
       )
-      .meta({ description: 'Campaigns whose recipients wait for it.' }),
+      .meta({ description: 'Campaigns with recipients that are waiting for it.' }),
   })
   .meta({ id: 'DashboardAccount', description: 'A messaging account of the workspace.' })

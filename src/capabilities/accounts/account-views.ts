@@ -1,4 +1,4 @@
-/** Accounts as the members of a workspace see them: state, use of today, what the platform holds against them, what waits. */
+/** Accounts as the members of a workspace see them: state, today's usage, the platform's strikes, what is waiting. */
 import type { App } from '../../app.ts'
 import { type Db, type Sql, sql } from '../../db/sql.ts'
 import { isLive } from '../../ledger/liveness.ts'
@@ -67,14 +67,14 @@ export async function requireAccountView(app: App, workspace_id: string, id: str
   return account
 }
 
-/** What goes for every account of the workspace. */
+/** What applies to every account of the workspace. */
 export async function describeDay(db: Db, workspace_id: string) {
   const { timezone, today } = await db.one<{ timezone: string; today: string }>(sql`
     select timezone, (domain_now() at time zone timezone)::date::text as today from workspaces where id = ${workspace_id}`)
   return { timezone, today, platforms: await listDrivenPlatforms(db) }
 }
 
-/** Refuses an account of another workspace as if there were none. */
+/** Refuses an account of another workspace as if it did not exist. */
 export async function requireOwnAccount(db: Db, workspace_id: string, id: string): Promise<void> {
   const own = await db.maybe(sql`select 1 from accounts where id = ${id} and workspace_id = ${workspace_id}`)
   if (!own) throw notFound('account', id) // guard: accounts of another workspace
@@ -82,7 +82,7 @@ export async function requireOwnAccount(db: Db, workspace_id: string, id: string
 
 const live: Sql = sql`(a.status = 'READY' and ${isLive})`
 
-/** Null before the first login. The number is shown as people recognise their own, and not in full. */
+/** Null before the first login. The phone number is masked; people still recognise their own. */
 const platformUser: Sql = sql`case when a.platform_user_id is not null then json_build_object(
   'id', a.platform_user_id::text, 'username', a.username,
   'phone', case when length(a.phone) > 8
@@ -94,7 +94,7 @@ const sync: Sql = sql`json_build_object('phase', coalesce(s.phase, 'not_begun'),
   'total', case s.phase when 'chats' then greatest(s.chats_total, s.chats_expected)
     when 'history' then coalesce(s.history_total, s.chats_total) end)`
 
-/** A campaign sends from an account while its use of the day is below the campaign's own quota: the highest one counts. */
+/** A campaign sends from an account until the day's usage reaches the campaign's own quota, so the highest quota counts. */
 const quota: Sql = sql`(
   select max(c.daily_quota_per_account) from campaign_accounts ca join campaigns c on c.id = ca.campaign_id
   where ca.account_id = a.id and (ca.has_open or ca.pool) and c.status in ('scheduled', 'queued', 'sending', 'paused'))`
@@ -111,7 +111,7 @@ function listStrikes(db: Db, ids: readonly string[]): Promise<OfAccount[]> {
     order by s.at desc`)
 }
 
-/** The recipients that only this account may write to; a pool's contacts that none has written to wait for any of it. */
+/** The recipients that only this account may write to. A pool's contacts that no account has written to are not among them. */
 function listWaiting(db: Db, ids: readonly string[]): Promise<OfAccount[]> {
   return db.rows<OfAccount>(sql`
     select ca.account_id, c.id as campaign_id, c.name, ca.queued + ca.waiting as recipients

@@ -19,7 +19,7 @@ import {
   noWorker,
   requireAccount,
   type Status,
-  tellAccountChanged,
+  signalAccountChanged,
 } from './account-row.ts'
 import { sealProxy } from './proxy.ts'
 
@@ -75,7 +75,7 @@ export async function createAccount(app: App, actor: Actor, wanted: NewAccount):
     })
     return made
   })
-  tellAccountChanged(app, account)
+  signalAccountChanged(app, account)
   return account
 }
 
@@ -86,7 +86,7 @@ interface Undriven {
 
 /**
  * Sets `noWorker` on accounts that no worker can drive, and clears it where a worker can again. Returns only changes: how
- * many accounts of each platform lost their worker, and how many found one.
+ * many accounts of each platform lost their worker, and how many have one again.
  */
 export async function noteUndriven(db: Db): Promise<{ lost: readonly Undriven[]; found: number }> {
   const found = await db.run(sql`
@@ -118,7 +118,7 @@ export function countAccounts(db: Db): Promise<AccountCounts[]> {
 interface AccountState extends AccountRow {
   /** The session answered or delivered something in the last minute and a half. */
   readonly live: boolean
-  /** How far the first sync of the account's past has come: `chats`, `contacts`, `history 37/40`, `done`. */
+  /** Progress of the account's first sync: `chats`, `contacts`, `history 37/40`, `done`. */
   readonly sync: string
 }
 
@@ -190,7 +190,7 @@ export async function setAccountEnabled(
     }
     return known
   })
-  tellAccountChanged(app, account)
+  signalAccountChanged(app, account)
   await app.settings.refresh()
   return account
 }
@@ -216,7 +216,7 @@ export async function noteConnected(
   markAccount(app, held)
 }
 
-/** Why the account is not connected now, for people: its worker tries again by itself. */
+/** Why the account is not connected now, for people. Its worker retries without their help. */
 export async function noteNotConnected(
   app: App,
   held: Omit<HeldLease, 'writes'>,
@@ -250,7 +250,7 @@ export async function noteTrouble(
   const { account_id } = held
   const status = trouble.toUpperCase()
   const noted = app.db.transaction(async (tx) => {
-    // Accounts are locked before their hosts, as where an account is enabled.
+    // Locks the account before its host, in the same order as enabling does.
     await tx.run(sql`select 1 from accounts where id = ${account_id} for no key update`)
     await requireLease(tx, held) // guard: an ended session says nothing of a new login
     await tx.run(sql`

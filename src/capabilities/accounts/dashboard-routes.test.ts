@@ -36,7 +36,7 @@ function audited(id: string) {
 }
 
 describe('GET /accounts', () => {
-  test('200 with state, use of today with its limits, waits, 30 days, strikes, and what waits for it', async () => {
+  test("200 with state, today's usage and limits, flood waits, 30 days, strikes, and waiting recipients", async () => {
     const { id } = await create({ cold_per_day: 10 })
     const { db } = service.app
     const { workspace_id, user_id } = tenant
@@ -81,7 +81,7 @@ describe('GET /accounts', () => {
       name: 'Sales',
       platform: 'telegram',
       status: 'READY',
-      status_reason: 'No worker that could drive it is running.',
+      status_reason: 'No running worker can drive it.',
       platform_user: { id: '77', username: 'acme_sales', phone: '+43 … 118' },
       live: false,
       not_live_since: '2026-11-01T10:00:00.000Z',
@@ -231,7 +231,7 @@ describe('PATCH /accounts/{account_id}', () => {
   )
 })
 
-test('a proxy of one account does not open for another', async () => {
+test('the sealed proxy of one account cannot be opened for another', async () => {
   const proxy = 'socks5://proxy.example.com:1080'
   const [first, second] = [await create({ proxy }), await create({ proxy })]
   expect(await findProxy(service.app, second.id)).toMatchObject({

@@ -190,7 +190,7 @@ const logout = route({
   path: '/accounts/{account_id}/logout',
   summary: 'Log an account out',
   description:
-    'Ends its login at the platform and deletes the key. Answers once a worker has done so; the history stays.',
+    'Ends its login on the platform and deletes the key. Returns once a worker has done so; the history stays.',
   effect: 'admin',
   touches: ['accounts'],
   params,

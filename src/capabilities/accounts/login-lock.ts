@@ -15,14 +15,14 @@ export async function withLoginLock<T>(
       [account_id],
     )
     // guard: one login of an account at a time
-    if (!rows[0]?.mine) throw refused('Another login or logout of this account is going on.')
+    if (!rows[0]?.mine) throw refused('Another login or logout of this account is in progress.')
     return await work()
   } finally {
     await client.end()
   }
 }
 
-/** The sentence says what stands in the way. */
+/** The sentence says what prevents the login or logout. */
 export function refused(detail: string): ApiError {
   return new ApiError('conflict', { detail })
 }

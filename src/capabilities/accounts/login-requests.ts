@@ -1,6 +1,6 @@
 /**
- * Logins and logouts that a user at the dashboard begins. The process that answers the user has no platform, so what is
- * wanted is a row, and a worker that has the platform carries it out (`login-runs.ts`).
+ * Logins and logouts that a user starts at the dashboard. The process that serves the user has no platform, so a request is
+ * a row, and a worker that has the platform executes it (`login-runs.ts`).
  */
 import type { App, Topic } from '../../app.ts'
 import { type Db, type Sql, sql } from '../../db/sql.ts'
@@ -11,10 +11,10 @@ import { type Actor, record } from '../audit/audit.ts'
 import { requireMayLogIn } from './login.ts'
 import { refused } from './login-lock.ts'
 
-/** A login was begun, answered or given up. */
+/** A login was started, answered or cancelled. */
 export const loginsChanged: Topic = { topic: 'logins' }
 
-/** The platform counts the logins of a number, and takes no more after too many. */
+/** The platform counts the logins of a number, and refuses them after too many. */
 const begins = { max: 3, hours: 1 }
 /** Each open login keeps a connection to the database for up to ten minutes. */
 const openMax = 5
@@ -26,9 +26,9 @@ const logoutMsMax = 25_000
 const pollMs = 100
 
 export type LoginWay = 'qr' | 'phone'
-export type LoginState = 'qr' | 'code' | 'password' | 'done' | 'failed'
+type LoginState = 'qr' | 'code' | 'password' | 'done' | 'failed'
 
-/** What the user sees now, as it is sealed. */
+/** What the user sees now, sealed. */
 export interface ShownStep {
   readonly qr_url?: string
   readonly qr_expires_at?: string
@@ -44,12 +44,12 @@ export interface LoginFailureView {
   readonly retry_after: number | null
 }
 
-/** Ended by itself: no worker renews the row any more. */
+/** Why a login ended that no worker renews any more. */
 export const isLost: Sql = sql`state not in ('done', 'failed') and alive_until < real_now()`
 
 const lostSentence = {
-  unclaimed: 'No worker began the login. Nothing was stored. Begin again.',
-  worker_lost: 'The worker that ran the login has stopped. Nothing was stored. Begin again.',
+  unclaimed: 'No worker started the login. Nothing was stored. Start again.',
+  worker_lost: 'The worker that ran the login has stopped. Nothing was stored. Start again.',
 }
 
 function lostFailure(worker_id: string | null): LoginFailureView {
@@ -57,14 +57,14 @@ function lostFailure(worker_id: string | null): LoginFailureView {
   return { code: 'provider_unavailable', error, retry_after: null }
 }
 
-interface BeginWanted {
+interface LoginStart {
   readonly workspace_id: string
   readonly account_id: string
   /** International, with `+`. Null: by a QR code. */
   readonly phone: string | null
 }
 
-export async function beginLogin(app: App, actor: Actor, wanted: BeginWanted): Promise<void> {
+export async function beginLogin(app: App, actor: Actor, wanted: LoginStart): Promise<void> {
   const { workspace_id, account_id, phone } = wanted
   await endLost(app)
   await requireMayLogIn(app.db, account_id)
@@ -76,7 +76,7 @@ export async function beginLogin(app: App, actor: Actor, wanted: BeginWanted): P
     const { open } = await tx.one<{ open: number }>(sql`
       select count(*)::int as open from account_logins
       where workspace_id = ${workspace_id} and account_id <> ${account_id} and state not in ('done', 'failed')`)
-    const sentence = `This workspace has ${open} logins going on. Finish one of them first.`
+    const sentence = `This workspace has ${open} logins in progress. Finish one of them first.`
     if (open >= openMax) throw refused(sentence) // guard: few open logins of a workspace
     const begun = await tx.run(sql`
       insert into account_logins as l (account_id, workspace_id, actor, way, state, attempt, begins, alive_until, typed)
@@ -108,9 +108,9 @@ async function refusalToBegin(db: Db, account_id: string): Promise<ApiError> {
     select state not in ('done', 'failed') as open,
       ceil(extract(epoch from (select min(b) from unnest(begins) as b where b > ${hourAgo}) - ${hourAgo}))::int as seconds
     from account_logins where account_id = ${account_id}`)
-  if (open) return refused('Another login or logout of this account is going on.')
+  if (open) return refused('Another login or logout of this account is in progress.')
   return new ApiError('rate_limited', {
-    detail: `An account may begin ${begins.max} logins an hour, because the platform counts them against its number. Retry after the seconds in Retry-After.`,
+    detail: `An account may start ${begins.max} logins an hour, because the platform counts them against its number. Retry after the seconds in Retry-After.`,
     retry_after: seconds,
   })
 }
@@ -119,7 +119,7 @@ async function requireWorker(db: Db, account_id: string): Promise<void> {
   const driven = await db.maybe(sql`select 1 from accounts a where id = ${account_id} and ${hasWorker}`)
   if (!driven) {
     throw new ApiError('provider_unavailable', {
-      detail: 'No worker that uses the platform of this account is running.',
+      detail: 'No running worker uses the platform of this account.',
     })
   }
 }
@@ -128,7 +128,7 @@ async function requireWorker(db: Db, account_id: string): Promise<void> {
 export async function requestLogout(
   app: App,
   actor: Actor,
-  { workspace_id, account_id }: Omit<BeginWanted, 'phone'>,
+  { workspace_id, account_id }: Omit<LoginStart, 'phone'>,
 ): Promise<void> {
   await endLost(app)
   await requireWorker(app.db, account_id)
@@ -140,7 +140,7 @@ export async function requestLogout(
       attempt = excluded.attempt, begun_at = domain_now(), alive_until = excluded.alive_until, worker_id = null,
       shown = null, typed = null, failure = null
     where l.state in ('done', 'failed')`)
-  if (begun === 0) throw refused('Another login or logout of this account is going on.')
+  if (begun === 0) throw refused('Another login or logout of this account is in progress.')
   app.wake.signal(loginsChanged)
   const deadline = app.sources.now() + logoutMsMax
   while (app.sources.now() < deadline) {
@@ -151,7 +151,7 @@ export async function requestLogout(
     if (failure) throw new ApiError(failure.code, { detail: failure.error, ...retryAfter(failure) })
     if (!row || row.state === 'done') return
   }
-  const detail = 'The logout is still going on. Read the account again in a few seconds.'
+  const detail = 'The logout is still in progress. Read the account again in a few seconds.'
   throw new ApiError('provider_unavailable', { detail })
 }
 
@@ -175,7 +175,7 @@ interface LoginRow {
 const columns: Sql = sql`way, state, attempt, begun_at, begun_at + make_interval(mins => ${loginMinutes}) as expires_at,
   worker_id, shown, typed, failure, ${isLost} as lost`
 
-/** The login that goes on or was the last, as every tab shows it; null: none. Only those who may answer see what to answer. */
+/** The current or last login, as every tab shows it; null: none. Only users who may answer see the question. */
 export async function findLogin(app: App, account_id: string, { mayAnswer }: { mayAnswer: boolean }) {
   const row = await app.db.maybe<LoginRow>(sql`
     select ${columns} from account_logins where account_id = ${account_id} and way <> 'logout'`)
@@ -219,17 +219,17 @@ export async function answerLogin(app: App, { account_id, kind, text }: Answer):
       where account_id = ${account_id} and attempt = ${row.attempt} and state = ${kind} and not (${isLost})
         and shown is not null and typed is null -- guard: one answer to one question
       `))
-  if (!answered) throw refused(`The login does not ask for a ${kind} now.`)
+  if (!answered) throw refused(`The login is not asking for a ${kind} now.`)
   app.wake.signal(loginsChanged)
 }
 
-/** Its worker closes the connection. Gives nothing up twice. */
+/** Its worker closes the connection. Cancelling twice is the same as once. */
 export async function giveUpLogin(
   app: App,
   actor: Actor,
-  { workspace_id, account_id }: Omit<BeginWanted, 'phone'>,
+  { workspace_id, account_id }: Omit<LoginStart, 'phone'>,
 ): Promise<void> {
-  const failure: LoginFailureView = { code: 'conflict', error: 'The login was given up.', retry_after: null }
+  const failure: LoginFailureView = { code: 'conflict', error: 'The login was cancelled.', retry_after: null }
   await app.db.transaction(async (tx) => {
     const ended = await tx.run(sql`
       update account_logins set state = 'failed', shown = null, typed = null, failure = ${JSON.stringify(failure)}::jsonb
@@ -241,7 +241,7 @@ export async function giveUpLogin(
   app.wake.signal(loginsChanged)
 }
 
-/** Ends what no worker renews any more. */
+/** Ends logins that no worker renews any more. */
 export async function endLost(app: App): Promise<void> {
   const found = await app.db.maybe(sql`select 1 from account_logins where ${isLost} limit 1`)
   if (!found) return
@@ -270,7 +270,7 @@ export async function endLost(app: App): Promise<void> {
   })
 }
 
-/** Bound to the one login: what was shown or typed in another does not open. */
+/** Bound to one login: text from another login cannot be opened. */
 export function seal({ secrets }: Pick<App, 'secrets'>, attempt: string, value: unknown): Buffer {
   return secrets.seal('account_login', attempt, Buffer.from(JSON.stringify(value)))
 }

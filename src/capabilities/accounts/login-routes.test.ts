@@ -133,7 +133,7 @@ function rowOf(id: string) {
 const scan = (user: string) => stage.world.acceptLogin?.(stage.world.requireAccount(user))
 
 describe('POST /accounts/{account_id}/login', () => {
-  test('200 by a QR code, which is shown alike in a second tab and to no member; scanned, the account is READY', async () => {
+  test('200 by a QR code, which a second tab shows too and a member does not see; once scanned, the account is READY', async () => {
     const id = await newAccount()
     const { user } = newUser()
     expect(await read(id)).toBeNull()
@@ -215,7 +215,7 @@ describe('POST /accounts/{account_id}/login', () => {
     )
   })
 
-  test('409 for the sixth that goes on in a workspace', async () => {
+  test('409 for the sixth at a time in a workspace', async () => {
     await rest()
     const ids = await Promise.all(Array.from({ length: 6 }, newAccount))
     const answers = []
@@ -274,12 +274,12 @@ describe('POST /accounts/{account_id}/login/answer', () => {
 })
 
 describe('DELETE /accounts/{account_id}/login', () => {
-  test('200 ends it, and takes no answer any more; a later one begins as the first did', async () => {
+  test('200 ends it, and it accepts no more answers; the next login starts like the first', async () => {
     const id = await newAccount()
     const { phone, user } = newUser()
     await begin(id, { phone })
     await next(id, 'code')
-    const failure = { code: 'conflict', error: 'The login was given up.', retry_after: null }
+    const failure = { code: 'conflict', error: 'The login was cancelled.', retry_after: null }
     for (let n = 0; n < 2; n++) {
       expect(await ask('DELETE', id, '/login')).toMatchObject({
         status: 200,
@@ -300,7 +300,7 @@ describe('DELETE /accounts/{account_id}/login', () => {
     await next(id, 'done')
   })
 
-  /** Answers with the right code; the login is at the platform, and waits to be stored until `work` is done. */
+  /** Answers with the right code. The login exists on the platform and is stored only after `work` is done. */
   async function beforeStored(work: (id: string) => Promise<unknown>) {
     const id = await newAccount()
     const { phone, user } = newUser()
@@ -320,7 +320,7 @@ describe('DELETE /accounts/{account_id}/login', () => {
     await next(id, 'failed')
   }
 
-  test('a login that was given up while its answer was checked is not stored, and its key is revoked', async () => {
+  test('a login that was cancelled while its answer was checked is not stored, and its key is revoked', async () => {
     await beforeStored((id) => ask('DELETE', id, '/login'))
   })
 

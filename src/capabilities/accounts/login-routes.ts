@@ -1,4 +1,4 @@
-/** Logins and logouts at the dashboard: begin, read, answer, give up. */
+/** Logins and logouts at the dashboard: start, read, answer, cancel. */
 import { z } from 'zod'
 import { hasRole } from '../../access/needs.ts'
 import type { App } from '../../app.ts'
@@ -23,22 +23,19 @@ const loginOut = z
     way: z.enum(['qr', 'phone']),
     state: z.enum(['qr', 'code', 'password', 'done', 'failed']),
     begun_at: moment('When it began.'),
-    expires_at: moment('When it ends by itself.'),
+    expires_at: moment('When it times out.'),
     pending: z
       .boolean()
-      .meta({ description: 'Whether the platform is being asked: there is nothing to scan or to type yet.' }),
-    qr_url: textOrNull('What the QR code says; null: there is none now.'),
+      .meta({ description: 'Whether Parley waits for the platform: there is nothing to scan or type yet.' }),
+    qr_url: textOrNull('The text of the QR code; null: there is none now.'),
     qr_expires_at: textOrNull('When the next QR code replaces it.'),
     sent_by: z
       .enum(['app', 'sms', 'call', 'email', 'other'])
       .nullable()
       .meta({ description: 'How the platform has sent the code; null: no code is asked for.' }),
-    hint: textOrNull('What the user wrote down to remember the two-step password; null: nothing.'),
+    hint: textOrNull('The user’s own hint for the two-step password; null: none.'),
     wrong: z.boolean().meta({ description: 'Whether the previous input was wrong.' }),
-    tries_left: z
-      .int()
-      .nullable()
-      .meta({ description: 'Wrong inputs that are left; null: nothing is asked for.' }),
+    tries_left: z.int().nullable().meta({ description: 'Attempts left; null: nothing is asked for.' }),
     failure: z
       .object({
         code: z.enum(Object.keys(errors) as [string]),
@@ -50,9 +47,9 @@ const loginOut = z
       })
       .nullable(),
   })
-  .meta({ id: 'AccountLogin', description: 'A login of an account that goes on, or the last one.' })
+  .meta({ id: 'AccountLogin', description: 'The current login of an account, or the last one.' })
 
-const response = z.object({ login: loginOut.nullable().meta({ description: 'Null: none was begun.' }) })
+const response = z.object({ login: loginOut.nullable().meta({ description: 'Null: there was none.' }) })
 const login = {
   way: 'phone',
   state: 'code',
@@ -157,7 +154,7 @@ export const loginRoutes: readonly Route[] = [
           state: 'failed',
           sent_by: null,
           tries_left: null,
-          failure: { code: 'conflict', error: 'The login was given up.', retry_after: null },
+          failure: { code: 'conflict', error: 'The login was cancelled.', retry_after: null },
         },
       },
     },

@@ -1,4 +1,4 @@
-/** The worker's side of logins that were begun at the dashboard: takes them, shows steps, takes answers, ends them. */
+/** The worker's side of logins from the dashboard: claims them, stores their steps, reads answers, ends them. */
 import type { App } from '../../app.ts'
 import type { AccountKey } from '../../contract.ts'
 import { type Db, sql, type Tx } from '../../db/sql.ts'
@@ -20,7 +20,7 @@ export interface ClaimedLogin {
   readonly phone: string | null
 }
 
-/** Takes what waits for a worker with one of these platforms. */
+/** Claims logins that wait for a worker with one of these platforms. */
 export async function claimLogins(
   app: App,
   { worker_id, platforms, limit }: { worker_id: string; platforms: readonly string[]; limit: number },
@@ -38,7 +38,7 @@ export async function claimLogins(
   return rows.map(({ typed, ...row }) => ({ ...row, phone: typed && open<string>(app, row.attempt, typed) }))
 }
 
-/** Returns the attempts that are still wanted: not given up, and not taken for lost. */
+/** Returns the attempts that are still wanted: neither cancelled nor declared lost. */
 export async function renewLogins(db: Db, attempts: readonly string[]): Promise<ReadonlySet<string>> {
   const rows = await db.rows<{ attempt: string }>(sql`
     update account_logins set alive_until = real_now() + make_interval(secs => ${aliveSeconds})
@@ -70,12 +70,12 @@ export async function takeAnswers(app: App, attempts: readonly string[]): Promis
   return new Map(rows.map(({ attempt, typed }) => [attempt, open<string>(app, attempt, typed)]))
 }
 
-/** In the transaction that stores the login: one that was given up meanwhile is not stored. */
+/** Runs in the transaction that stores the login: one that was cancelled meanwhile is not stored. */
 export async function finishLogin(tx: Tx, attempt: string): Promise<void> {
   const done = await tx.run(sql`
     update account_logins set state = 'done', shown = null, typed = null
     where attempt = ${attempt} and state not in ('done', 'failed')`)
-  if (done === 0) throw refused('The login was given up, or its worker was taken for lost.') // guard: a given up login is not stored
+  if (done === 0) throw refused('The login was cancelled, or its worker was declared lost.') // guard: a given up login is not stored
 }
 
 /** Why it ended, as the user reads it. */

@@ -45,7 +45,7 @@ async function newAccount(workspace_id = tenant.workspace_id): Promise<string> {
   return (await createAccount(service.app, 'system', wanted)).id
 }
 
-/** Types these in turn; then never anything more. */
+/** Types these texts in turn, then nothing more. */
 function typing(...texts: string[]) {
   const shown: LoginStep[] = []
   return {
@@ -63,7 +63,7 @@ function enter(id: string, phone: string, dialogue = typing('12345')) {
   return logIn(service.app, 'system', { id, phone, platform, dialogue })
 }
 
-/** As whom each key of the data centre is logged in. */
+/** How many keys of the data centre are logged in as this user. */
 function keysOf(user: string): number {
   return [...world.state.auth_keys.values()].filter(({ account_id }) => account_id === user).length
 }
@@ -147,7 +147,7 @@ describe('a login', () => {
     expect(await findSession(service.app, id)).not.toEqual(before)
   })
 
-  test('of one account runs once at a time, and of another beside it', async () => {
+  test('runs once at a time per account; another account does not wait', async () => {
     const id = await newAccount()
     const first = typing()
     const ended = new AbortController()
@@ -190,7 +190,7 @@ describe('a user of the platform', () => {
     expect(await enter(second, phone)).toMatchObject({ status: 'CONNECTING' })
   })
 
-  test('stays the one that an account is for', async () => {
+  test('is the only one that an account accepts after its first login', async () => {
     const id = await newAccount()
     const { phone } = newUser()
     await enter(id, phone)
@@ -223,7 +223,7 @@ describe('a logout', () => {
     await expect(logOut(service.app, 'system', { id, platform })).rejects.toThrow('is not logged in')
   })
 
-  test('waits until the worker has let go', async () => {
+  test('waits until the worker has released the account', async () => {
     const { id, user } = await loggedIn()
     const { db } = service.app
     const worker_id = randomUUID()
@@ -236,7 +236,7 @@ describe('a logout', () => {
     })
     await until('it is taken away', 20_000, async () => (await rowOf(id)).status === 'NEEDS_LOGIN')
     expect((await rowOf(id)).status_reason).toContain('A logout has begun.')
-    // Whatever it asks of the database meanwhile, it asks in turn.
+    // Statements queue, so by the end of these the logout has had the chance to go on.
     for (let n = 0; n < 20; n++) await rowOf(id)
     expect([isOver, keysOf(user)]).toEqual([false, 1])
     await releaseLease(db, worker_id, lease)
@@ -290,7 +290,7 @@ describe('a logout', () => {
   })
 })
 
-describe('what ends a login has its sentence', () => {
+describe('every failure of a login has a sentence', () => {
   const reasons: [LoginFailure, string | null, number | null, string][] = [
     ['phone_invalid', 'PHONE_NUMBER_INVALID', null, 'international form'],
     ['phone_banned', 'PHONE_NUMBER_BANNED', null, 'has banned this number'],
@@ -298,7 +298,12 @@ describe('what ends a login has its sentence', () => {
     ['email_set_up_required', null, null, 'wants an e-mail address'],
     ['code_expired', 'PHONE_CODE_EXPIRED', null, 'The code has expired.'],
     ['too_many_attempts', null, null, 'Three wrong inputs'],
-    ['too_many_attempts', 'PHONE_NUMBER_FLOOD', null, 'no more attempts for now (PHONE_NUMBER_FLOOD)'],
+    [
+      'too_many_attempts',
+      'PHONE_NUMBER_FLOOD',
+      null,
+      'accepts no more attempts for now (PHONE_NUMBER_FLOOD)',
+    ],
     ['timed_out', null, null, 'within ten minutes'],
     ['flood_wait', null, 900, 'Wait 900 s.'],
     ['connection_lost', null, null, 'the connection was lost'],

@@ -7,7 +7,7 @@ import { hasWorker } from '../../ledger/workers.ts'
 import { ApiError, type ErrorCode } from '../../lib/errors.ts'
 import type { AccountProxy, LoginFailure, LoginStep, Person, Platform } from '../../platform/port.ts'
 import { type Actor, record } from '../audit/audit.ts'
-import { type AccountRow, fields, noWorker, requireAccount, tellAccountChanged } from './account-row.ts'
+import { type AccountRow, fields, noWorker, requireAccount, signalAccountChanged } from './account-row.ts'
 import { refused, withLoginLock } from './login-lock.ts'
 import { sealSession } from './platform-store.ts'
 import { requireProxy } from './proxy.ts'
@@ -24,25 +24,25 @@ export interface LoginDialogue {
   ask(step: LoginQuestion): Promise<string>
 }
 
-interface LoginWanted {
+interface LoginOptions {
   readonly id: string
   /** Null: by a QR code. */
   readonly phone: string | null
   readonly platform: Platform
   readonly dialogue: LoginDialogue
-  /** Aborted once the login is not wanted any more: it ends with the signal's reason. */
+  /** Aborted once the login is cancelled: it ends with the signal's reason. */
   readonly left?: AbortSignal
   /** Commits with the login. If it throws, nothing is stored. */
   readonly confirm?: (tx: Tx) => Promise<void>
 }
 
-export function logIn(app: App, actor: Actor, wanted: LoginWanted): Promise<AccountRow> {
+export function logIn(app: App, actor: Actor, wanted: LoginOptions): Promise<AccountRow> {
   const { id, platform, left, confirm } = wanted
   return withLoginLock(app, id, async () => {
     await requireMayLogIn(app.db, id)
     const proxy = await requireProxy(app, id)
     const end = await converse(wanted, proxy).catch(async (error) => {
-      // Who gave it up is recorded already.
+      // The cancellation has its own audit row.
       if (!left?.aborted) await noteFailure(app, actor, id, 'abandoned')
       throw error
     })
@@ -56,7 +56,7 @@ export function logIn(app: App, actor: Actor, wanted: LoginWanted): Promise<Acco
 
 /** From the first step to the last. */
 function converse(
-  { platform, phone, dialogue: { show, ask }, left }: LoginWanted,
+  { platform, phone, dialogue: { show, ask }, left }: LoginOptions,
   proxy: AccountProxy | null,
 ): Promise<LoginEnd> {
   return new Promise((resolve, reject) => {
@@ -88,7 +88,7 @@ interface NewLogin {
   readonly proxy: AccountProxy | null
   readonly self: Person
   readonly session: Uint8Array
-  readonly confirm?: LoginWanted['confirm']
+  readonly confirm?: LoginOptions['confirm']
 }
 
 /** A login that is refused here is revoked at the platform: no key may stay valid that no account uses. */
@@ -96,7 +96,7 @@ async function keepLogin(app: App, actor: Actor, login: NewLogin): Promise<Accou
   const { id, platform, proxy, session } = login
   try {
     const account = await app.db.transaction((tx) => storeLogin(app, tx, actor, login))
-    tellAccountChanged(app, account)
+    signalAccountChanged(app, account)
     await app.settings.refresh()
     return account
   } catch (error) {
@@ -109,7 +109,7 @@ async function keepLogin(app: App, actor: Actor, login: NewLogin): Promise<Accou
   }
 }
 
-const leftBehind = 'The new login could not be ended at the platform: end it there, in the list of devices.'
+const leftBehind = 'The new login could not be ended on the platform: end it there, in the list of devices.'
 const unconfirmed =
   'The database did not confirm that the login is stored. If the account does not connect, end the login at the ' +
   'platform, in the list of devices, and log in again.'
@@ -145,7 +145,7 @@ async function storeLogin(
       'The account belongs to another user of the platform. Nothing was stored.',
     )
   }
-  // A worker that still holds the account stores nothing more of the login before.
+  // A worker that still holds the account stores nothing more of the previous login.
   await revokeLease(tx, id)
   await tx.run(sql`delete from platform_sessions where account_id = ${id}`)
   const stored = await tx.run(sql`
@@ -161,7 +161,7 @@ async function storeLogin(
   return account
 }
 
-/** A login replaces none that may be in use, and does not lift what an operator or the platform has decided. */
+/** A login never replaces one that may be in use, and does not override what an operator or the platform has decided. */
 export async function requireMayLogIn(db: Db, id: string): Promise<AccountRow> {
   const account = await requireAccount(db, id)
   const { status } = account
@@ -208,7 +208,7 @@ const failures: Readonly<Record<LoginFailure, readonly [ErrorCode, string]>> = {
     'provider_unavailable',
     'The platform was not reached, or the connection was lost. Start again.',
   ],
-  proxy_failed: ['provider_unavailable', 'The login goes through a proxy.'],
+  proxy_failed: ['provider_unavailable', 'The proxy of the account failed.'],
   misconfigured: ['provider_unavailable', 'The variables of the platform are wrong.'],
   refused: ['conflict', 'The platform refused the login.'],
 }
@@ -227,10 +227,10 @@ function refusalOf({
   }
   if (reason === 'proxy_failed' || reason === 'misconfigured')
     return new ApiError(code, { detail: detail ?? sentence })
-  // The platform's own name for it helps where our sentence is a general one.
+  // The platform's own name for the error helps where our sentence is general.
   if (reason === 'too_many_attempts' && detail !== null) {
     return new ApiError(code, {
-      detail: `The platform takes no more attempts for now (${detail}). Wait some hours.`,
+      detail: `The platform accepts no more attempts for now (${detail}). Wait a few hours.`,
     })
   }
   return new ApiError(code, {

@@ -5,12 +5,12 @@ import { revokeLease } from '../../ledger/leases.ts'
 import { ApiError } from '../../lib/errors.ts'
 import type { LogoutRequest, Platform } from '../../platform/port.ts'
 import { type Actor, record } from '../audit/audit.ts'
-import { type AccountRow, fields, requireAccount, tellAccountChanged } from './account-row.ts'
+import { type AccountRow, fields, requireAccount, signalAccountChanged } from './account-row.ts'
 import { refused, withLoginLock } from './login-lock.ts'
 import { findSession } from './platform-store.ts'
 import { requireProxy } from './proxy.ts'
 
-interface LogoutWanted {
+interface LogoutOptions {
   readonly id: string
   /** Null: the key is deleted here, and the platform is not asked. */
   readonly platform: Platform | null
@@ -20,14 +20,14 @@ interface LogoutWanted {
 const releaseMsMax = 60_000
 const pollMs = 100
 
-export function logOut(app: App, actor: Actor, { id, platform }: LogoutWanted): Promise<AccountRow> {
+export function logOut(app: App, actor: Actor, { id, platform }: LogoutOptions): Promise<AccountRow> {
   return withLoginLock(app, id, async () => {
     const session = await findSession(app, id)
     const before = await requireAccount(app.db, id)
     if (session === null) throw refused('The account is not logged in.')
     if (session === 'unreadable' && platform) {
       throw refused(
-        'The login was stored under another PARLEY_SECRET, so it cannot be ended at the platform.',
+        'The login was stored under another PARLEY_SECRET, so it cannot be ended on the platform.',
       )
     }
     if (platform) await requireConfirmed(app)
@@ -65,7 +65,7 @@ async function takeFromWorker(app: App, account: AccountRow): Promise<void> {
   await app.db.run(sql`
     update accounts set status = 'NEEDS_LOGIN', status_reason = ${pending(id)}
     where id = ${id} and status in ('CONNECTING', 'READY')`)
-  tellAccountChanged(app, account)
+  signalAccountChanged(app, account)
 }
 
 /** A key that two connections use at once may be destroyed before it is revoked. */
@@ -96,7 +96,7 @@ async function revoke(platform: Platform, request: LogoutRequest): Promise<void>
       `The platform refused the logout (${outcome.detail ?? outcome.reason}). Nothing was changed.`,
     )
   }
-  const detail = 'The platform could not be reached, so the login still holds there. Nothing was changed.'
+  const detail = 'The platform could not be reached, so the login there is still valid. Nothing was changed.'
   throw new ApiError('provider_unavailable', { detail })
 }
 
@@ -106,7 +106,7 @@ async function putBack(app: App, account: AccountRow): Promise<void> {
   await app.db.run(sql`
     update accounts set status = ${status === 'READY' ? 'CONNECTING' : status}, status_reason = ${status_reason}
     where id = ${id} and status = 'NEEDS_LOGIN' and status_reason = ${pending(id)}`)
-  tellAccountChanged(app, account)
+  signalAccountChanged(app, account)
 }
 
 async function forgetLogin(
@@ -130,7 +130,7 @@ async function forgetLogin(
     })
     return left
   })
-  tellAccountChanged(app, account)
+  signalAccountChanged(app, account)
   await app.settings.refresh()
   return account
 }

@@ -62,7 +62,7 @@ describe('the session of an account', () => {
     expect(await textOf(store.readSession())).toBe('a canary key')
   })
 
-  test('is sealed: without the secret a copy of the database opens none', async () => {
+  test('is sealed: a copy of the database without the secret opens no session', async () => {
     const { account_id, held } = await hold()
     await keepSession(account_id, 'a canary key')
     const { row } = await service.app.db.one<{ row: string }>(sql`

@@ -36,7 +36,7 @@ interface Head {
   readonly hash: string
 }
 
-/** What appending needs. A restore has no more of an App than this. */
+/** What appending needs. A restore has only this part of an App. */
 export type Recorder = Pick<App, 'secrets' | 'log'>
 
 /** Appends in the change's transaction. Appends wait for each other, which costs little: operators rarely change things. */

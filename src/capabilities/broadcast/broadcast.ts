@@ -18,7 +18,7 @@ import { columnNotFound, invalidStage } from '../chats/chats.ts'
 import { isListed, listedPhone, listSuppressed } from '../suppressions/suppressions.ts'
 
 /** The contract's limit per call. */
-const recipientsMax = 30
+export const recipientsMax = 30
 
 interface BroadcastRequest {
   readonly account_id: string
@@ -95,6 +95,22 @@ interface AudienceRow {
   readonly total: number
 }
 
+/** Why the person of chat `c` gets no broadcast, as an `ExclusionReason`; null if they do. `k` is the contact, if any. */
+export function leftOutBy({ workspace_id, named }: { workspace_id: string; named: boolean }): Sql {
+  return sql`case
+    when c.kind <> 'private'
+      or exists (
+        select from jsonb_array_elements(c.participants) as one
+        where one ->> 'id' = c.chat_id::text and coalesce(one ->> 'kind', 'person') <> 'person')
+      or exists (select from accounts self where self.id = c.account_id and self.platform_user_id = c.chat_id)
+      then 'no_person'
+    when ${isListed(
+      sql`${workspace_id}::uuid`,
+      sql`('platform_id', c.chat_id::text), ('username', lower(c.username)), ('phone', ${listedPhone(sql`k.phone`)})`,
+    )} then 'suppressed'
+    when ${named}::boolean and btrim(c.name) = '' then 'nameless' end`
+}
+
 /** Most recent first, without suppressed people, bots, deleted accounts and ourselves; `named`: without nameless chats. */
 async function readAudience(
   tx: Tx,
@@ -105,16 +121,7 @@ async function readAudience(
     select c.chat_id::text, c.name, c.username, (count(*) over ())::int as total
     from (select c.* ${chats} and c.kind = 'private') c
     left join contacts k on k.account_id = c.account_id and k.provider_id = c.chat_id
-    where (not ${named}::boolean or btrim(c.name) <> '')
-      and not exists (
-        select from jsonb_array_elements(c.participants) as one
-        where one ->> 'id' = c.chat_id::text and coalesce(one ->> 'kind', 'person') <> 'person')
-      and not exists (
-        select from accounts a where a.id = c.account_id and a.platform_user_id = c.chat_id)
-      and not ${isListed(
-        sql`${workspace_id}::uuid`,
-        sql`('platform_id', c.chat_id::text), ('username', lower(c.username)), ('phone', ${listedPhone(sql`k.phone`)})`,
-      )}
+    where ${leftOutBy({ workspace_id, named })} is null
     order by c.last_message_at desc, c.chat_id desc limit ${recipientsMax}`)
   const found = rows.map(({ chat_id, name, username }) => ({
     contact: `${account_id}:${chat_id}`,

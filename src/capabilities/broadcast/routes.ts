@@ -6,7 +6,7 @@ import { ok, type Route, route } from '../../route.ts'
 import { describeBroadcast, recipientOut, textMax, totalsOut } from '../campaigns/campaigns.ts'
 import { createBroadcast } from './broadcast.ts'
 
-const reach = {
+export const reach = {
   broadcast_id: uuid('Id of the broadcast.'),
   recipients: count('Number of recipients: at most 30.'),
   audience_total: count('Number of people in the audience who can receive messages.'),
@@ -17,10 +17,12 @@ const queued = z
   .object({ ...done, ...reach })
   .meta({ id: 'BroadcastResult', description: 'A queued broadcast.' })
 
+export const statuses = ['queued', 'sending', 'completed'] as const
+
 const detail = z
   .object({
     ...reach,
-    status: z.enum(['queued', 'sending', 'completed']).meta({ description: 'Status of the broadcast.' }),
+    status: z.enum(statuses).meta({ description: 'Status of the broadcast.' }),
     message_text: said('The message with its placeholders.'),
     created_at: moment('When the broadcast was requested.'),
     started_at: momentOrNull('When its first message was submitted.'),
@@ -63,7 +65,7 @@ const body = z
     },
   })
 
-const totals = {
+export const totals = {
   queued: 0,
   submitting: 0,
   waiting: 0,
@@ -74,7 +76,7 @@ const totals = {
   cancelled: 0,
   suppressed: 0,
 }
-const example = {
+export const example = {
   broadcast_id: '019a7e70-0000-7000-8000-0000000000b1',
   recipients: 2,
   audience_total: 2,

@@ -6,8 +6,9 @@ import { type Db, sql } from '../../db/sql.ts'
 import { type Paging, readPaging } from '../../lib/cursor.ts'
 import { ApiError } from '../../lib/errors.ts'
 import { pageText, type Row } from '../../lib/page.ts'
-import { type CampaignRow, campaignRow, readStanding, type Standing, toPlanned } from './facts.ts'
+import { type CampaignRow, campaignRow, findStop, readStanding, type Standing, toPlanned } from './facts.ts'
 import { type PlannedCampaign, type PlannedRecipient, plan } from './planning/plan.ts'
+import { whyOf } from './planning/why.ts'
 import { pickFromPool } from './pool.ts'
 import { type OperationRow, type RecipientHistory, readReporting, timelineOf } from './reporting.ts'
 
@@ -81,6 +82,7 @@ interface RecipientRow extends PlannedRecipient, RecipientHistory {
   readonly position: number
   readonly account_id: string | null
   readonly identifier: string | null
+  readonly opted_out: boolean
 }
 
 export async function describeCampaign(
@@ -115,23 +117,32 @@ export async function describeCampaign(
   })
 }
 
+export interface ChosenRecipients {
+  readonly status?: PlannedRecipient['status'] | undefined
+  /** Part of a name, username or identifier, in any letter case. */
+  readonly name?: string | undefined
+}
+
 interface PeoplePage {
   readonly row: CampaignRow
   readonly standing: Standing
   readonly after: number
   readonly limit: number
+  /** With the sentence that says why each gets no message now: for people, so never on `/api/v1`. */
+  readonly sentences?: boolean
+  readonly chosen?: ChosenRecipients
 }
 
 /** Recipients as callers see them, with their messages. `last`: the position the next page starts after, if there is one. */
 export async function presentRecipients(
   db: Db,
   settings: Snapshot,
-  { row, standing, after, limit }: PeoplePage,
+  { row, standing, after, limit, sentences = false, chosen = {} }: PeoplePage,
 ): Promise<{ people: object[]; operations: OperationRow[]; last: number | undefined }> {
-  const rows = await listRecipients(db, row.id, { after, limit: limit + 1 })
+  const rows = await listRecipients(db, row.id, { after, limit: limit + 1, chosen })
   const shown = rows.slice(0, limit)
   const operations = await listOperations(db, shown)
-  const show = await recipientPresenter(db, settings, { row, standing, operations })
+  const show = await recipientPresenter(db, settings, { row, standing, operations, sentences })
   return {
     people: shown.map(show),
     operations,
@@ -142,19 +153,25 @@ export async function presentRecipients(
 function listRecipients(
   db: Db,
   campaign_id: string,
-  { after, limit }: { after: number; limit: number },
+  { after, limit, chosen: { status, name } }: Required<Pick<PeoplePage, 'after' | 'limit' | 'chosen'>>,
 ): Promise<RecipientRow[]> {
+  const ofStatus = status === undefined ? sql`` : sql`and r.status = ${status}`
+  // Compares one recipient after the other: a campaign has at most 5,000.
+  const named =
+    name === undefined
+      ? sql``
+      : sql`and strpos(lower(concat_ws(E'\n', r.name, r.username, r.identifier)), lower(${name})) > 0`
   return db.rows<RecipientRow>(sql`
     select r.id, r.position, r.account_id, r.chat_id::text, r.identifier, r.name, r.username, r.status, r.reason, r.step,
       r.last_sent_at, r.next_action_at, r.unknown_since, r.reads, r.replied_at, r.reply_step,
       -- A message id means nothing without its account, and the only account in this row is the recipient's.
       case when coalesce(r.reply_account_id, r.account_id) = r.account_id then r.reply_message_id::text end
         as reply_message_id,
-      r.reply_variant, r.ended_at, coalesce(chat.read_by_them_id >= r.last_message_id, false) as read,
+      r.reply_variant, r.opted_out, r.ended_at, coalesce(chat.read_by_them_id >= r.last_message_id, false) as read,
       r.step = 0 and not exists (
         select from messages m where m.account_id = r.account_id and m.chat_id = r.chat_id and not m.is_sender) as cold
     from campaign_recipients r left join chats chat on chat.account_id = r.account_id and chat.chat_id = r.chat_id
-    where r.campaign_id = ${campaign_id} and r.position > ${after}
+    where r.campaign_id = ${campaign_id} and r.position > ${after} ${ofStatus} ${named}
     order by r.position limit ${limit}`)
 }
 
@@ -172,9 +189,12 @@ function listOperations(db: Db, recipients: readonly { readonly id: string }[]):
 async function recipientPresenter(
   db: Db,
   settings: Snapshot,
-  given: { row: CampaignRow; standing: Standing; operations: readonly OperationRow[] },
+  given: Pick<PeoplePage, 'row' | 'standing'> & {
+    readonly operations: readonly OperationRow[]
+    readonly sentences: boolean
+  },
 ): Promise<(recipient: RecipientRow) => object> {
-  const { row, standing, operations } = given
+  const { row, standing, operations, sentences } = given
   const campaign: PlannedCampaign = toPlanned(settings, row)
   const pool = await db.rows<{ account_id: string }>(sql`
     select account_id from campaign_accounts where campaign_id = ${row.id} and pool`)
@@ -183,11 +203,13 @@ async function recipientPresenter(
   const taker = held ? null : pickFromPool(standing, ids)
   const byRecipient = Map.groupBy(operations, ({ recipient_id }) => recipient_id)
   const reads = settings.gates.has('read_receipts')
+  const shared = { stop: findStop(settings, row), pause_reason: row.pause_reason, pool_unconfirmed: held }
   return (recipient) => {
     const { id, account_id, chat_id, identifier, name, status, reason, step } = recipient
     const untaken = account_id === null || (held && step === 0)
     const account = untaken ? taker : (standing.accounts.get(account_id) ?? null)
-    const planned = plan({ campaign, recipient, account, ...standing })
+    const facts = { campaign, recipient, account, hours: standing.hours, now: standing.now }
+    const planned = plan(facts)
     const now = planned.do === 'send' || planned.do === 'look_up' || planned.do === 'end'
     return {
       id,
@@ -201,6 +223,7 @@ async function recipientPresenter(
       next_action_at: planned.do === 'wait' ? planned.until : now ? standing.now : null,
       blocked_by: planned.do === 'wait' ? planned.blocked_by : null,
       timeline: timelineOf(recipient, byRecipient.get(id) ?? [], reads),
+      ...(sentences && { sentence: whyOf(recipient, planned, { ...facts, ...shared }) }),
     }
   }
 }

@@ -5,7 +5,7 @@ import { blocks, branches } from './planning/plan.ts'
 
 export const warnings = ['steps_truncated', 'scheduled_at_adjusted', 'already_in_campaign'] as const
 const statuses = ['scheduled', 'queued', 'sending', 'paused', 'cancelled', 'completed'] as const
-const recipientStatuses = [
+export const recipientStatuses = [
   'queued',
   'submitting',
   'waiting',
@@ -75,6 +75,10 @@ const timelineEntry = z
     operation_id: z.uuid().nullable().meta({ description: 'Id of the operation that sent the message.' }),
   })
   .meta({ id: 'CampaignTimelineEntry', description: 'An event in the history of a recipient.' })
+
+export const creatorOut = z
+  .object({ user_id: uuid('Id of the user.'), name: said('Name of the user.') })
+  .meta({ id: 'CampaignCreator', description: 'The user who created it.' })
 
 export const recipientOut = z
   .object({
@@ -155,7 +159,7 @@ export const campaignDetail = z
         pause: can('pause this campaign'),
         resume: can('resume this campaign'),
       })
-      .meta({ id: 'CampaignAbilities', description: 'What this key can do now.' }),
+      .meta({ id: 'CampaignActions', description: 'What this key can do now.' }),
   })
   .meta({ id: 'CampaignDetail', description: 'A campaign with its recipients, operations and results.' })
 
@@ -170,7 +174,7 @@ export const controlledOut = z
       .meta({ id: 'CampaignState', description: 'Status of the campaign now.' }),
     changed: z.boolean().meta({ description: 'False if it already had this status.' }),
   })
-  .meta({ id: 'CampaignControlled', description: 'The campaign and whether it changed.' })
+  .meta({ id: 'CampaignChange', description: 'The campaign and whether it changed.' })
 
 export const verifiedOut = z
   .object({
@@ -189,7 +193,7 @@ export const verifiedOut = z
   })
   .meta({ id: 'CampaignVerification', description: 'Result of verifying a campaign.' })
 
-const foretoldWho = {
+const previewedRecipient = {
   account_id: textOrNull('The sending account; null until one has claimed the contact.'),
   chat_id: textOrNull('The chat; null while it is unknown.'),
   identifier: textOrNull('The identifier as it was given; null for a chat.'),
@@ -204,7 +208,7 @@ export const forecastOut = z
     excluded: z
       .array(
         z
-          .object({ ...foretoldWho, code: said('The error code that creation would return.') })
+          .object({ ...previewedRecipient, code: said('The error code that creation would return.') })
           .meta({ id: 'ExcludedRecipient', description: 'A recipient who cannot receive the campaign.' }),
       )
       .meta({ description: 'Recipients left out of the texts and the timetable.' }),
@@ -212,7 +216,7 @@ export const forecastOut = z
       .array(
         z
           .object({
-            ...foretoldWho,
+            ...previewedRecipient,
             messages: z
               .array(
                 z
@@ -223,18 +227,18 @@ export const forecastOut = z
                       description: 'The texts with placeholders filled in; null while a name is unknown.',
                     }),
                   })
-                  .meta({ id: 'ForetoldTexts', description: 'The texts of one step.' }),
+                  .meta({ id: 'StepTexts', description: 'The texts of one step.' }),
               )
               .meta({ description: 'Every message the recipient may get.' }),
           })
-          .meta({ id: 'ForetoldReader', description: 'The texts for one recipient.' }),
+          .meta({ id: 'RecipientTexts', description: 'The texts for one recipient.' }),
       )
       .meta({ description: 'Texts for the first 20 recipients.' }),
     timetable: z
       .array(
         z
           .object({
-            ...foretoldWho,
+            ...previewedRecipient,
             messages: z
               .array(
                 z
@@ -244,7 +248,7 @@ export const forecastOut = z
                     account_id: said('The sending account.'),
                     at: moment('When it happened.'),
                   })
-                  .meta({ id: 'ForetoldMessage', description: 'A planned message.' }),
+                  .meta({ id: 'PlannedMessage', description: 'A planned message.' }),
               )
               .meta({
                 description: 'Planned messages, earliest first; empty if nothing would be sent.',
@@ -262,7 +266,7 @@ export const forecastOut = z
             messages: count('Messages of this campaign.'),
             total: count('Messages of all campaigns and broadcasts.'),
           })
-          .meta({ id: 'ForetoldLoad', description: 'Messages that an account sends on one day.' }),
+          .meta({ id: 'AccountLoad', description: 'Messages that an account sends on one day.' }),
       )
       .meta({ description: 'Totals by day and account.' }),
     end: momentOrNull('When the last message is sent; null if none is, or if it is beyond the forecast.'),

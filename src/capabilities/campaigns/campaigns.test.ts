@@ -983,11 +983,11 @@ describe('POST /campaigns/preview and GET /campaigns/{campaign_id}/forecast', ()
     const [one, ...others] = recipients
     expect((await create({ recipients: others })).status).toBe(201)
     const body = { recipients: [one], daily_quota_per_account: 3, steps: [step] }
-    const foretold = (await preview(body)).body
+    const previewed = (await preview(body)).body
     const made = (await create({ ...body, message_text: 'Hi [[name|you]]' })).body.campaign as ShownCampaign
     const { status, body: forecast } = await service.get(`/campaigns/${made.id}/forecast`, { key: own.key })
     expect(status).toBe(200)
-    expect(forecast.load).toEqual(foretold.load)
+    expect(forecast.load).toEqual(previewed.load)
     expect(forecast).toMatchObject({
       load: [
         { messages: 1, total: 3 },
@@ -1000,7 +1000,7 @@ describe('POST /campaigns/preview and GET /campaigns/{campaign_id}/forecast', ()
         messages.map((message) => Date.parse(message.at)),
       )
     for (const [n, moment] of at(forecast).entries()) {
-      expect(Math.abs(moment - (at(foretold)[n] ?? 0))).toBeLessThan(60_000)
+      expect(Math.abs(moment - (at(previewed)[n] ?? 0))).toBeLessThan(60_000)
     }
     expect(code(await service.get('/campaigns/x/forecast', { key: own.key }))).toEqual([
       404,

@@ -1,16 +1,17 @@
 /** What other slices and the command line import from campaigns. Running them has its own door, `running/running.ts`. */
-export { describeBroadcast, insertBroadcast } from './broadcasts.ts'
-export { recipientOut, totalsOut } from './campaign-shapes.ts'
+export { describeBroadcast, insertBroadcast, listBroadcasts } from './broadcasts.ts'
+export { creatorOut, recipientOut, totalsOut } from './campaign-shapes.ts'
 export { seedCampaign } from './create.ts'
 export {
   controlAnyCampaign,
   createFromFile,
   type FromFileReport,
-  foretellCampaign,
   listAllCampaigns,
   showCampaign,
+  showForecast,
   verifyAnyCampaign,
 } from './operator.ts'
 export { coldLimitOf } from './planning/cold.ts'
 export { findFault, needsName, parseTemplate, requireKnown, textMax } from './planning/personalize.ts'
+export { type ExclusionReason, whyExcluded } from './planning/why.ts'
 export type { FoundRecipient } from './recipients.ts'

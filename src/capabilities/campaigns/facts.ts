@@ -1,13 +1,15 @@
 /** The planner's input, read without locks: for pages and forecasts. */
 
 import type { App, Snapshot } from '../../app.ts'
+import type { Gate } from '../../contract.ts'
 import { type Db, type Sql, sql } from '../../db/sql.ts'
 import { isLive } from '../../ledger/liveness.ts'
 import { holdsPools } from '../../ledger/runs.ts'
 import { parseWindow } from '../../lib/sending-window.ts'
 import { coldColumns } from './planning/cold.ts'
-import type { Hours, PlannedAccount, PlannedCampaign } from './planning/plan.ts'
+import type { Hours, PlannedCampaign } from './planning/plan.ts'
 import { stepsOf, stepsWith } from './planning/recipient-facts.ts'
+import type { CampaignStop, NamedAccount } from './planning/why.ts'
 
 export interface CampaignRow extends Omit<PlannedCampaign, 'allowed'> {
   readonly id: string
@@ -15,12 +17,13 @@ export interface CampaignRow extends Omit<PlannedCampaign, 'allowed'> {
   readonly user_id: string
   readonly user_disabled: boolean
   readonly sequence: boolean
+  readonly pause_reason: 'requested' | 'late' | null
 }
 
 const rowWith = (message_text: Sql, steps: Sql): Sql => sql`
   select k.id, k.workspace_id, k.user_id, u.disabled_at is not null as user_disabled, k.kind, k.status,
     ${message_text} as message_text, k.branching_enabled, k.daily_quota_per_account, k.max_followups, k.scheduled_at,
-    k.sequence, ${steps} as steps
+    k.sequence, k.pause_reason, ${steps} as steps
   from campaigns k join users u on u.id = k.user_id`
 
 /** With its steps, of which there are few. */
@@ -53,26 +56,36 @@ type DispatchFields = Pick<
   'kind' | 'branching_enabled' | 'user_id' | 'user_disabled' | 'workspace_id'
 >
 
-/** Whether every switch that dispatch depends on is open. */
-function isAllowed({ gates, allowlists, dispatch }: Snapshot, campaign: DispatchFields): boolean {
+/** The first closed switch that dispatch depends on; null if all are open. */
+export function findStop(
+  { gates, allowlists, dispatch }: Snapshot,
+  campaign: DispatchFields,
+): CampaignStop | null {
   const { kind, branching_enabled, user_id, user_disabled, workspace_id } = campaign
-  if (!dispatch || user_disabled) return false
-  if (kind === 'broadcast') return gates.has('broadcast')
-  if (!gates.has('campaigns') || !allowlists) return false
-  if (kind === 'contacts' && !gates.has('extended')) return false
-  if (branching_enabled && !(gates.has('branching') && gates.has('read_receipts'))) return false
-  return allowlists.campaign_user.has(user_id) && allowlists.campaign_workspace.has(workspace_id)
+  if (!dispatch) return { by: 'dispatch' }
+  if (user_disabled) return { by: 'user' }
+  const needed: readonly Gate[] = [
+    kind === 'broadcast' ? 'broadcast' : 'campaigns',
+    ...(kind === 'contacts' ? (['extended'] as const) : []),
+    ...(branching_enabled ? (['branching', 'read_receipts'] as const) : []),
+  ]
+  const gate = needed.find((one) => !gates.has(one))
+  if (gate) return { by: 'gate', gate }
+  if (kind === 'broadcast') return null
+  if (!allowlists) return { by: 'allowlists' }
+  if (!allowlists.campaign_user.has(user_id)) return { by: 'campaign_user' }
+  return allowlists.campaign_workspace.has(workspace_id) ? null : { by: 'campaign_workspace' }
 }
 
 export function toPlanned(settings: Snapshot, row: CampaignRow): PlannedCampaign {
-  return { ...row, allowed: isAllowed(settings, row) }
+  return { ...row, allowed: findStop(settings, row) === null }
 }
 
 /**
  * `enabled`: READY, whether or not its session is live at this moment. `holds_pools`: until this account has connected, no
  * account may write the first message to a contact of its pools.
  */
-export type StandingAccount = PlannedAccount & { readonly enabled: boolean; readonly holds_pools: boolean }
+export type StandingAccount = NamedAccount & { readonly enabled: boolean; readonly holds_pools: boolean }
 
 export interface Standing {
   readonly now: Date
@@ -88,7 +101,7 @@ export async function readStanding({ config }: App, db: Db, workspace_id: string
     sending_window: string | null
   }>(sql`select domain_now() as now, timezone, sending_window from workspaces where id = ${workspace_id}`)
   const rows = await db.rows<StandingAccount & { id: string }>(sql`
-    select a.id, a.status = 'READY' as enabled, a.status = 'READY' and ${isLive} and h.gap_since is null as ready,
+    select a.id, a.name, a.status, h.gap_since is not null as gap, a.status = 'READY' as enabled, a.status = 'READY' and ${isLive} and h.gap_since is null as ready,
       ${holdsPools(sql`h`)} as holds_pools, h.flood_until, h.lookup_flood_until,
       h.next_campaign_at, ${coldColumns(sql`a`, sql`h`)},
       ${config.start_chat_day}::int as lookups_per_day, coalesce(d.used, 0) as used,

@@ -15,7 +15,7 @@ import { type Control, controlCampaign } from './control.ts'
 import { checkRequest, createCampaign } from './create.ts'
 import { type CampaignRow, campaignRow, readStanding } from './facts.ts'
 import { forecastCampaign } from './preview.ts'
-import { findRecipients, sentenceOf } from './recipients.ts'
+import { exclusionOf, findRecipients } from './recipients.ts'
 import { readReporting } from './reporting.ts'
 import { type Verification, verifyCampaign } from './verify.ts'
 import { verifyOnPlatform } from './verify-platform.ts'
@@ -61,7 +61,10 @@ export async function showCampaign(app: App, id: string): Promise<Record<string,
   const row = await requireAny(app.db, id)
   const settings = await app.settings.current()
   const standing = await readStanding(app, app.db, row.workspace_id)
-  const { people } = await presentRecipients(app.db, settings, { row, standing, after: -1, limit: 100 })
+  const { people } = await presentRecipients(app.db, settings, {
+    ...{ row, standing, after: -1, limit: 100 },
+    sentences: true,
+  })
   return {
     ...(await readCampaign(app.db, id)),
     reporting: await readReporting(app.db, id),
@@ -69,12 +72,12 @@ export async function showCampaign(app: App, id: string): Promise<Record<string,
   }
 }
 
-export async function foretellCampaign(app: App, id: string): Promise<Record<string, unknown>> {
+export async function showForecast(app: App, id: string): Promise<Record<string, unknown>> {
   const row = await requireAny(app.db, id)
   const paging = { after: undefined, next: () => '' }
   const { text } = await forecastCampaign(app, row, { limit: 1_000, paging })
-  const { next_cursor: _, ...foretold } = JSON.parse(text) as Record<string, unknown>
-  return foretold
+  const { next_cursor: _, ...forecast } = JSON.parse(text) as Record<string, unknown>
+  return forecast
 }
 
 /** With `platform` it also asks the sessions of the campaign's accounts, which takes as long as the platform does. */
@@ -169,7 +172,7 @@ async function leaveOut(
   const request = await checkRequest(app, caller, { body: bodyOf(wanted, contacts) })
   const { excluded } = await findRecipients(app.db, caller.workspace_id, request)
   const out = new Map(excluded.map((one) => [one.wanted.identifier, one]))
-  const more = excluded.map((one) => ({ line: lines.get(one.wanted.contact) ?? 0, reason: sentenceOf(one) }))
+  const more = excluded.map((one) => ({ line: lines.get(one.wanted.contact) ?? 0, reason: exclusionOf(one) }))
   return {
     contacts: contacts.filter(({ identifier }) => !out.has(identifier)),
     skipped: [...skipped, ...more].sort((one, other) => one.line - other.line),

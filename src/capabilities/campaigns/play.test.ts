@@ -62,7 +62,7 @@ function job(
   }
 }
 
-interface Foretold {
+interface PlayResult {
   readonly texts: readonly { readonly identifier: string }[]
   readonly timetable: readonly {
     readonly identifier: string
@@ -72,7 +72,7 @@ interface Foretold {
   readonly end: string | null
 }
 
-function read(answer: PlayAnswer | undefined): Foretold {
+function read(answer: PlayAnswer | undefined): PlayResult {
   expect(answer).toBeDefined()
   return JSON.parse(answer?.text ?? '')
 }

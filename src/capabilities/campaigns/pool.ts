@@ -14,16 +14,16 @@ export function canTake(account: PlannedAccount, { now, hours }: Pick<Facts, 'no
 }
 
 /** The account that has used least of its day, of those that can; if none can, of those that are ready. */
-export function pickFromPool(
-  standing: Pick<Facts, 'now' | 'hours'> & { readonly accounts: ReadonlyMap<string, PlannedAccount> },
+export function pickFromPool<Account extends PlannedAccount>(
+  standing: Pick<Facts, 'now' | 'hours'> & { readonly accounts: ReadonlyMap<string, Account> },
   pool: readonly string[],
-): PlannedAccount | null {
+): Account | null {
   const ready = pool.flatMap((id) => {
     const account = standing.accounts.get(id)
     return account?.ready ? [account] : []
   })
   const able = ready.filter((account) => canTake(account, standing))
-  return (able.length > 0 ? able : ready).reduce<PlannedAccount | null>(
+  return (able.length > 0 ? able : ready).reduce<Account | null>(
     (best, one) => (best === null || one.used < best.used ? one : best),
     null,
   )

@@ -18,7 +18,7 @@ import type { ForecastCampaign } from './forecast.ts'
 import type { PlannedAccount } from './planning/plan.ts'
 import { messagesMax, nameOf, type PlayRow } from './play.ts'
 import { type PlayFacts, type PlayPage, playInTurn } from './play-turns.ts'
-import { codeOf, findRecipients } from './recipients.ts'
+import { codeOf, exclusionOf, findRecipients } from './recipients.ts'
 
 interface Subject {
   readonly campaign: ForecastCampaign
@@ -31,7 +31,7 @@ interface Subject {
 /** Stores nothing. It lists recipients that creation would refuse, and forecasts the others. */
 export async function previewCampaign(
   app: App,
-  { workspace_id }: Caller,
+  { workspace_id, via }: Caller,
   request: CampaignRequest,
   page: PlayPage,
 ): Promise<Json> {
@@ -41,11 +41,19 @@ export async function previewCampaign(
     const { found, excluded } = await findRecipients(db, workspace_id, request)
     const subject = await subjectOf(db, request, found, standing.now)
     const overlap = await findOverlap(db, workspace_id, found)
+    const only = request.pool.length === 1 ? request.pool[0] : undefined
+    const nameAccount = (id: string | null) => standing.accounts.get(id ?? only ?? '')?.name
+    // The contract has the code alone; people get a sentence too.
+    const sentences = via.kind === 'session' // guard: sentences of a preview are for people
     return {
       head: {
         creatable: excluded.length === 0,
         warnings: [...request.warnings, ...overlap],
-        excluded: excluded.map((one) => ({ ...nameOf(one.wanted), code: codeOf(one) })),
+        excluded: excluded.map((one) => ({
+          ...nameOf(one.wanted),
+          code: codeOf(one),
+          ...(sentences && { sentence: exclusionOf(one, nameAccount(one.wanted.account_id)) }),
+        })),
       },
       facts: await factsOf(app, db, { subject, standing, workspace_id }),
     }

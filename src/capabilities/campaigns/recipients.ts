@@ -7,6 +7,7 @@ import { listedDigits } from '../../platform/identifier.ts'
 import { entriesOf, type Identity, listSuppressed } from '../suppressions/suppressions.ts'
 import { type CampaignRequest, listed, type RequestedRecipient } from './campaign-request.ts'
 import { findFault } from './planning/personalize.ts'
+import { type ExclusionReason, whyExcluded } from './planning/why.ts'
 
 /** A recipient who can be written to, as far as the database knows. */
 export interface FoundRecipient extends RequestedRecipient {
@@ -22,13 +23,11 @@ const reasons = {
   suppressed: ['suppressed_recipient', 'Recipients who are on the suppression list'],
   nameless: ['unresolved_personalization', 'Recipients without a value for a placeholder in the message'],
   too_long: ['invalid_request', 'Recipients for whom the text is longer than 4096 characters'],
-} as const satisfies Record<string, readonly [ErrorCode, string]>
-
-type Reason = keyof typeof reasons
+} as const satisfies Record<ExclusionReason, readonly [ErrorCode, string]>
 
 interface ExcludedRecipient {
   readonly wanted: RequestedRecipient
-  readonly reason: Reason
+  readonly reason: ExclusionReason
 }
 
 interface Recipients {
@@ -36,9 +35,9 @@ interface Recipients {
   readonly excluded: readonly ExcludedRecipient[]
 }
 
-/** For a list of excluded recipients. */
-export function sentenceOf({ reason }: ExcludedRecipient): string {
-  return `${reasons[reason][1]}.`
+/** For people. `name`: of its account, if it has one of the workspace. */
+export function exclusionOf({ reason }: ExcludedRecipient, name?: string): string {
+  return whyExcluded(reason, name)
 }
 
 export function codeOf({ reason }: ExcludedRecipient): ErrorCode {
@@ -258,7 +257,10 @@ async function findPeople(
 }
 
 /** A contact that was never looked up may still turn out to have a name. */
-function findTextFault(one: FoundRecipient, { templates, kind }: CampaignRequest): Reason | undefined {
+function findTextFault(
+  one: FoundRecipient,
+  { templates, kind }: CampaignRequest,
+): ExclusionReason | undefined {
   if (kind === 'contacts' && one.name === null && one.chat_id === null) return undefined
   for (const template of templates) {
     const fault = findFault(template, one)

@@ -30,7 +30,7 @@ const created = z
       .meta({ description: 'Always true: the worker sends the messages after this request.' }),
     warnings: z.array(z.enum(warnings)).meta({ description: 'Warnings about the campaign.' }),
   })
-  .meta({ id: 'CampaignCreated', description: 'A queued campaign.' })
+  .meta({ id: 'CreatedCampaign', description: 'A queued campaign.' })
 
 const page = z
   .object({
@@ -87,7 +87,7 @@ export const routes: readonly Route[] = [
     errors: ['campaign_not_found', 'invalid_cursor'],
     response: z
       .object({ campaign: campaignDetail, ...pageEnd })
-      .meta({ id: 'CampaignAnswer', description: 'A campaign and a page of its recipients.' }),
+      .meta({ id: 'CampaignWithRecipients', description: 'A campaign and a page of its recipients.' }),
     example: { params: { campaign_id: example.campaign.id }, response: example.detail },
     handle: async (app, { caller, params: { campaign_id: id }, query }) =>
       ok(await describeCampaign(app, caller, { id, query })),

@@ -4,7 +4,7 @@ import { type Db, type Sql, sql, type Tx } from '../../db/sql.ts'
 import { notFound } from '../../lib/names.ts'
 import { type ChatId, chatNumber } from '../../lib/shapes.ts'
 
-export interface Assignee {
+interface Assignee {
   readonly user_id: string
   readonly name: string
 }

@@ -75,7 +75,7 @@ export function chatPage(
       cross join lateral (
         select * from (
           select c.account_id, c.chat_id, c.name, c.kind, c.last_message_text, c.last_message_at, c.unread_count
-          from ${sourceOf(filters)}
+          from ${chatsMatching(filters)}
             and (c.last_message_at, c.chat_id) <= (asked.at, asked.chat_id)
             and (c.last_message_at, c.chat_id, c.account_id) < (asked.at, asked.chat_id, asked.account_id)
           order by c.last_message_at desc, c.chat_id desc limit 101) longest
@@ -86,7 +86,8 @@ export function chatPage(
         wire_time(p.last_message_at) as last_message_at, p.unread_count) item`
 }
 
-function sourceOf({ stage_key, column_id, column_value }: ChatFilters): Sql {
+/** The chats `c` of an account `a` that match. */
+export function chatsMatching({ stage_key, column_id, column_value }: ChatFilters): Sql {
   const stage = stage_key === undefined ? sql`` : sql`and c.stage_key = ${stage_key}`
   if (column_id === undefined) return sql`chats c where c.account_id = a.id ${stage}`
   return sql`column_values v join chats c on c.account_id = v.account_id and c.chat_id = v.chat_id

@@ -77,7 +77,7 @@ export const workspaceRoutes: readonly Route[] = [
     response: z.object({
       all: counted('Chats'),
       unread: counted('Chats with unread messages'),
-      unanswered: counted('Chats whose last message is theirs'),
+      unanswered: counted('Chats in which they wrote last'),
       mine: counted('Chats assigned to the caller'),
     }),
     example: { response: { all: 1_000, unread: 3, unanswered: 7, mine: 2 } },

@@ -1,7 +1,7 @@
 /** The columns that a team defines for its chats, and their values. */
 import type { App } from '../../app.ts'
 import type { Account, Caller } from '../../contract.ts'
-import { placesWith } from '../../db/places.ts'
+import { moveItem } from '../../db/places.ts'
 import { type Db, sql, type Tx } from '../../db/sql.ts'
 import { ApiError } from '../../lib/errors.ts'
 import { isUuid, newId } from '../../lib/ids.ts'
@@ -145,7 +145,7 @@ interface ColumnChange {
   readonly workspace_id: string
   readonly id: string
   readonly name?: string | undefined
-  /** Its place among the columns, from 1 on. */
+  /** Its position among the columns, from 1. */
   readonly place?: number | undefined
 }
 
@@ -157,23 +157,19 @@ export async function updateColumn(app: App, actor: Actor, change: ColumnChange)
     requireKnown(await lockColumns(tx, workspace_id), id)
     await tx.run(sql`
       update columns set name = coalesce(${name ?? null}, name) where workspace_id = ${workspace_id} and id = ${id}`)
-    if (place !== undefined) await putAt(tx, workspace_id, { id, place })
+    if (place !== undefined) await moveItem(tx, orderedColumns(workspace_id), { item: id, place })
     const detail = { ...(name !== undefined && { name }), ...(place !== undefined && { place }) }
     await record(app, tx, actor, { action: 'column.updated', target: id, workspace_id, detail })
     return requireColumn(tx, workspace_id, id)
   })
 }
 
-async function putAt(
-  tx: Tx,
-  workspace_id: string,
-  { id, place }: { id: string; place: number },
-): Promise<void> {
-  const items = sql`select id as item, position from columns where workspace_id = ${workspace_id}`
-  await tx.run(sql`
-    update columns c set position = p.place from (${placesWith(items, { item: id, place })}) p
-    where c.workspace_id = ${workspace_id} and c.id = p.item`)
-}
+const orderedColumns = (workspace_id: string) => ({
+  update: sql`update columns`,
+  table: sql`columns`,
+  key: sql`id`,
+  rows: sql`workspace_id = ${workspace_id}`,
+})
 
 /** Deletes the values in batches, then the column together with values that were set meanwhile. */
 export async function deleteColumn(

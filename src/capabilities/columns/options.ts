@@ -1,6 +1,6 @@
 /** The options of select columns: added, renamed, recoloured, reordered, and deleted without touching values. */
 import type { App } from '../../app.ts'
-import { placesWith } from '../../db/places.ts'
+import { moveItem } from '../../db/places.ts'
 import { type Database, type Sql, sql, type Tx } from '../../db/sql.ts'
 import { ApiError } from '../../lib/errors.ts'
 import { isUuid } from '../../lib/ids.ts'
@@ -83,7 +83,7 @@ interface OptionChange extends ColumnRef {
   readonly name?: string | undefined
   /** Null removes the colour. */
   readonly color?: string | null | undefined
-  /** Its place among the options, from 1 on. */
+  /** Its position among the options, from 1. */
   readonly place?: number | undefined
 }
 
@@ -106,7 +106,7 @@ export async function updateOption(app: App, actor: Actor, change: OptionChange)
     await tx.run(sql`
       update column_options set color = case when ${color === undefined} then color else ${color ?? null} end
       where column_id = ${column.column_id} and value = ${name}`)
-    if (place !== undefined) await putAt(tx, column.column_id, { value: name, place })
+    if (place !== undefined) await moveItem(tx, orderedOptions(column.column_id), { item: name, place })
     const detail = { value, name, color: color ?? null, place: place ?? null }
     await note(app, tx, actor, { ...column, action: 'updated', detail })
     return { value: name, color: color === undefined ? (target ?? old).color : color }
@@ -164,17 +164,12 @@ export async function revalue(
   return total
 }
 
-async function putAt(
-  tx: Tx,
-  column_id: string,
-  { value, place }: { value: string; place: number },
-): Promise<void> {
-  const items = sql`
-    select value as item, position from column_options where column_id = ${column_id} and deleted_at is null`
-  await tx.run(sql`
-    update column_options o set position = p.place from (${placesWith(items, { item: value, place })}) p
-    where o.column_id = ${column_id} and o.value = p.item`)
-}
+const orderedOptions = (column_id: string) => ({
+  update: sql`update column_options`,
+  table: sql`column_options`,
+  key: sql`value`,
+  rows: sql`column_id = ${column_id} and deleted_at is null`,
+})
 
 /** Existing values keep it; no value can be set to it any more. */
 export async function deleteOption(

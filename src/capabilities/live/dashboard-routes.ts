@@ -39,7 +39,7 @@ export const workspaceRoutes: readonly Route[] = [
         z.object({
           user_id: uuid('Id of the user.'),
           name: said('Name of the user.'),
-          state: z.enum(['open', 'typing']).meta({ description: 'What they do there.' }),
+          state: z.enum(['open', 'typing']).meta({ description: 'What they are doing there.' }),
         }),
       ),
     }),

@@ -37,14 +37,14 @@ async function streamOf({ user_id }: Pick<Tenant, 'user_id'>, at: { url: string 
   return { cookie, stream }
 }
 
-/** Marks what nothing else does, so that everything marked before it has arrived once it has. */
+/** A mark that only this test makes: once it has arrived, so have all marks before it. */
 async function settled(stream: OpenStream, workspace_id: string, app = service.app): Promise<void> {
   const chat_id = `platform:chat:${randomBytes(4).readUInt32BE()}`
   app.wake.mark({ workspace_id, kind: 'chats', chat_id })
   await stream.received({ chat_id })
 }
 
-/** Another process at the same database, with a server of its own. */
+/** Another process on the same database, with its own server. */
 async function openOtherProcess(): Promise<{ app: OpenApp; url: string; close: () => Promise<void> }> {
   const app = await openNeighbour(service.database.url, { PARLEY_RATE_LIMIT: '1000000' })
   const readiness = { worker: () => 'elsewhere', journal: () => 'elsewhere', stopping: () => false }
@@ -81,7 +81,7 @@ describe('GET /stream', () => {
     own.close()
   })
 
-  test('200 with the headers of a stream that no proxy holds back', async () => {
+  test('200 with the headers of a stream that no proxy buffers', async () => {
     const { stream } = await streamOf(one)
     expect(stream.response.headers).toMatchObject({
       'content-type': 'text/event-stream; charset=utf-8',
@@ -107,7 +107,7 @@ describe('GET /stream', () => {
     expect(marks).toEqual([{ kind: 'pipeline', workspace_id: one.workspace_id, account_id, chat_id }])
   })
 
-  test('200 brings each of 10,000 marks of two workspaces to its members and to nobody else', async () => {
+  test('200 delivers each of 10,000 marks of two workspaces to its members and to no other user', async () => {
     const { stream: ours } = await streamOf(one)
     const { stream: theirs } = await streamOf(other)
     const chatsOf = ({ marks }: OpenStream) =>
@@ -126,7 +126,7 @@ describe('GET /stream', () => {
     expect(ours.marks.length + theirs.marks.length).toBe(10_000)
   })
 
-  test('200 brings what is private to its user, and the instance to operators', async () => {
+  test('200 delivers private marks to their user, and those of the instance to operators', async () => {
     const { stream: owner } = await streamOf(one)
     const { stream: stranger } = await streamOf(other)
     const operator = await service.tenant('Operator')
@@ -142,7 +142,7 @@ describe('GET /stream', () => {
     expect(kinds).toEqual([['approvals', 'gates'], ['gates'], ['workspace', 'gates']])
   })
 
-  test('200 brings what another process marked, once', async () => {
+  test('200 delivers marks of another process, once', async () => {
     const neighbour = await openOtherProcess()
     try {
       const { stream: here } = await streamOf(one)
@@ -164,7 +164,7 @@ describe('GET /stream', () => {
     }
   })
 
-  test('200 ends at sign-out, at every process, and another session goes on', async () => {
+  test('200 ends at sign-out, in every process, and another session continues', async () => {
     const neighbour = await openOtherProcess()
     try {
       const { stream: here, cookie } = await streamOf(one)
@@ -194,7 +194,7 @@ describe('GET /stream', () => {
     await stream.hasEnded()
   })
 
-  test('200 brings no more of a workspace that the user has left', async () => {
+  test('200 delivers no more marks of a workspace that the user has left', async () => {
     const { stream: owner } = await streamOf(one)
     const { id: user_id } = await service.app.db.one<{ id: string }>(sql`
       with made as (insert into users (id, email, name) values (${newId()}, ${`${newId()}@x.example`}, '') returning id)
@@ -213,7 +213,7 @@ describe('GET /stream', () => {
     expect(stream.marks.filter(({ kind }) => kind === 'notes')).toEqual([])
   })
 
-  test('200 is no use of the session', async () => {
+  test('200 does not count as use of the session', async () => {
     const cookie = await signIn(service, one.user_id)
     const ofSession = sql`token_hash = sha256(convert_to(${cookie.slice('sid='.length)}, 'utf8'))`
     await service.app.db.run(
@@ -262,7 +262,7 @@ describe('GET /stream', () => {
   })
 })
 
-/** A user of so many more workspaces. */
+/** A user with this many more workspaces. */
 async function tenantOfMany(count: number): Promise<{ tenant: Tenant; ids: string[] }> {
   const tenant = await service.tenant('Busy')
   const more = await Promise.all(Array.from({ length: count }, (_, n) => service.tenant(`Busy ${n}`)))
@@ -331,7 +331,7 @@ describe('POST /chats/{chat_id}/presence', () => {
     }
   })
 
-  test('200 forgets after 30 s who said nothing more', async () => {
+  test('200 forgets a user after 30 s without a request', async () => {
     const chat = await chatOf(one)
     const ana = await colleagueOf(one, 'Ana')
     const bo = await colleagueOf(one, 'Bo')

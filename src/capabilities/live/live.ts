@@ -10,7 +10,7 @@ import { Streams } from './streams.ts'
 const all = new WeakMap<App, Streams>()
 const presences = new WeakMap<App, Presence>()
 
-/** From the start on, to learn from other processes who is where. */
+/** Runs from the start, to learn the presence of users in other processes. */
 export function presenceOf(app: App): Presence {
   const presence = presences.get(app) ?? new Presence(app)
   presences.set(app, presence)
@@ -23,7 +23,7 @@ export function streamsOf(app: App): Streams {
   return streams
 }
 
-/** Marks for this session's user, from now on. */
+/** Streams marks for this session's user, from now on. */
 export async function openStream(app: App, { via }: UserCaller): Promise<Live> {
   const [audience] = await listAudiences(app.db, [via.id])
   if (!audience) throw new ApiError('not_signed_in')
@@ -32,7 +32,7 @@ export async function openStream(app: App, { via }: UserCaller): Promise<Live> {
   return new Live((sink) => streams.add(audience, sink))
 }
 
-/** When the service stops: browsers open them again at another process. */
+/** Called when the service stops: browsers reconnect to another process. */
 export function endStreams(app: App): void {
   all.get(app)?.endAll()
 }

@@ -1,4 +1,4 @@
-/** What happens without a request of a page reaches it too: updates, outcomes, accounts, agents, campaigns. */
+/** Pages also receive marks of changes that no page requested: updates, outcomes, accounts, agents, campaigns. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { callerOf, routeOf } from '../../../test/harness/agents.ts'
 import { signIn } from '../../../test/harness/person.ts'
@@ -45,7 +45,7 @@ describe('a page learns', () => {
     expect(JSON.stringify(stream.marks)).not.toMatch(/secret|Otto/)
   })
 
-  test('how a send ended, whoever asked for it', async () => {
+  test('how a send ended, also one of another caller', async () => {
     // The route's own mark says the same, so the send is refused before it marks anything.
     place.fault({ on: 'send', fault: 'refuse', error: 'blocked_by_person', account_id })
     const body = { account_id, chat_id, text: 'hi' }

@@ -1,4 +1,4 @@
-/** Who has a chat open or is typing in it: in memory only, for 30 s, and known to other processes by marks. */
+/** Who has a chat open or is typing in it: in memory only, for 30 s. Marks carry it to other processes. */
 import type { App } from '../../app.ts'
 import type { Caller } from '../../contract.ts'
 import { sql } from '../../db/sql.ts'
@@ -6,7 +6,7 @@ import type { ChatId } from '../../lib/shapes.ts'
 import type { Mark, PresenceState } from '../../mark.ts'
 import { memberName } from '../chats/chats.ts'
 
-/** A page that stays open says so again sooner. */
+/** A page that stays open repeats its request before that. */
 const keptMs = 30_000
 
 interface Place {
@@ -21,7 +21,7 @@ interface Visit {
   readonly until: number
 }
 
-export interface PresentUser {
+interface PresentUser {
   readonly user_id: string
   readonly name: string
   readonly state: 'open' | 'typing'
@@ -44,7 +44,7 @@ export class Presence {
     })
   }
 
-  /** Notes where the user is, and returns who else is there. */
+  /** Stores where the user is, and returns who else is there. */
   async visit({ user_id }: Caller, place: Place, state: PresenceState): Promise<PresentUser[]> {
     const mark: Mark = { ...place, kind: 'presence', user_id, state }
     this.#note(mark)

@@ -11,7 +11,7 @@ const sessionStreamsMax = 5
 const lookMs = 20_000
 /** A client that leaves more than this unread is cut off. */
 const unreadBytesMax = 64 * 1024
-/** More than this at once costs a page more than reading everything again. */
+/** With more marks than this, reading everything again costs a page less. */
 const eventLengthMax = 32 * 1024
 /** Between two deliveries: about 20 times what one costs, because sends come first. */
 const gatherMs = { perStream: 0.3, most: 500 }
@@ -67,7 +67,7 @@ export class Streams {
     sink.onEnd(() => this.#open.delete(stream))
     sink.write(`retry: ${retryMs}\n\n`)
     const own = [...this.#open].filter((each) => each.audience.session_id === audience.session_id)
-    // The browser does not open one again that another one replaced.
+    // The browser does not reopen a stream that a newer one replaced.
     for (const oldest of own.slice(0, -sessionStreamsMax)) this.#end(oldest, 'event: replaced\ndata: {}\n\n') // guard: streams of a session
   }
 
@@ -84,7 +84,7 @@ export class Streams {
     for (const stream of this.#open) this.#end(stream)
   }
 
-  /** With few streams it delivers at once. */
+  /** With few streams it delivers immediately. */
   #receive(marks: readonly Mark[]): void {
     if (this.#open.size === 0) return
     if (marks.some(changesAudience)) void this.#check()
@@ -104,7 +104,7 @@ export class Streams {
     for (const stream of this.#open) {
       const parts = partsFor(stream.audience, sorted)
       if (parts.length === 0) continue
-      // Most streams get what others get, and it is encoded once for all of them.
+      // Most streams get the same marks, which are encoded once for all of them.
       const key = parts.map(([name]) => name).join(' ')
       const event = events.get(key) ?? Buffer.from(eventOf(parts.map(([, text]) => text).join(',')))
       events.set(key, event)
@@ -140,7 +140,7 @@ export class Streams {
     this.#checking = true
     while (this.#checkAgain && this.#open.size > 0) {
       this.#checkAgain = false
-      // If the database does not respond, the next look asks again; no marks of others arrive meanwhile.
+      // If the database does not respond, the next round retries; until then no foreign marks arrive.
       await this.#readAudiences().catch(() => {})
     }
     this.#checking = false
@@ -165,7 +165,7 @@ function eventOf(marks: string): string {
   return `event: marks\ndata: [${marks.length <= eventLengthMax ? marks : JSON.stringify(everything)}]\n\n`
 }
 
-/** Sessions end and memberships change: what a stream may carry is read again at once. */
+/** Sessions end and memberships change: reads again immediately what a stream may carry. */
 function changesAudience({ kind, workspace_id }: Mark): boolean {
   return kind === 'members' || kind === 'sessions' || (kind === 'everything' && workspace_id === null)
 }
@@ -189,7 +189,7 @@ function sortOut(marks: readonly Mark[]): SortedMarks {
     if (isPrivate(mark)) {
       if (user_id !== undefined) users.set(user_id, join(users.get(user_id), mark))
     } else if (workspace_id !== null) workspaces.set(workspace_id, join(workspaces.get(workspace_id), mark))
-    // A gate opens and closes what every user may do.
+    // A gate changes what every user may do.
     else if (kind === 'gates' || kind === 'everything') everyone = join(everyone, mark)
     else operators = join(operators, mark)
   }

@@ -15,14 +15,14 @@ const inline = [
   ['video/mp4', (head) => textAt(head, 4, 4) === 'ftyp' && mp4Brands.has(textAt(head, 8, 4))],
 ] as const satisfies readonly (readonly [type: string, is: (head: Buffer) => boolean])[]
 
-/** Others are pictures (HEIC, AVIF) or films that browsers do not play. */
+/** Other brands are pictures (HEIC, AVIF) or videos that browsers do not play. */
 const mp4Brands = new Set(
   'isom iso2 iso3 iso4 iso5 iso6 mp41 mp42 avc1 dash MSNV'.split(' ').concat('M4A ', 'M4V '),
 )
 
 export const contentTypes: readonly string[] = [...inline.map(([type]) => type), saved]
 
-export interface ContentType {
+interface ContentType {
   readonly type: string
   /** A browser may show it. */
   readonly inline: boolean
@@ -48,7 +48,7 @@ function isMp3Frame(head: Buffer): boolean {
   return isLayer3 && (third & 0xf0) !== 0xf0 && (third & 0xf0) !== 0 && (third & 0x0c) !== 0x0c
 }
 
-/** The file's name for a browser. It is a stranger's: every character that could end the header or hide others is encoded or cut. */
+/** The file's name for a browser. A stranger chose it: every character that could end the header or hide others is encoded or dropped. */
 export function dispositionOf({ inline: shown }: ContentType, file_name: string): string {
   const name =
     file_name

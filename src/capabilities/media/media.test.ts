@@ -62,7 +62,7 @@ async function get(path: string, headers: Record<string, string> = {}, key = ten
   return { status: response.status, headers: response.headers, bytes, code }
 }
 
-/** Undefined if the file went while it was sent: then its response ends early. */
+/** Undefined if the file was deleted while it was sent: then its response ends early. */
 function whole(path: string): Promise<Got | undefined> {
   return get(path).catch(() => undefined)
 }
@@ -102,7 +102,7 @@ describe('GET /chats/{chat_id}/messages/{message_id}/attachments/{index}', () =>
     },
   )
 
-  test('416 for a range behind its end; the whole for several ranges, or one under a condition', async () => {
+  test('416 for a range past its end; the whole file for several ranges, or for a conditional one', async () => {
     const { path } = await sendFile({ size: 9, seed: 1 })
     const none = await get(path, { range: 'bytes=9-' })
     expect([none.status, none.code, none.headers.get('content-range')]).toEqual([
@@ -128,7 +128,7 @@ describe('GET /chats/{chat_id}/messages/{message_id}/attachments/{index}', () =>
     place.sandbox.world.clearFaults()
   })
 
-  test('404 without such a message, file or chat, and after the message is deleted; nothing of it is kept', async () => {
+  test('404 for an unknown message, file or chat, and after the message is deleted, which deletes the file too', async () => {
     const { path, person_id, message_id } = await sendFile({ size: 300_000, seed: 4 })
     expect((await get(path)).status).toBe(200)
     const before = await rows()
@@ -140,7 +140,7 @@ describe('GET /chats/{chat_id}/messages/{message_id}/attachments/{index}', () =>
       expect((await get(wrong)).status).toBe(404)
     }
     deleteMessage(place.sandbox.world, { account_id, person_id, message_id })
-    // Asked for before that, it would be wanted again, and leave a row without bytes for an hour.
+    // A request before that would queue it again and leave a row without bytes for an hour.
     await until('its deletion is stored', 10_000, () =>
       place.db.maybe(sql`
         select 1 from messages where account_id = ${account_id} and id = ${message_id} and deleted_at is not null`),
@@ -315,7 +315,7 @@ describe('the cache', () => {
 })
 
 describe('the worker', () => {
-  test('that loses its lease in the middle leaves nothing, and the next one fetches the file', async () => {
+  test('that loses its lease halfway leaves no chunks, and the next worker fetches the file', async () => {
     const other = await place.service.tenant('Losing')
     const losing = await place.connected(other)
     const { path, message_id } = await sendFile({ size: 20_000_000, seed: 40 }, losing)
@@ -327,7 +327,7 @@ describe('the worker', () => {
     })
     await place.db.transaction((tx) => revokeLease(tx, losing))
     const { status, bytes } = await reading
-    // It answers with the whole file or none.
+    // The response has the whole file or none of it.
     if (status === 200) expect(sha256(bytes)).toBe(hashOf(20_000_000, 40))
     else expect(status).toBe(503)
     await until('it is fetched', 30_000, async () => (await get(path, {}, other.key)).status === 200)
@@ -344,7 +344,7 @@ describe('the worker', () => {
     await neighbour.close()
   })
 
-  test('notes a flood wait for reading only', async () => {
+  test('records a flood wait for reading only', async () => {
     await noteFlood(place.db, account_id, { retry_after_seconds: 60, stops: 'sends' })
     const { path } = await sendFile({ size: 9, seed: 42 })
     expect((await get(path)).status).toBe(200)

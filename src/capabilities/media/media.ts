@@ -17,7 +17,7 @@ export const filesWanted: Topic = { topic: 'media' }
 
 /** The largest file that is fetched. */
 export const fileBytesMax = 25 * 1024 * 1024
-/** A caller waits no longer than this; the download goes on. */
+/** A caller waits no longer than this; the download continues. */
 const waitMsMax = 60_000 // limit: wait for a file
 /** A download starts only while its caller may still wait for it. */
 const wantedSeconds = 90
@@ -43,7 +43,7 @@ interface FileState {
   readonly failure: FileFailure | null
 }
 
-/** The file, once all of it is stored. Fetches it unless it is kept already. */
+/** The file, once all of it is stored. Fetches it unless it is cached. */
 export async function fetchFile(
   app: App,
   file: AccountFile,
@@ -98,7 +98,7 @@ function findFile(
     where account_id = ${account_id} and chat_id = ${chat_id} and message_id = ${message_id} and index = ${index}`)
 }
 
-/** Refuses at once while no session could fetch it. A file that failed before is tried again. */
+/** Refuses immediately while no session could fetch it. Retries a file that failed before. */
 async function want(app: App, { account_id, chat_id, message_id, index }: AccountFile): Promise<void> {
   const seconds = await findFloodWait(app.db, account_id, 'reading')
   if (seconds !== undefined) throw new ApiError('flood_wait', { status: 503, retry_after: seconds })
@@ -143,7 +143,7 @@ export async function beginFile(
     if (!(await lockWanted(tx, file.id))) return undefined // guard: a file that is there is not fetched again
     if (!(await makeRoom(tx, held.workspace_id, { size, most: app.config.media_cache_bytes })))
       return undefined
-    // Those of an attempt that another worker did not finish.
+    // Chunks of an attempt that another worker did not finish.
     await tx.run(sql`delete from media_chunks where file_id = ${file.id}`)
     const begun = await tx.maybe<{ id: string }>(sql`
       update media_files set id = ${app.sources.newId()}, size = ${size} where id = ${file.id} and ended_at is null
@@ -195,7 +195,7 @@ export async function storeFileChunk(
 
 const headBytes = 64
 
-/** Marks the file as whole. False: the bytes are not as many as announced, or the file is no longer the message's. */
+/** Marks the file as complete. False: the size is not the announced one, or the file no longer belongs to the message. */
 export async function completeFile(app: App, held: HeldLease, id: string): Promise<boolean> {
   return app.db.transaction(async (tx) => {
     await requireLease(tx, held) // guard: a file is completed under the lease
@@ -211,7 +211,7 @@ export async function completeFile(app: App, held: HeldLease, id: string): Promi
   })
 }
 
-/** Keeps nothing of the file but why it could not be fetched. If the lease is lost, the next worker fetches it. */
+/** Stores why the file could not be fetched, and deletes its chunks. If the lease is lost, the next worker fetches it. */
 export async function failFile(app: App, held: HeldLease, id: string, failure: FileFailure): Promise<void> {
   await app.db
     .transaction(async (tx) => {

@@ -10,7 +10,7 @@ const message_id = z
   .meta({ description: 'Id of the message in its chat.' })
 const index = z
   .string()
-  .regex(/^(0|[1-9]\d{0,2})$/, 'must be a whole number from 0 on')
+  .regex(/^(0|[1-9]\d{0,2})$/, 'must be a whole number, 0 or greater')
   .transform(Number)
   .meta({
     description: 'The `index` of the attachment.',

@@ -1,4 +1,4 @@
-/** Many callers at once, and callers who read slowly: what a file costs while it is on its way. */
+/** Many callers at once, and callers who read slowly: what a file costs while it is being sent. */
 import { createHash } from 'node:crypto'
 import { get, type IncomingMessage } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -51,7 +51,7 @@ async function read(path: string, pauseMs: number): Promise<string> {
   const hash = createHash('sha256')
   const response = await open(path)
   if (response.statusCode === 503) {
-    // A busy machine needs longer than a caller waits; the download goes on.
+    // A busy machine needs longer than a caller waits; the download continues.
     response.resume()
     return read(path, pauseMs)
   }
@@ -98,7 +98,7 @@ test('20 downloads at once, of 3 MB each, cost less than 64 MB, and every one ar
   expect(await reading).toEqual(paths.map((_, n) => hashOf(size, n)))
 })
 
-test('a reader that stands still holds no connection of the database and little memory; one that leaves ends it', async () => {
+test('a stalled reader holds no database connection and little memory; one that disconnects ends the response', async () => {
   const [path = ''] = await sendFiles(1)
   await read(path, 0)
   const responses = await Promise.all(Array.from({ length: 20 }, () => open(path)))
@@ -109,7 +109,7 @@ test('a reader that stands still holds no connection of the database and little 
   expect(place.service.log.filter((line) => line.includes('a request failed unexpectedly'))).toEqual([])
 })
 
-test('a file that is deleted while it is sent does not look whole', async () => {
+test('a file that is deleted while it is sent does not look complete', async () => {
   const [path = ''] = await sendFiles(1, 20_000_000)
   await read(path, 0)
   const response = await open(path)

@@ -10,7 +10,7 @@ import { sql } from '../../db/sql.ts'
 import type { ChatNumber } from '../../lib/shapes.ts'
 import type { Message } from '../../platform/port.ts'
 import { giveUpWanted, listWanted, noteHistory } from '../history/history.ts'
-import { type Seen, storeEdits, storeMessages } from './messages.ts'
+import { type ReceivedMessage, storeEdits, storeMessages } from './messages.ts'
 
 let service: Service
 let own: Tenant
@@ -34,7 +34,7 @@ interface Story {
   readonly limit: number
   /** How many messages the platform hands over at a time. */
   readonly fetched: number
-  /** What happens between two pages, and on each call to the platform. It refuses now and then, not for ever. */
+  /** What happens between two pages, and on each call to the platform. It refuses now and then, not forever. */
   readonly chances: readonly ('new' | 'edit' | 'refuse' | 'nothing')[]
 }
 
@@ -66,7 +66,11 @@ class Past {
   }
 
   async store(messages: readonly Message[], how = storeMessages): Promise<void> {
-    const seen: Seen[] = messages.map((message) => ({ chat_id: this.chat_id, message, announce: true }))
+    const seen: ReceivedMessage[] = messages.map((message) => ({
+      chat_id: this.chat_id,
+      message,
+      announce: true,
+    }))
     await service.app.db.transaction((tx) => how(tx, owner, seen))
   }
 

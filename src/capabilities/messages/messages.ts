@@ -5,7 +5,7 @@ import { sql, type Tx } from '../../db/sql.ts'
 import type { ChatNumber } from '../../lib/shapes.ts'
 import type { Message, Platform } from '../../platform/port.ts'
 
-export interface Seen {
+export interface ReceivedMessage {
   readonly chat_id: ChatNumber
   readonly message: Message
   /** A live message from the other side, which is announced once. */
@@ -34,7 +34,11 @@ interface StoredPlace extends MessagePlace {
  * Returns the messages that were not stored before, or whose event has not been emitted before. Each (chat, message) at most
  * once in `seen`.
  */
-export async function storeMessages(tx: Tx, account: AccountKey, seen: readonly Seen[]): Promise<Seen[]> {
+export async function storeMessages(
+  tx: Tx,
+  account: AccountKey,
+  seen: readonly ReceivedMessage[],
+): Promise<ReceivedMessage[]> {
   if (seen.length === 0) return []
   const stored = await tx.rows<StoredPlace>(sql`
     insert into messages as m (${columns}, announced)
@@ -52,7 +56,11 @@ export async function storeMessages(tx: Tx, account: AccountKey, seen: readonly 
  * The newer edit wins, and of two with the same time the one that arrives last. Returns the edits that changed something. An
  * edit of a message that was never stored inserts it.
  */
-export async function storeEdits(tx: Tx, account: AccountKey, seen: readonly Seen[]): Promise<Seen[]> {
+export async function storeEdits(
+  tx: Tx,
+  account: AccountKey,
+  seen: readonly ReceivedMessage[],
+): Promise<ReceivedMessage[]> {
   if (seen.length === 0) return []
   const stored = await tx.rows<StoredPlace>(sql`
     insert into messages as m (${columns})
@@ -81,7 +89,7 @@ const isNew = sql`(m.xmax = 0)`
 function countFresh(
   tx: Tx,
   { account_id, workspace_id }: AccountKey,
-  { seen, stored }: { seen: readonly Seen[]; stored: readonly StoredPlace[] },
+  { seen, stored }: { seen: readonly ReceivedMessage[]; stored: readonly StoredPlace[] },
 ): void {
   const fresh = stored.filter((each) => each.fresh)
   if (fresh.length === 0) return
@@ -112,7 +120,7 @@ function valuesOf({ account_id, workspace_id }: AccountKey) {
     attachments, random_id`
 }
 
-function givenSeen(seen: readonly Seen[]) {
+function givenSeen(seen: readonly ReceivedMessage[]) {
   return given(seen, {
     chat_id: 'bigint',
     id: ['bigint', ({ message }) => message.id],
@@ -127,7 +135,7 @@ function givenSeen(seen: readonly Seen[]) {
   })
 }
 
-function among(seen: readonly Seen[], stored: readonly MessagePlace[]): Seen[] {
+function among(seen: readonly ReceivedMessage[], stored: readonly MessagePlace[]): ReceivedMessage[] {
   const places = new Set(stored.map(({ chat_id, id }) => `${chat_id}:${id}`))
   return seen.filter(({ chat_id, message }) => places.has(`${chat_id}:${message.id}`))
 }
@@ -153,7 +161,7 @@ export async function findDeleted(
     places.has(`${chat_id}:${message.id}`) || (sharesCount(chat_id) && places.has(`0:${message.id}`))
 }
 
-export type Deleted = (seen: Pick<Seen, 'chat_id' | 'message'>) => boolean
+export type Deleted = (seen: Pick<ReceivedMessage, 'chat_id' | 'message'>) => boolean
 
 /** A deletion without a chat refers to the chats that share one numbering. */
 type Deletion =

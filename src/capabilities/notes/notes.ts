@@ -1,4 +1,4 @@
-/** Notes of a team on its chats. The other side never sees them. */
+/** A team's notes on its chats. The other person never sees them. */
 import { z } from 'zod'
 import { hasRole } from '../../access/needs.ts'
 import type { App } from '../../app.ts'

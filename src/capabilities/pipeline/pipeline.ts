@@ -2,7 +2,7 @@
 import type { App } from '../../app.ts'
 import type { Account, Caller } from '../../contract.ts'
 import { given } from '../../db/given.ts'
-import { placesWith } from '../../db/places.ts'
+import { moveItem } from '../../db/places.ts'
 import { type Db, sql, type Tx } from '../../db/sql.ts'
 import { emit, emitted, type NewEvent } from '../../events/emit.ts'
 import { ApiError } from '../../lib/errors.ts'
@@ -156,7 +156,7 @@ interface StageChange {
   readonly color?: string | null | undefined
   readonly terminal?: boolean | undefined
   readonly hidden?: boolean | undefined
-  /** Its place among the stages, from 1 on. */
+  /** Its position among the stages, from 1. */
   readonly place?: number | undefined
 }
 
@@ -177,23 +177,19 @@ export async function updateStage(app: App, actor: Actor, change: StageChange): 
         and workspace_id = ${workspace_id} -- guard: a stage of the workspace is changed
       returning ${fields}`)
     if (!stage) throw notFound('stage', key)
-    if (place !== undefined) await putAt(tx, workspace_id, { key, place })
+    if (place !== undefined) await moveItem(tx, orderedStages(workspace_id), { item: key, place })
     const detail = { ...stage, ...(place !== undefined && { place }) }
     await record(app, tx, actor, { action: 'stage.updated', target: key, workspace_id, detail })
     return stage
   })
 }
 
-async function putAt(
-  tx: Tx,
-  workspace_id: string,
-  { key, place }: { key: string; place: number },
-): Promise<void> {
-  const items = sql`select key as item, position from stages where workspace_id = ${workspace_id}`
-  await tx.run(sql`
-    update stages s set position = p.place from (${placesWith(items, { item: key, place })}) p
-    where s.workspace_id = ${workspace_id} and s.key = p.item`)
-}
+const orderedStages = (workspace_id: string) => ({
+  update: sql`update stages`,
+  table: sql`stages`,
+  key: sql`key`,
+  rows: sql`workspace_id = ${workspace_id}`,
+})
 
 const emptiedMax = 1_000
 

@@ -15,16 +15,16 @@ import {
 const savedReplyOut = z
   .object({
     id: uuid('Id of the saved reply.'),
-    title: said('What people find it by.'),
+    title: said('The title that people search for.'),
     text: said('The text to insert.'),
     updated_at: moment('When it was last changed.'),
   })
-  .meta({ id: 'SavedReply', description: 'A text that the team keeps to answer with.' })
+  .meta({ id: 'SavedReply', description: 'A text that the team uses in its answers.' })
 
 const example = {
   id: '019a7e6e-7c1a-7b55-9f53-0d6a1f0c7d02',
   title: 'Opening hours',
-  text: 'We answer from Monday to Friday, 9 to 18 o’clock.',
+  text: 'We answer Monday to Friday, 9:00 to 18:00.',
   updated_at: '2026-11-15T09:30:00.000Z',
 }
 

@@ -1,4 +1,4 @@
-/** Texts that a team keeps to answer with. Every member of the workspace may use and change them. */
+/** Texts that a team uses in its answers. Every member of the workspace may use and change them. */
 import { type Db, sql, type Tx } from '../../db/sql.ts'
 import { ApiError } from '../../lib/errors.ts'
 import { isUuid, newId } from '../../lib/ids.ts'

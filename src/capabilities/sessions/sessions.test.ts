@@ -305,7 +305,7 @@ describe('a session', () => {
     ])
   })
 
-  test('does not open a workspace that its user has left, and neither does any key of theirs', async () => {
+  test('does not open a workspace that its user has left, and neither does any of their keys', async () => {
     const user = await service.tenant('Left')
     const browser = await signedIn(user.user_id)
     const me = `/w/${user.workspace_id}/me`

@@ -79,7 +79,7 @@ function lockList(tx: Tx, workspace_id: string): void {
   tx.atCommit(sql`select pg_advisory_xact_lock(suppressions_lock(${workspace_id}))`) // guard: entries wait for crossings
 }
 
-interface Suppression extends Entry {
+export interface Suppression extends Entry {
   readonly source: 'operator' | 'import' | 'opt_out'
   /** For an opt-out, the message that asked; for an import, the file and line. */
   readonly evidence: Readonly<Record<string, unknown>>
@@ -103,18 +103,21 @@ export async function addSuppression(
   return { ...entry, added }
 }
 
-/** Removes opt-outs as well; the audit log records who did it. */
+/** Removes opt-outs as well; the audit log records who did it, and the reason if there is one. */
 export async function removeSuppression(
   app: App,
   actor: Actor,
-  { workspace_id, ...given }: GivenEntry & { workspace_id: string },
+  { workspace_id, reason, ...given }: GivenEntry & { workspace_id: string; reason?: string | undefined },
 ): Promise<Entry & { removed: boolean }> {
   const entry = requireEntry(given)
   const removed = await app.db.transaction(async (tx) => {
     const row = await tx.maybe<Pick<Suppression, 'source'>>(sql`
       delete from suppressions where workspace_id = ${workspace_id} and kind = ${entry.kind} and value = ${entry.value}
       returning source`)
-    if (row) await note(app, tx, actor, { workspace_id, action: 'removed', entry, detail: row })
+    if (row) {
+      const detail = { ...row, ...(reason !== undefined && { reason }) } // guard: the reason of a removal
+      await note(app, tx, actor, { workspace_id, action: 'removed', entry, detail })
+    }
     return row !== undefined
   })
   return { ...entry, removed }

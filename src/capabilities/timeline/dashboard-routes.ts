@@ -77,7 +77,7 @@ const query = z
     account_id: accountId,
     before: z.string().optional().meta({ description: 'A cursor: only older items.' }),
     after: z.string().optional().meta({ description: 'A cursor: only newer items.' }),
-    around: messageId.optional().meta({ description: 'Id of a message: the page has it in its middle.' }),
+    around: messageId.optional().meta({ description: 'Id of a message to centre the page on.' }),
     limit: limit(100, 50),
   })
   .refine(

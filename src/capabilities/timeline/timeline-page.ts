@@ -25,7 +25,7 @@ function uuidOf(digit: string): string {
   return [8, 4, 4, 4, 12].map((length) => digit.repeat(length)).join('-')
 }
 
-/** Behind every item. */
+/** After every item. */
 export const endOfTimeline: TimelinePoint = { at: 'infinity', rank: ranks.note, id: ends.note.highest }
 
 export interface TimelinePlace {
@@ -36,7 +36,7 @@ export interface TimelinePlace {
   readonly limit: number
 }
 
-/** What decides about the items, besides the place. */
+/** What selects the items, besides the place. */
 export interface TimelineReader {
   /** Also shows what lies before a gap in the stored history. */
   readonly across_gaps: boolean
@@ -54,7 +54,7 @@ export interface TimelineReader {
  * As in `GET …/messages`, the store has no gaps from `floor` on, and what is older stays hidden until history reaches it.
  * Without any history it begins with the first live message, or the last one that the chat list brought. Notes and operations
  * wait for the messages of their time, too: a page that begins with one would skip the messages before it. `offset 0` makes
- * the server find out both once, and not in each of the three reads.
+ * the server compute both once, and not in each of the three reads.
  */
 export function timelinePage(place: TimelinePlace, reader: TimelineReader): Sql {
   const { account_id, chat_id, limit } = place
@@ -144,7 +144,7 @@ function notesOf(place: TimelinePlace, { user_id, admin }: TimelineReader): Sql 
     order by n.created_at ${order}, n.id ${order} limit ${place.limit}`
 }
 
-/** Who wanted an operation `o`. */
+/** Who requested operation `o`. */
 const originOf = sql`coalesce(o.public_id, o.id) as operation_id,
   case when o.campaign_id is not null then json_build_object('kind', 'campaign', 'name', g.name)
     when ${isOfAgent} then json_build_object('kind', 'agent', 'name', k.name)

@@ -37,7 +37,7 @@ async function read(team: Team, query = '', ask: Asking = team.ask): Promise<Tim
 
 const texts = ({ items }: Timeline) => items.map(({ text }) => text)
 
-/** A chat with messages of one a minute after 08:00, of which the second, fourth and so on are ours. */
+/** A chat with one message a minute after 08:00; every second one is ours. */
 async function openChat(messages: number, name = 'Team'): Promise<Team> {
   const team = await openTeam(service, name)
   await service.chat({
@@ -151,7 +151,7 @@ describe('GET /chats/{chat_id}/timeline', () => {
     }
   })
 
-  test('200 around a message, and on from there in both directions', async () => {
+  test('200 around a message, and continuing from there in both directions', async () => {
     const team = await openChat(9)
     await complete(team)
     const page = await read(team, '&around=5&limit=3')
@@ -193,7 +193,7 @@ describe('GET /chats/{chat_id}/timeline', () => {
     expect(own.map(({ read_at }) => read_at)).toEqual([minute(5), minute(5), null, null, null])
   })
 
-  test('200 with what was refused in the words of the answer, and without what may be repeated or has a message', async () => {
+  test('200 with refused operations and the sentence of their answer, without those that may be repeated or have a message', async () => {
     const team = await openChat(2)
     await service.app.db.run(
       sql`update messages set random_id = 77 where account_id = ${team.account_id} and id = 2`,
@@ -230,7 +230,7 @@ describe('GET /chats/{chat_id}/timeline', () => {
     expect(older).toMatchObject({ items: [], older_on_platform: true, before: page.before })
   })
 
-  test('200 around a message before a gap, with what is stored there, and on from it', async () => {
+  test('200 around a message before a gap, with what is stored there, and continuing from it', async () => {
     const team = await openChat(9)
     await service.app.db.run(sql`
       insert into chat_sync (account_id, chat_id, workspace_id, oldest_id)

@@ -1,4 +1,4 @@
-/** What a team sees of one chat: messages, what was to be sent and is no message, and notes, in one order. */
+/** What a team sees of one chat, in one order: messages, operations that have no message, and notes. */
 import { hasRole } from '../../access/needs.ts'
 import type { App } from '../../app.ts'
 import type { Caller } from '../../contract.ts'
@@ -81,7 +81,7 @@ async function readOlder(read: TimelineRead, before: TimelinePoint | undefined, 
   const rows = await reachBack(read, { ...read.chat, from, direction: 'older', limit: limit + 1 }, { before })
   return answerOf(read, {
     ...endsOf(rows, limit, from),
-    // Behind the newest page there is nothing yet.
+    // There is nothing after the newest page yet.
     after: before === undefined ? null : (rows.items[0] ?? from),
     items: rows.items.slice(0, limit).toReversed(),
   })

@@ -46,7 +46,7 @@ const queued = {
 
 const queuedOut = z
   .object({ ...done, delivery: deliveryOut })
-  .meta({ id: 'DeliveryQueued', description: 'The delivery, which is due now.' })
+  .meta({ id: 'QueuedDelivery', description: 'The delivery, which is due now.' })
 
 export const deliveryRoutes: readonly Route[] = [
   route({

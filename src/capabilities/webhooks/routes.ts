@@ -105,7 +105,7 @@ export const routes: readonly Route[] = [
     touches: ['webhooks'],
     params: webhookParams,
     errors: ['webhook_not_found'],
-    response: z.object(done).meta({ id: 'WebhookDeleted', description: 'The webhook was deleted.' }),
+    response: z.object(done).meta({ id: 'DeletedWebhook', description: 'The webhook was deleted.' }),
     example: { params, response: { ok: true, message: 'The webhook was deleted.' } },
     handle: async (app, tx, { caller, params }) => {
       await deleteWebhook(app, tx, actorOf(caller), keyOf(caller, params))

@@ -119,7 +119,7 @@ export async function updateWebhook(
 
 const qualified = sql`w.id, w.url, w.events, w.active, w.created_at, w.consecutive_failures, w.disabled_at`
 
-/** Deletes the endpoint at once; the loop `forget-deliveries` removes its deliveries in batches. */
+/** Deletes the endpoint immediately; the loop `forget-deliveries` removes its deliveries in batches. */
 export async function deleteWebhook(
   app: App,
   tx: Tx,

@@ -5,7 +5,7 @@ import type { Caller } from '../../contract.ts'
 import { findSendingStop } from '../../ledger/liveness.ts'
 import { requireWorkspace } from './workspaces.ts'
 
-/** The part of Parley that a page shows, and the route without which it is of no use. What that needs, the route states. */
+/** The part of Parley that a page shows, and the route that the page depends on. The route states its own needs. */
 const routeOf = {
   read: 'list_chats',
   history: 'list_messages',

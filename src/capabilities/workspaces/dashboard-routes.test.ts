@@ -152,3 +152,46 @@ describe('GET /workspace', () => {
     expect([capabilities.contacts?.open, contacts.status]).toEqual([false, 503])
   })
 })
+
+describe('PATCH /workspace', () => {
+  const change = (body: object, cookie = owner) =>
+    askDashboard(service, 'PATCH', `/w/${tenant.workspace_id}/workspace`, { cookie, body })
+
+  test('200 with what was changed, in the audit log under the user', async () => {
+    const before = (await read()).workspace
+    const { status, body } = await change({ sending_window: 'Mon-Fri 9:00-18:00', timezone: 'Europe/Vienna' })
+    expect([status, body.workspace]).toEqual([
+      200,
+      {
+        id: tenant.workspace_id,
+        name: before.name,
+        timezone: 'Europe/Vienna',
+        sending_window: 'mon-fri 09:00-18:00',
+      },
+    ])
+    expect((await change({ name: 'Acme & Co' })).body.workspace).toMatchObject({
+      name: 'Acme & Co',
+      sending_window: 'mon-fri 09:00-18:00',
+    })
+    expect((await change({ sending_window: null })).body.workspace).toMatchObject({ sending_window: null })
+    const rows = await service.app.db.rows(sql`
+      select actor from audit where action = 'workspace.updated' and actor = ${`user:${tenant.user_id}`}`)
+    expect(rows).toHaveLength(3)
+  })
+
+  test('400 for a window, a zone or a name that is none, and for no change; 403 for a member', async () => {
+    const refused = [
+      { sending_window: 'always' },
+      { sending_window: 'mon 18:00-09:00' },
+      { timezone: 'Berlin' },
+      { name: ' ' },
+      {},
+      { id: newId() },
+    ]
+    for (const body of refused) {
+      const answer = await change(body)
+      expect([body, answer.status, answer.body.code]).toEqual([body, 400, 'invalid_request'])
+    }
+    expect((await change({ name: 'Mine' }, member)).body.code).toBe('missing_role')
+  })
+})

@@ -3,8 +3,9 @@ import { z } from 'zod'
 import { roles } from '../../contract.ts'
 import { moment, said, uuid } from '../../lib/wire.ts'
 import { ok, ownRoute, type Route, route } from '../../route.ts'
+import { actorOf } from '../audit/audit.ts'
 import { capabilityNames, describeWorkspace } from './capabilities.ts'
-import { listWorkspaces } from './workspaces.ts'
+import { listWorkspaces, updateWorkspace } from './workspaces.ts'
 
 const workspace = {
   id: '0199a1f0-0000-7000-8000-000000000001',
@@ -76,6 +77,40 @@ export const workspaceRoutes: readonly Route[] = [
       },
     },
     handle: async (app, { caller }) => ok(await describeWorkspace(app, caller)),
+  }),
+  route({
+    scopes: [],
+    role: 'admin',
+    name: 'update_workspace',
+    method: 'PATCH',
+    path: '/workspace',
+    summary: 'Change the name, time zone and sending window of the workspace',
+    effect: 'admin',
+    touches: ['workspace', 'campaigns'],
+    body: z
+      .strictObject({
+        name: z.string().optional().meta({ description: 'Name of the workspace.' }),
+        timezone: z.string().optional().meta({ description: 'IANA time zone, such as Europe/Berlin.' }),
+        sending_window: z
+          .string()
+          .nullable()
+          .optional()
+          .meta({ description: 'When campaigns can send, such as mon-fri 09:00-18:00; null for always.' }),
+      })
+      .refine((body) => Object.values(body).some((value) => value !== undefined), {
+        message: 'must name at least one of name, timezone and sending_window',
+      }),
+    response: z.object({ workspace: z.object(workspaceOut) }),
+    example: {
+      body: { sending_window: 'mon-fri 09:00-18:00' },
+      response: { workspace: { ...workspace, sending_window: 'mon-fri 09:00-18:00' } },
+    },
+    handle: async (app, { caller, body: { name, timezone, sending_window } }) => {
+      const window = sending_window === null ? 'none' : sending_window
+      const changes = { id: caller.workspace_id, name, timezone, window }
+      const { created_at: _, ...changed } = await updateWorkspace(app, actorOf(caller), changes)
+      return ok({ workspace: changed })
+    },
   }),
 ]
 

@@ -1,4 +1,4 @@
-/** What an account can ask of the platform. Each returns at once; the session sends the answer when `World.durable` resolves. */
+/** What an account can ask of the platform. Each returns immediately; the session sends the answer when `World.durable` resolves. */
 import { Heap } from '../../lib/heap.ts'
 import { isWellFormed, lengthOf } from '../../lib/text.ts'
 import type {

@@ -52,7 +52,7 @@ async function connect(link: Link, account: AccountRef, listener: Listener): Pro
         await listener.updates(batch)
       } catch {
         // A batch that was not stored must not be skipped: the next session begins before it.
-        await lose('The updates could not be taken.')
+        await lose('The updates could not be processed.')
         await wire?.close()
       }
     },
@@ -116,7 +116,7 @@ async function upload(
   return ended.kind === 'accepted' ? { kind: 'accepted', value: { ...ended.value, handle } } : ended
 }
 
-/** Asks for the first part at once, which says how long the file is. */
+/** Requests the first part immediately, which says how long the file is. */
 async function download(wire: Wire, file: FilePlace): Promise<Outcome<Download>> {
   const { chat_id, message_id, index } = file
   const part = (offset: number) => wire.call('file_part', { chat_id, message_id, index, offset })
@@ -133,7 +133,7 @@ async function download(wire: Wire, file: FilePlace): Promise<Outcome<Download>>
       }
       const bytes = Buffer.from(outcome.value.data, 'base64')
       if (bytes.length === 0 || outcome.value.size !== size) {
-        yield { kind: 'unknown', reason: 'The file is not as long as it was.' }
+        yield { kind: 'unknown', reason: 'The file has another size than before.' }
         return
       }
       parts.push(bytes)

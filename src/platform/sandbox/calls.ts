@@ -90,7 +90,7 @@ export const hello = z.strictObject({
 })
 export type Hello = z.infer<typeof hello>
 
-/** What reaches the client unasked. */
+/** What the platform sends without a request. */
 export interface LinkEvents {
   /** Resolves when the client has taken the batch; the next one waits for it. */
   updates(batch: UpdateBatch): Promise<void>

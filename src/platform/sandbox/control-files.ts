@@ -1,10 +1,10 @@
-/** Files in calls of the control address: a person's message carries one that is made from a seed, or that the call brings. */
+/** Files in calls of the control address: a person's message carries one that is made from a seed, or that the call contains. */
 import { z } from 'zod'
 import { ApiError } from '../../lib/errors.ts'
 import { attachmentKinds } from '../port.ts'
 import type { WorldFile } from './entries.ts'
 
-/** The log keeps them, so they are few. */
+/** The log keeps them, so they are small. */
 const givenBytesMax = 64 * 1024
 const side = z.int().min(1).max(100_000).optional()
 
@@ -38,7 +38,7 @@ export function makeFile(given: z.infer<typeof givenFile>): WorldFile {
   } = given
   if ((data === undefined) === (size === undefined) || (data !== undefined && more.seed !== undefined)) {
     throw new ApiError('invalid_request', {
-      detail: 'A file needs either data, or a size and perhaps a seed.',
+      detail: 'A file needs either data, or a size and optionally a seed.',
     })
   }
   const rest = Object.fromEntries(Object.entries(more).filter(([, value]) => value !== undefined))

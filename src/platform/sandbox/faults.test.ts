@@ -109,7 +109,7 @@ describe('a fault', () => {
     expect(await sending).toMatchObject({ kind: 'unknown' })
   })
 
-  test('drop_after does it, and this session learns nothing of it', async () => {
+  test('drop_after does it, and this session does not find out', async () => {
     const { session, chat_id, world, recorder } = await setScene({ on: 'read_state', fault: 'drop_after' })
     expect(await session.setReadState(chat_id, true)).toMatchObject({ kind: 'unknown' })
     expect((await recorder.closedReason).status).toBe('lost')

@@ -162,7 +162,7 @@ export class ServedSession {
     if (fault.fault === 'freeze') this.#freeze(fault.seconds)
     await this.#listening()
     if (fault.fault === 'drop_after') {
-      // Cut the connection at once, so that not even an update can tell this session that the call was done.
+      // Cut the connection immediately, so that not even an update can tell this session that the call was done.
       session.handlers[method](params)
       this.end(null)
       return silence()

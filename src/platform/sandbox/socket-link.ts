@@ -119,7 +119,7 @@ class SocketWire implements Wire {
       const { position, caught_up } = frame
       this.#events.updates({ updates, position, caught_up }).then(
         () => writeFrame(this.#socket, { taken: frame.batch }),
-        () => this.lose('The updates could not be taken.'),
+        () => this.lose('The updates could not be processed.'),
       )
     } else {
       // The first answer is the answer to the greeting.

@@ -127,7 +127,7 @@ describe('on one data centre', () => {
     })
   })
 
-  test('counts how often sessions ask for what they missed, and nothing of sessions that are over', async () => {
+  test('counts how often sessions ask for what they missed, and ignores sessions that are over', async () => {
     const account = await newAccount('acc_counted')
     const before = platform.figures?.().differences ?? 0
     const outcome = await platform.connect({ ...account, position: '1.0.0.0' }, new Recorder())

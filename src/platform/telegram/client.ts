@@ -1,6 +1,6 @@
 /**
- * One client of mtcute, which is one connection. A lost connection ends it; the client does not reconnect, wait out a
- * flood or repeat a call by itself. Every call passes one gate.
+ * One client of mtcute, which is one connection. A lost connection ends it; the client never reconnects, waits out a
+ * flood or repeats a call. Every call passes one gate.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type ITelegramStorageProvider, MtSecurityError, MtTypeAssertionError, type tl } from '@mtcute/core'
@@ -32,7 +32,7 @@ export interface ClientOptions {
   readonly media?: { readonly dc: BasicDcOption | null }
   readonly proxy: AccountProxy | null
   pushed(container: tl.TypeUpdates): void
-  /** The client has ended by itself. Not called after `close`. */
+  /** The client has ended without `close`. Not called after `close`. */
   ended(reason: string, cause: Error): void
 }
 
@@ -53,7 +53,7 @@ export class Client {
   readonly #over = new AbortController()
   /** Rejects the calls that wait for an answer: mtcute forgets those that it has not written yet. */
   readonly #waiting = new Set<(reason: Error) => void>()
-  /** Its key works: what fails from now on is no refusal of the connection. */
+  /** Its key works: a failure from now on does not mean that the connection was refused. */
   #hasAnswer = false
 
   constructor(endpoint: Endpoint, options: ClientOptions) {

@@ -1,6 +1,6 @@
 /**
  * Dials through an account's proxy: SOCKS5, or CONNECT over HTTP or HTTPS. The proxy's address is checked at every dial,
- * because a name may point elsewhere by now. Every failure is a `ProxyFailed`, whose sentence names no credentials.
+ * because a name may resolve to another address by then. Every failure is a `ProxyFailed`, whose sentence names no credentials.
  */
 import { connect as connectTcp, isIP, type Socket } from 'node:net'
 import { connect as connectTls, TLSSocket } from 'node:tls'
@@ -124,7 +124,7 @@ async function askSocks({ proxy, target, socket, reader }: Handshake): Promise<v
   socket.write(Buffer.concat([Buffer.from([5, 1, 0]), socksAddress(target)]))
   const [, reply, , kind] = await reader.take(4)
   if (reply !== 0) throw new ProxyFailed(proxy, `does not connect to the platform (SOCKS5 error ${reply}).`)
-  // The address that it dials from is of no use, and has to be read.
+  // Reads and ignores the address that the proxy dials from.
   const length = kind === 1 ? 4 : kind === 4 ? 16 : ((await reader.take(1))[0] ?? 0)
   await reader.take(length + 2)
 }

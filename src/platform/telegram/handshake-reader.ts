@@ -27,7 +27,7 @@ export class HandshakeReader {
     return this.#cut(length)
   }
 
-  /** Up to and with this text. Rejects if it does not come within `bytesMax`. */
+  /** Reads up to and including this text. Rejects if it does not arrive within `bytesMax`. */
   async takeThrough(text: string, bytesMax: number): Promise<Buffer> {
     await this.#until(() => this.#bytes.includes(text) || this.#bytes.length > bytesMax)
     const at = this.#bytes.indexOf(text)

@@ -1,6 +1,6 @@
 /**
  * The keys for downloads: the account's own, which only a login writes, and one for each other data centre that has files,
- * kept in the same blob because Telegram rations how often a login may be brought along.
+ * kept in the same blob because Telegram rations how often a login may be exported.
  */
 import type { ITelegramStorageProvider } from '@mtcute/core'
 import type { AccountStore } from '../port.ts'
@@ -42,10 +42,10 @@ export class MediaKeys {
 
   async keep(dc: number, storage: ITelegramStorageProvider): Promise<void> {
     const key = await storage.authKeys.get(dc)
-    // Only a login writes the own one.
+    // Only a login writes the account's own key.
     if (!key || this.isOwn(dc)) return
     this.#blob = addForeignKey(this.#blob, dc, key)
-    // If it cannot be stored, the next session brings the login along again.
+    // If it cannot be stored, the next session exports the login again.
     await this.#store.writeSession(this.#blob).catch(() => {})
   }
 }

@@ -1,4 +1,4 @@
-/** One more client of an account, for the files of one data centre. Its end is its own: the session does not notice. */
+/** One more client of an account, for the files of one data centre. Its end does not affect the session. */
 import type { ITelegramStorageProvider, tl } from '@mtcute/core'
 import type { BasicDcOption } from '@mtcute/core/utils.js'
 import type { Client } from './client.ts'
@@ -15,7 +15,7 @@ export interface MediaOwner {
   openClient(options: MediaClientOptions): Client
 }
 
-export interface MediaClientOptions {
+interface MediaClientOptions {
   readonly storage: ITelegramStorageProvider
   /** Null: the account's own data centre. */
   readonly dc: BasicDcOption | null
@@ -57,14 +57,14 @@ export class MediaLine {
       const client = await this.#opened
       const answer = await this.#call(client, { _: 'upload.getFile', location, offset, limit })
       // Only a client that asks for it is sent to a CDN.
-      if (answer._ !== 'upload.file') throw new Error('Telegram answered with something else than a part.')
+      if (answer._ !== 'upload.file') throw new Error('Telegram answered with something other than a part.')
       return answer.bytes
     } finally {
       if (--this.#reading === 0 && !this.isOver) this.#idle = setTimeout(() => this.end(), idleMs).unref()
     }
   }
 
-  /** Brings the account's login along once more if the data centre has forgotten it. */
+  /** Exports the account's login once more if the data centre has forgotten it. */
   async #call<T extends tl.RpcMethod>(client: Client, request: T): Promise<tl.RpcCallReturn[T['_']]> {
     try {
       return await client.call(request, partMsMax)
@@ -101,7 +101,7 @@ export class MediaLine {
     return { id, ipAddress, port, ipv6: false, mediaOnly: false, testMode: false }
   }
 
-  /** Brings the account's login to another data centre. Telegram rations it, so parts that ask together share it, and the key is kept. */
+  /** Exports the account's login to another data centre. Telegram rations it, so parts that ask together share it, and the key is kept. */
   #join(client: Client): Promise<void> {
     this.#joins++
     this.#joining ??= this.#bringLogin(client).finally(() => {

@@ -36,7 +36,7 @@ describe('a download', () => {
     expect(keysOf(4)).toHaveLength(1)
   })
 
-  test('keeps the own key as the login wrote it', async () => {
+  test("keeps the account's own key as the login wrote it", async () => {
     const { connect, sendFile, fetch, store } = await openMediaScene()
     const { session } = await connect()
     const before = JSON.parse(String(store.session))
@@ -48,7 +48,7 @@ describe('a download', () => {
     expect(Object.keys(others)).toEqual(['4'])
   })
 
-  test('brings the login along again where the data centre has forgotten it', async () => {
+  test('exports the login again if the data centre has forgotten it', async () => {
     const { world, connect, sendFile, fetch, keysOf } = await openMediaScene()
     const { session } = await connect()
     const place = sendFile({ size: 9, seed: 5, dc: 4 })
@@ -94,7 +94,7 @@ describe('a download', () => {
     expect(last).toMatchObject(gone)
   })
 
-  test('serves short waits and repeats after server errors; a long wait counts as reading', async () => {
+  test('sits out short waits and retries after server errors; a long wait counts as reading', async () => {
     const { connect, sendFile, fetch, fault } = await openMediaScene()
     const { session } = await connect()
     const place = sendFile({ size: 600_000, seed: 10 })
@@ -123,7 +123,7 @@ describe('a download', () => {
     expect(recorder.closedWith).toBeNull()
   })
 
-  test('goes on over a new connection after a cut; after the second it fails, and the session goes on', async () => {
+  test('continues over a new connection after a cut; after the second it fails, and the session continues', async () => {
     const { connect, sendFile, fetch, fault, world } = await openMediaScene()
     const { session, recorder } = await connect()
     const place = sendFile({ size: 3_000_000, seed: 12 })
@@ -176,7 +176,7 @@ describe('a download', () => {
     expect(['not_written', 'unknown']).toContain(kinds.at(-1))
   })
 
-  test('a file with a timer is not even asked for', async () => {
+  test('a file with a timer is never requested', async () => {
     const { connect, sendFile, fetch, fault } = await openMediaScene()
     const { session } = await connect()
     fault({ on: 'download', fault: 'refuse', error: '401 SESSION_REVOKED' })

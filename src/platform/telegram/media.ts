@@ -20,10 +20,10 @@ import { findChatNumber, findWholeSize } from './view.ts'
 /** Divides 1 MiB, as Telegram requires of a part. */
 const partBytes = downloadChunkBytes
 const flyingMax = 3
-/** A longer wait is the caller's, and counts as reading. */
+/** A longer wait is returned to the caller, and counts as reading. */
 const waitSecondsMax = 10
 const waitsMax = 5
-/** After an error of the server's. */
+/** After a server error. */
 const againMs = 500
 
 type Location = tl.RawInputDocumentFileLocation | tl.RawInputPhotoFileLocation
@@ -64,7 +64,7 @@ export class Media {
     this.#lines.clear()
   }
 
-  /** Nothing of a file is stored with its message: fetching the message again brings a reference that is valid now. */
+  /** A message stores no reference to its file: fetching the message again returns one that is valid now. */
   async #find({ chat_id, message_id, index }: FilePlace): Promise<FoundFile> {
     const id = [{ _: 'inputMessageID' as const, id: Number(message_id) }]
     const answer = await this.#owner.call({ _: 'messages.getMessages', id })
@@ -154,7 +154,7 @@ export class Media {
     return line
   }
 
-  /** Serves short waits, and asks again after errors of the server's. */
+  /** Sits out short waits, and retries after server errors. */
   async #patiently<T>(work: () => Promise<T>): Promise<T> {
     for (let waits = 1; ; waits++) {
       try {

@@ -26,12 +26,12 @@ test('a manual clock next to it stops the start', async () => {
   await expect(open(api, new Date())).rejects.toThrow('PARLEY_CLOCK=manual')
 })
 
-test('a key file that is not there stops the start with a sentence', async () => {
+test('a missing key file stops the start with a sentence', async () => {
   const dc = { PARLEY_TELEGRAM_DC: '127.0.0.1:4430,/nowhere/key.pem' }
   await expect(open({ ...api, ...dc })).rejects.toThrow(/PARLEY_TELEGRAM_DC.*ENOENT/)
 })
 
-/** Lets no file of mtcute be imported. */
+/** Fails every import of mtcute. */
 const withoutMtcute = `
   import { registerHooks } from 'node:module'
   registerHooks({

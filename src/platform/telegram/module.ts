@@ -4,6 +4,7 @@ import { isLoopbackAddress } from '../../lib/addresses.ts'
 import { Refusal } from '../../lib/errors.ts'
 import { wholeNumber } from '../../lib/variables.ts'
 import type { PlatformModule } from '../module.ts'
+import type { Dc } from './open.ts'
 
 const variables = {
   PARLEY_TELEGRAM_API_ID: wholeNumber(1, 999_999_999).optional(),
@@ -38,12 +39,6 @@ export const telegramModule: PlatformModule = {
     const { openTelegram } = await import('./open.ts')
     return openTelegram({ api_id, api_hash, dc: dc === undefined ? null : (parseDc(dc) ?? null) })
   },
-}
-
-export interface Dc {
-  readonly address: string
-  readonly port: number
-  readonly key_file: string
 }
 
 /** Undefined: malformed, or not on this machine. */

@@ -5,7 +5,12 @@ import { Refusal } from '../../lib/errors.ts'
 import type { OpenPlatform } from '../module.ts'
 import { Crypto } from '../mtcute-crypto.ts'
 import { telegramPlatform } from './adapter.ts'
-import type { Dc } from './module.ts'
+
+export interface Dc {
+  readonly address: string
+  readonly port: number
+  readonly key_file: string
+}
 
 interface Application {
   readonly api_id: number

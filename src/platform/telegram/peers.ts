@@ -1,6 +1,6 @@
 /**
  * The people and groups that an account can write to. Telegram accepts a number only together with its access hash,
- * so each is kept for ever: in memory during a session, and in the account's store.
+ * so each is kept forever: in memory during a session, and in the account's store.
  */
 import type { tl } from '@mtcute/core'
 import Long from 'long'

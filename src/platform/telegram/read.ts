@@ -110,7 +110,7 @@ function nextCursor(
     message_id: last.topMessage,
     peer: offsetPeerOf(last.peer, self_id) ?? cursor.peer,
   }
-  // A page whose end equals its start would be requested for ever.
+  // A page whose end equals its start would be requested forever.
   if (writeCursor(next) === writeCursor(cursor)) return cursor.archive === 1 ? null : folderEnds
   return next
 }

@@ -56,7 +56,7 @@ export async function openSession(
   const storage = blob && openSessionStorage(blob)
   if (!storage) return refusedBy('needs_login', 'no_session', account)
   const peers = await Peers.load(account.store)
-  // Every connection of the account is made here, so that the same lease guards it and it takes the same way.
+  // Every connection of the account is made here, so that all have the same lease and the same proxy.
   const openClient: OpenClient = (options) =>
     new Client(endpoint, { held: () => account.held(), migrates: false, proxy: account.proxy, ...options })
   const keys = new MediaKeys(account.store, blob)
@@ -87,7 +87,7 @@ export async function openSession(
   return { kind: 'accepted', value: session }
 }
 
-/** Nothing is wrong with the account. The worker tries again. */
+/** Nothing is wrong with the account. The worker retries. */
 function notConnected(error: unknown): Outcome<never> {
   const kind = 'not_written'
   if (error instanceof ProxyFailed) return { kind, cause: 'proxy', reason: error.message }
@@ -115,7 +115,7 @@ function refusedBy(reason: Trouble, name: string, { account_id }: AccountRef): O
 
 class TelegramSession implements Session, Reader {
   self: Person = { id: '0', name: '', username: null, phone: null, kind: 'self' }
-  /** Why the session ended by itself. */
+  /** Why the session ended without `close`. */
   endReason: string | undefined
   readonly peers: Peers
   readonly #account_id: string
@@ -177,7 +177,7 @@ class TelegramSession implements Session, Reader {
     this.#client = client
     await client.connect()
     const [user] = await this.call({ _: 'users.getUsers', id: [{ _: 'inputUserSelf' }] })
-    if (user?._ !== 'user') throw new Error('Telegram does not say whose session it is.')
+    if (user?._ !== 'user') throw new Error('Telegram does not say who the user of the session is.')
     await this.learn({ users: [user] })
     this.self = this.peers.findPerson(`${user.id}`) ?? this.self
     this.#isPremium = user.premium ?? false
@@ -212,7 +212,7 @@ class TelegramSession implements Session, Reader {
     }
   }
 
-  /** Ends the session by itself: the listener is called once, and never after `close`. */
+  /** Ends the session from inside: calls the listener once, and never after `close`. */
   finish(closed: Closed): void {
     if (this.#isOver) return
     this.#isOver = true
@@ -339,7 +339,10 @@ class TelegramSession implements Session, Reader {
     if (error instanceof UpdatesMissed) this.#finishIn('restricted', 'updates_missed')
     this.#endOnTrouble(outcomeOf(error, 'reading'))
     const name = findErrorText(error)
-    this.finish({ status: 'lost', reason: name ? `Updates: ${name}.` : 'The updates could not be taken.' })
+    this.finish({
+      status: 'lost',
+      reason: name ? `Updates: ${name}.` : 'The updates could not be processed.',
+    })
   }
 
   #knows(peer: tl.TypePeer): boolean {

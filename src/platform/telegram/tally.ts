@@ -6,7 +6,7 @@ export class Tally {
   uploads = 0
   readonly #streams = new Set<{ readonly waiting: number }>()
 
-  /** Until the answer is called. */
+  /** Counts until the returned function is called. */
   watch(stream: { readonly waiting: number }): () => void {
     this.#streams.add(stream)
     return () => void this.#streams.delete(stream)

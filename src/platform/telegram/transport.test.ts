@@ -36,7 +36,7 @@ type Listening = Awaited<ReturnType<typeof listen>>
 async function connectTo({ dc }: Listening, held: () => boolean = () => true) {
   const blob = { version: 1, dc_id: 2, key: randomBytes(256).toString('base64'), places: {} }
   const storage = openSessionStorage(Buffer.from(JSON.stringify(blob)))
-  if (!storage) throw new Error('The blob is none of ours.')
+  if (!storage) throw new Error('The blob is not ours.')
   const ended = Promise.withResolvers<string>()
   const client = new Client(
     { api_id: 1, api_hash: 'x', test_dc: dc },

@@ -1,7 +1,7 @@
 /**
  * The sockets of a client. Before every write the transport checks that the lease still holds. It reports the end of
  * a connection, bounds its frames, and treats a transport error (a frame of four bytes) as the end. mtcute itself
- * would wait for ever after the first -404, and delete the auth key after the second.
+ * would wait forever after the first -404, and delete the auth key after the second.
  */
 import { ConnectionClosedError, type ITcpConnection } from '@fuman/net'
 import { connectTcp, TcpConnection } from '@fuman/node'
@@ -24,7 +24,7 @@ const plainBytesMax = 2 * 1024
 /** Why a connection ended whose key the data centre does not know: it was destroyed, or never logged in there. */
 export const keyUnknown = 'Transport error -404.'
 
-/** The data centre takes no more connections from this address for now. */
+/** The data centre accepts no more connections from this address for now. */
 export const tooManyConnections = 'Transport error -429.'
 
 export function isTransportError(reason: string): boolean {

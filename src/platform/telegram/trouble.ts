@@ -1,4 +1,4 @@
-/** The `status_reason` of an account that cannot act: what has happened to it, and what the operator does about it. */
+/** The `status_reason` of an account that cannot act: what has happened to it, and what the operator can do about it. */
 
 export type Trouble = 'needs_login' | 'restricted'
 

@@ -20,8 +20,7 @@ export function writePosition({ pts, qts, date, seq }: UpdateState): string {
 export function readPosition(position: string): UpdateState {
   const [pts, qts, date, seq, ...more] = position.split('.').map(Number)
   const numbers = [pts, qts, date, seq]
-  if (more.length > 0 || !numbers.every(Number.isSafeInteger))
-    throw new Error('The position is none of ours.')
+  if (more.length > 0 || !numbers.every(Number.isSafeInteger)) throw new Error('The position is not ours.')
   return { pts, qts, date, seq } as UpdateState
 }
 

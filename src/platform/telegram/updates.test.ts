@@ -160,7 +160,7 @@ describe('pushed updates', () => {
   test('end the stream when 5,000 of them wait', async () => {
     const { stream, failed } = play({ take: () => new Promise(() => {}) })
     for (let pts = 11; pts < 5_015; pts++) stream.feed(pushOf(pts))
-    expect(await within(20_000, failed)).toMatchObject({ message: 'Too many updates wait.' })
+    expect(await within(20_000, failed)).toMatchObject({ message: 'Too many updates are waiting.' })
   })
 })
 

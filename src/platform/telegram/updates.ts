@@ -95,7 +95,7 @@ export class UpdateStream {
     })
   }
 
-  /** Containers that are not handed over yet. */
+  /** Containers that are not delivered yet. */
   get waiting(): number {
     return this.#queue.length + this.#waiting.length
   }
@@ -115,7 +115,7 @@ export class UpdateStream {
   #add(work: () => Promise<void>): void {
     if (this.#ending.signal.aborted) return
     const isFull = this.waiting >= waitingMax // guard: so many containers wait
-    if (isFull) this.#fail(new Error('Too many updates wait.'))
+    if (isFull) this.#fail(new Error('Too many updates are waiting.'))
     else this.#queue.push(work)
     if (!this.#isRunning) void this.#run()
   }
@@ -274,7 +274,7 @@ function updatesOf(found: tl.updates.RawDifference | tl.updates.RawDifferenceSli
   ]
 }
 
-/** A temporary failure of Telegram's. */
+/** A temporary failure at Telegram. */
 function isFailing(error: unknown): boolean {
   const { code } = error as { code?: unknown }
   return findErrorText(error) !== undefined && typeof code === 'number' && (code >= 500 || code < 0)

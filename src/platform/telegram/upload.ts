@@ -11,7 +11,7 @@ const flyingMax = 4
 const partMsMax = 20_000
 /** From this size on Telegram requires the number of parts with each of them. */
 const bigFrom = 10 * 1024 * 1024 + 1
-/** Telegram slows accounts without Premium down in between. A longer wait is the caller's. */
+/** Telegram slows accounts without Premium down between parts. A longer wait is returned to the caller. */
 const waitSecondsMax = 10
 const triesMax = 5
 
@@ -112,7 +112,7 @@ async function patiently(put: () => Promise<boolean>): Promise<void> {
   for (let tries = 1; ; tries++) {
     try {
       if (await put()) return
-      throw new Error('A part was not taken.')
+      throw new Error('A part was not accepted.')
     } catch (error) {
       const seconds = findSeconds(error)
       if (seconds === undefined || seconds > waitSecondsMax || tries >= triesMax) throw error

@@ -7,8 +7,8 @@ import { mayNotify } from './notification-settings.ts'
 import { type Mark, readWhileHidden, staleBy, staleEverything } from './stale.ts'
 import { readStream } from './stream.ts'
 
-/** `lost` is worth a word only after a while, so it is noted late. */
-export type LiveState = 'live' | 'lost' | 'polling'
+/** `lost` is shown only after a while: most losses are short. */
+type LiveState = 'live' | 'lost' | 'polling'
 
 const lockName = 'parley.live'
 const leaderSilentMsMax = 45_000
@@ -74,7 +74,7 @@ const loadNotifications = () => import('./notifications.ts')
 class Tab {
   readonly #signal: AbortSignal
   readonly #channel = 'BroadcastChannel' in globalThis ? new BroadcastChannel(lockName) : undefined
-  /** What the stream is like, as the leader says. */
+  /** The state of the stream, as the leader reports it. */
   #state: LiveState = 'live'
   #leads = false
   /** Whether to take the lock from the tab that holds it. */
@@ -99,7 +99,7 @@ class Tab {
       this.#channel?.close()
       show('live')
     })
-    // Undefined on a page that is not secure, whatever the types say.
+    // Undefined on a page without TLS, although the types say otherwise.
     if (!this.#channel || !(navigator.locks as LockManager | undefined)) {
       readWhileHidden(true)
       this.#enter('polling')
@@ -128,7 +128,7 @@ class Tab {
         this.#lead(),
       )
       this.#steal = false
-      // It fails when another tab takes the lead, when this one is to take it, and when it stops.
+      // Rejects when another tab takes the lock, when this tab is to take it, and when it stops.
       await leading.catch(() => {})
       this.#leads = false
       readWhileHidden(false)
@@ -151,18 +151,18 @@ class Tab {
         // Only here, so that a browser with many tabs notifies once.
         if (mayNotify()) void loadNotifications().then(({ notifyBy }) => notifyBy(marks))
       },
-      // Also before it is open: while it tries, no other tab has to.
+      // Also before the stream is open: while this tab tries, no other tab needs to.
       alive: () => this.#pass({ what: 'alive' }),
     }
     const signal = AbortSignal.any([this.#signal, this.#reading.signal])
     await readStream(events, signal)
     if (signal.aborted) return
-    // The session has ended: what every tab reads now leads it to the sign-in.
+    // The session has ended: the next read of every tab leads it to the sign-in.
     this.#ended = true
     this.#enter('live', true)
   }
 
-  /** As the leader. Followers enter the same. */
+  /** Reports as the leader. Followers store the same. */
   #enter(next: LiveState, reopened = false): void {
     this.#pass({ what: 'state', state: next, reopened })
     this.#note(next, reopened)

@@ -1,4 +1,4 @@
-/** Who else has a chat open or types in it. */
+/** Who else has a chat open or is typing in it. */
 import { useCallback, useEffect, useRef, useState } from 'react'
 import { type Answer, ask } from '../api.ts'
 import { useSession } from '../place.ts'
@@ -10,7 +10,7 @@ export type PresentUser = Answer<'POST /w/{workspace_id}/chats/{chat_id}/presenc
 const sayMs = 15_000
 const typingMs = 5_000
 
-export interface ChatPlace {
+interface ChatPlace {
   readonly workspace_id: string
   readonly account_id: string
   readonly chat_id: string
@@ -27,7 +27,7 @@ export function usePresence(place: ChatPlace): {
   const typedAt = useRef(0)
   const sayTyping = useRef(() => {})
   useEffect(() => {
-    /** Whose names are known: a mark has none. */
+    /** Names by user id: a mark has no name. */
     let named = new Set<string>()
     let asking = false
     const say = (state: 'open' | 'typing' | 'gone') =>
@@ -39,7 +39,7 @@ export function usePresence(place: ChatPlace): {
           named = new Set(answer.others.map(({ user_id }) => user_id))
           setOthers(answer.others)
         },
-        // Presence is a help only: without it the page works as before.
+        // Presence is optional: without it the page works as before.
         () => {},
       )
     const present = () => (Date.now() - typedAt.current < typingMs ? 'typing' : 'open')

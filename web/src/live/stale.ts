@@ -1,4 +1,4 @@
-/** Which queries a mark makes stale, and how often what is in view is read again. */
+/** Which queries a mark makes stale, and how often visible ones are read again. */
 import type { Query, QueryKey } from '@tanstack/react-query'
 import type { Answer } from '../api.ts'
 import { queryClient } from '../queries.ts'
@@ -28,6 +28,7 @@ const keysOf: Readonly<Record<Mark['kind'], (mark: Mark) => Keys>> = {
   saved_replies: (mark) => inWorkspace(['saved_replies'], mark),
   accounts: (mark) => inWorkspace(['accounts', 'workspace'], mark),
   campaigns: (mark) => inWorkspace(['campaigns', 'chat'], mark),
+  suppressions: (mark) => inWorkspace(['suppressions'], mark),
   approvals: () => [['approvals']],
   keys: (mark) => inWorkspace(['keys'], mark),
   members: (mark) => [...inWorkspace(['members'], mark), ['session']],
@@ -71,14 +72,14 @@ export function readWhileHidden(reads: boolean): void {
 }
 
 interface DueRead {
-  /** A reading that had begun before the change may have missed it. */
+  /** A read that began before the change may have missed it. */
   missed: boolean
 }
 
 const readAt = new WeakMap<Query, number>()
 const due = new Map<Query, DueRead>()
 
-/** What is in view is read again; the rest when it comes into view, or when its tab does. */
+/** Reads visible queries again now, and the others once they or their tab become visible. */
 function makeStale(query: Query): void {
   query.invalidate()
   const reading = query.state.fetchStatus === 'fetching'

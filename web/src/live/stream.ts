@@ -1,21 +1,21 @@
-/** One stream of the service, read by the tab that leads. It opens again by itself. */
+/** The service's stream, read by the leading tab. It reconnects automatically. */
 import type { Mark } from './stale.ts'
 
 /** The service sends a comment every 20 s: without one for this long the connection is dead. */
 const silentMsMax = 45_000
 const retryMs = { first: 1_000, most: 5_000 }
-/** The service has as many streams as it may have, or this session has. */
+/** The service or this session has reached its limit of streams. */
 const refusedMs = 30_000
 
-export interface StreamEvents {
+interface StreamEvents {
   /** Marks may have been lost before this. */
   opened(): void
-  /** It opens again soon. */
+  /** It reconnects soon. */
   lost(): void
-  /** The service takes no stream now. */
+  /** The service accepts no stream now. */
   refused(): void
   marks(marks: readonly Mark[]): void
-  /** Something arrived, if only a comment. */
+  /** Anything arrived, even a comment. */
   alive(): void
 }
 

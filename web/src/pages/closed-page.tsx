@@ -32,6 +32,8 @@ export function ClosedPage({ title, closed_by }: { title: string; closed_by: Clo
 export function ClosedWords({ closed_by }: { closed_by: ClosedBy }) {
   const { user } = useSession()
   if (closed_by?.kind === 'role') return 'Your role does not include it. Ask an owner of this workspace.'
-  const opens = user.operator ? 'As the operator you open it.' : 'The operator of this instance opens it.'
+  const opens = user.operator
+    ? 'You can open it as the operator.'
+    : 'The operator of this instance can open it.'
   return `The ${closed_by?.kind ?? 'gate'} “${closed_by?.name ?? 'rest'}” is closed. ${opens}`
 }

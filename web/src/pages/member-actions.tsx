@@ -3,12 +3,12 @@ import { Ellipsis } from 'lucide-react'
 import { useSession } from '../place.ts'
 import type { Member, Workspace } from '../queries.ts'
 import { Menu, MenuItem, MenuLine } from '../ui/menu.tsx'
-import type { Open } from './members.tsx'
+import type { MemberDialog } from './open-member-dialog.tsx'
 
 interface ActionsProps {
   of: Member
   workspace: Workspace
-  onOpen: (open: Open) => void
+  onOpen: (open: MemberDialog) => void
 }
 
 /** Admins may do everything except change an owner. Only owners change roles. */

@@ -10,14 +10,13 @@ import { Button } from '../ui/button.tsx'
 import { Empty, Loaded } from '../ui/states.tsx'
 import { Table } from '../ui/table.tsx'
 import { Time } from '../ui/time.tsx'
+import type { MemberDialog } from './open-member-dialog.tsx'
 import { Missing } from './stopped.tsx'
 
 const Actions = lazy(async () => ({ default: (await import('./member-actions.tsx')).Actions }))
-/** Loaded when the first one is opened, and then kept for their motion. */
+/** Loaded when the first one is opened, then kept for their animation. */
 const Dialogs = lazy(async () => ({ default: (await import('./open-member-dialog.tsx')).Dialogs }))
 const Remove = lazy(async () => ({ default: (await import('./open-member-dialog.tsx')).Remove }))
-
-export type Open = { what: 'invite' } | { what: 'role' | 'link' | 'remove'; member: Member }
 
 export function MembersPage() {
   const workspace = useWorkspace()
@@ -52,7 +51,7 @@ function OwnMembership({ workspace }: { workspace: Workspace }) {
 
 function Members({ workspace }: { workspace: Workspace }) {
   const query = useQuery(membersQuery(workspace.id))
-  const [open, setOpen] = useState<Open | null>()
+  const [open, setOpen] = useState<MemberDialog | null>()
   const admin = workspace.role !== 'member'
   const invite = admin && (
     <Button kind="primary" onClick={() => setOpen({ what: 'invite' })}>

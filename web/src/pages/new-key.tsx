@@ -12,7 +12,7 @@ type CreatedKey = Answer<'POST /w/{workspace_id}/keys'>
 type Scope = CreatedKey['key']['scopes'][number]
 
 /** What a scope lets a key do, in words for people. */
-export const scopeWords: Readonly<Record<Scope, readonly [label: string, help: string]>> = {
+const scopeWords: Readonly<Record<Scope, readonly [label: string, help: string]>> = {
   read: ['Read', 'Read chats, messages, contacts and analytics of all accounts.'],
   write: ['Organise', 'Move chats between stages, fill in columns, mark as read or unread.'],
   send: ['Send', 'Write messages to people and begin chats, from the accounts here.'],

@@ -174,7 +174,7 @@ function Aside({ children }: { children: ReactNode }) {
   return <span className="ml-1 font-mono text-xs text-muted">{children}</span>
 }
 
-/** Deny takes one click. Approve never gets the focus by itself, so that a stray Enter does not approve. */
+/** Deny takes one click. Approve never gets the focus automatically, so that a stray Enter does not approve. */
 function Decide({ approval, onGranted }: { approval: Approval; onGranted: (granted: GrantedToken) => void }) {
   const client = useQueryClient()
   const params = { request_id: approval.id }

@@ -3,10 +3,11 @@ import { useSession } from '../place.ts'
 import { type Member, useChange, type Workspace } from '../queries.ts'
 import { Confirm } from '../ui/dialog.tsx'
 import { ChangeRole, Invite, NewLink } from './member-dialogs.tsx'
-import type { Open } from './members.tsx'
+
+export type MemberDialog = { what: 'invite' } | { what: 'role' | 'link' | 'remove'; member: Member }
 
 interface DialogsProps {
-  open: Open | undefined
+  open: MemberDialog | undefined
   onClose: () => void
   workspace: Workspace
 }

@@ -1,4 +1,4 @@
-/** How the palette is opened: by ⌘K or Ctrl+K anywhere, or by the button in the menu. It loads when it is opened first. */
+/** How the palette is opened: by ⌘K or Ctrl+K anywhere, or by the button in the menu. It loads when it is first opened. */
 import { Search } from 'lucide-react'
 import { lazy, Suspense, useEffect, useSyncExternalStore } from 'react'
 import { Keys } from '../ui/key-cap.tsx'
@@ -23,7 +23,7 @@ function subscribe(listener: () => void): () => void {
 export function PalettePlace() {
   const open = useSyncExternalStore(subscribe, () => isOpen)
   useEffect(() => {
-    // Also while one types: unlike a letter, it cannot be meant for the text.
+    // Also while the user types: unlike a letter, it cannot be meant for the text.
     const onKey = (event: KeyboardEvent) => {
       if (event.key.toLowerCase() !== 'k' || !(event.metaKey || event.ctrlKey) || event.altKey) return
       event.preventDefault()

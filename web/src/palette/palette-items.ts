@@ -1,4 +1,4 @@
-/** What the palette finds: pages and actions at once, chats in memory at once, and what the service finds after a moment. */
+/** What the palette finds: pages, actions and chats in memory immediately, and what the service finds after a moment. */
 import { queryOptions } from '@tanstack/react-query'
 import { type Answer, ask, Refused } from '../api.ts'
 import type { InboxList } from '../pages/inbox/inbox-list.ts'
@@ -117,7 +117,7 @@ function chatsInMemory(workspace_id: string): FoundChat[] {
   ]
 }
 
-/** Longer ones are refused by the service. */
+/** The service refuses longer ones. */
 const questionMax = 200
 
 /** Contacts whose names have words that begin like those of the question. None while their gate is closed. */

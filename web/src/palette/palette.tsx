@@ -76,7 +76,7 @@ function Finder({ onClose }: { onClose: () => void }) {
       setAt((chosen + step + items.length) % items.length)
     }
     const item = items[chosen]
-    // Enter also ends the writing of a Chinese or Japanese word.
+    // Enter also confirms a Chinese or Japanese word in an input method.
     if (event.key === 'Enter' && item && !event.nativeEvent.isComposing) {
       event.preventDefault()
       choose(item)

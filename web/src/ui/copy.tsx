@@ -5,7 +5,7 @@ import { Button } from './button.tsx'
 
 const shownMs = 2_000
 
-export function CopyButton({ text, label = 'Copy', kind = 'secondary', onCopied }: CopyProps) {
+function CopyButton({ text, label = 'Copy', kind = 'secondary', onCopied }: CopyProps) {
   const [said, setSaid] = useState('')
   useEffect(() => {
     if (!said) return

@@ -13,7 +13,7 @@ interface FormProps {
   disabled?: boolean
   /** Shown beside the button. */
   aside?: ReactNode
-  /** Where the buttons are: right in a dialog, below the fields on a page, full width before the sign-in. */
+  /** Where the buttons are: right in a dialog, below the fields on a page, full width on the sign-in pages. */
   align?: 'start' | 'end' | 'wide'
   children: ReactNode
 }

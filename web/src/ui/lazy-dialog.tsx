@@ -1,4 +1,4 @@
-/** The dialog, loaded when it is opened first: pages that rarely open one stay light. */
+/** The dialog, loaded when it is first opened: pages that rarely open one stay light. */
 import { lazy, Suspense } from 'react'
 import type { DialogProps } from './dialog.tsx'
 

@@ -2,7 +2,7 @@
 import type { ReactNode } from 'react'
 import { Empty, type EmptyProps } from './states.tsx'
 
-export interface Column<Row> {
+interface Column<Row> {
   heading: string
   cell: (row: Row) => ReactNode
   /** The value that identifies the row: it heads the block on a narrow screen. */

@@ -11,7 +11,7 @@ const units: readonly (readonly [Intl.RelativeTimeFormatUnit, number])[] = [
   ['minute', 60],
 ]
 
-export function relative(at: Date, now: Date): string {
+function relative(at: Date, now: Date): string {
   const seconds = (at.getTime() - now.getTime()) / 1_000
   for (const [unit, length] of units) {
     if (Math.abs(seconds) >= length) return words.format(Math.round(seconds / length), unit)
@@ -42,7 +42,7 @@ class Ticker {
   }
 
   now = () => {
-    // It stood still while it had no listener.
+    // The clock was stopped while it had no listener.
     if (this.#timer === undefined && Date.now() - this.#now.getTime() > this.#everyMs) this.#now = new Date()
     return this.#now
   }
@@ -127,7 +127,7 @@ export function ClockTime({ at }: { at: string }) {
 
 const formats = new Map<string, Intl.DateTimeFormat>()
 
-/** Making a formatter takes longer than a row of a list may. */
+/** Creating a formatter takes longer than a list can afford per row. */
 function format(zone: string | null, name: string, options: Intl.DateTimeFormatOptions): Intl.DateTimeFormat {
   const key = `${zone} ${name}`
   const made =
@@ -155,7 +155,7 @@ export function useClock() {
       ? format(zone, 'day', long).format(date)
       : format(zone, 'year', { ...long, year: 'numeric' }).format(date)
   }
-  /** As short as a list needs it: the time today, the day of this week, else the date. */
+  /** Short, for lists: the time today, the weekday this week, else the date. */
   const short = (at: string): string => {
     const date = new Date(at)
     const agoMs = now.getTime() - date.getTime()

@@ -1,6 +1,6 @@
 /** What the page says after a change that can be undone, or that failed. The next one replaces it. */
 
-export interface Toast {
+interface Toast {
   readonly text: string
   readonly tone?: 'plain' | 'danger'
   readonly undo?: () => void

@@ -120,7 +120,7 @@ export function findFault(template: Template, values: Values): Fault | undefined
   return length > textMax ? 'text_too_long' : undefined
 }
 
-type Fault = 'unresolved_personalization' | 'text_too_long'
+export type Fault = 'unresolved_personalization' | 'text_too_long'
 
 /** The text the person gets. Values are inserted as they are: brackets in a name are text. */
 function fill(template: Template, values: Values): { text: string } | { fault: Fault } {

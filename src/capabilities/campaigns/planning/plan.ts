@@ -7,7 +7,7 @@ import { sha256 } from '../../../lib/secrets.ts'
 import { type SendingWindow, windowOpens } from '../../../lib/sending-window.ts'
 import { isSameDay, localDay, nextDay } from '../../../lib/zones.ts'
 import { type ColdAllowance, coldLimit } from './cold.ts'
-import { formOf, render } from './personalize.ts'
+import { type Fault, formOf, render } from './personalize.ts'
 
 export const branches = ['no_reply', 'seen', 'unseen'] as const
 type Branch = (typeof branches)[number]
@@ -36,7 +36,7 @@ export const blocks = [
   'window',
   'paused',
 ] as const
-type Block = (typeof blocks)[number]
+export type Block = (typeof blocks)[number]
 
 export interface Step {
   readonly branch: Branch
@@ -130,7 +130,7 @@ export type Plan =
   | {
       readonly do: 'end'
       readonly status: 'completed' | 'cancelled' | 'failed' | 'ambiguous'
-      readonly reason: string | null
+      readonly reason: Fault | null
     }
   /** The message is in flight, or the recipient is final. */
   | { readonly do: 'nothing' }
@@ -232,12 +232,16 @@ function floodEnd({ recipient }: Facts, { flood_until, lookup_flood_until }: Pla
   return Math.max(flood_until?.getTime() ?? 0, lookups?.getTime() ?? 0)
 }
 
-/** The account may send nothing more of this kind today. */
-function usedUp({ campaign, recipient, hours, now }: Facts, account: PlannedAccount): boolean {
+/** Which of its limits the account has used up today, so that it may send nothing more of this kind. */
+export function usedUp(
+  { campaign, recipient, hours, now }: Facts,
+  account: PlannedAccount,
+): 'messages' | 'lookups' | 'cold' | undefined {
   const quota = campaign.daily_quota_per_account
-  if (quota !== null && account.used >= quota) return true
-  if (recipient.chat_id === null && account.lookups >= account.lookups_per_day) return true
-  return isCold(campaign, recipient) && account.used_cold >= coldLimit(account, now, hours.timezone)
+  if (quota !== null && account.used >= quota) return 'messages'
+  if (recipient.chat_id === null && account.lookups >= account.lookups_per_day) return 'lookups'
+  const cold = isCold(campaign, recipient) && account.used_cold >= coldLimit(account, now, hours.timezone)
+  return cold ? 'cold' : undefined
 }
 
 /** A contact that was never looked up is cold too: as far as we know, they never wrote to the account. */

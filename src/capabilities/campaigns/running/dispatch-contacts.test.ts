@@ -203,7 +203,7 @@ describe('a broadcast', () => {
   })
 })
 
-describe('a message that fails for a reason of ours', () => {
+describe('a message that fails for an internal reason', () => {
   test('does not hold up the other 99 of its batch, nor those behind it', async () => {
     const account_id = await place.account()
     const people = await place.people(account_id, 3)

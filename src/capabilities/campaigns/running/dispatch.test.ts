@@ -195,7 +195,7 @@ describe('a platform that stops first messages', () => {
       headers: { 'Idempotency-Key': newId() },
     })
 
-  test('gets none until the account is enabled again; answers and follow-ups go on', async () => {
+  test('gets none until the account is enabled again; answers and follow-ups continue', async () => {
     const [known] = await chatsWith(1)
     const strangers = [0, 1, 2].map(() => ({ account_id, person_id: place.work.person() }))
     for (const { person_id } of strangers) {

@@ -12,7 +12,7 @@ import { chooseDue, type Due, type Head, listHeads } from './pick.ts'
 const restMs = 1_000
 /** How long a stopping process waits for the messages it has submitted. */
 const drainMsMax = 10_000
-/** How long to skip a recipient that failed for a reason of ours. It blocks no other recipient meanwhile. */
+/** How long to skip a recipient that failed for an internal reason. It blocks no other recipient meanwhile. */
 const avoidMs = 30_000
 
 export class Dispatch {

@@ -16,6 +16,7 @@ import {
   knownNames,
   personTables,
 } from '../planning/recipient-facts.ts'
+import type { EndReason } from '../planning/why.ts'
 import { identityOf } from './message.ts'
 import { decide } from './pick.ts'
 
@@ -164,7 +165,7 @@ function lockRows(app: App, tx: Tx, wanted: readonly MessageCrossing[]): Promise
 
 export type Crossable =
   | { readonly do: 'send'; readonly attempt: NewAttempt }
-  | { readonly do: 'end'; readonly status: string; readonly reason: string | null }
+  | { readonly do: 'end'; readonly status: string; readonly reason: EndReason | null }
   /** The ledger knows more about this message than the recipient does. */
   | { readonly do: 'adopt'; readonly operation_id: string }
   | { readonly do: 'nothing' }
@@ -252,7 +253,7 @@ export async function markSubmitting(
 interface EndedRecipient {
   readonly recipient_id: string
   readonly status: string
-  readonly reason: string | null
+  readonly reason: EndReason | null
 }
 
 /** Ends recipients that still wait: they get no more messages. */

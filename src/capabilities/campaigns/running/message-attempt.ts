@@ -27,7 +27,7 @@ const lookUpMsMax = 15_000
 /** How long to wait after a message did not cross: without a wait, it would be picked again and again. */
 const uncrossedMs = 50
 
-/** `avoid`: it failed for a reason of ours, and would fail again if picked at once. */
+/** `avoid`: it failed for an internal reason, and would fail again if picked immediately. */
 export async function attemptMessage(
   app: App,
   ways: MessageWays,

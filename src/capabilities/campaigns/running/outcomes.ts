@@ -8,8 +8,10 @@ import { sql, type Tx } from '../../../db/sql.ts'
 import { emit } from '../../../events/emit.ts'
 import { executable } from '../../../ledger/columns.ts'
 import type { SettledOperation } from '../../../operation.ts'
+import type { PlatformRefusal } from '../../../platform/port.ts'
 import { dueAt, type PlannedCampaign, type PlannedRecipient } from '../planning/plan.ts'
 import { type FactsRow, isSuppressed, stepsOf } from '../planning/recipient-facts.ts'
+import type { EndReason } from '../planning/why.ts'
 import { type CountChange, countOutcomes, countReply } from './counts.ts'
 import { repliedEvent } from './replies.ts'
 
@@ -23,7 +25,7 @@ interface SettledRow
   readonly id: string
   readonly operation_id: string
   readonly chat_id: string
-  readonly reason: string | null
+  readonly reason: EndReason | null
   readonly replied_at: Date | null
   readonly reply_account_id: string
   readonly reply_message_id: string | null
@@ -44,7 +46,7 @@ interface SettledRow
 interface NextState {
   readonly status: PlannedRecipient['status']
   readonly next_action_at?: Date | null
-  readonly reason?: string | null
+  readonly reason?: EndReason | null
   readonly unknown_since?: Date | null
   /** The message counts as sent. */
   readonly accepted?: boolean
@@ -150,7 +152,9 @@ function nextOf(known: SettledRow, operation: SettledOperation): NextState | und
       return accepted(row, row.sent_at ?? row.now)
     case 'refused':
       // Meanwhile the person answered an earlier message.
-      return row.reply_step === null ? { status: 'failed', reason: operation.detail } : { status: 'replied' }
+      return row.reply_step === null
+        ? { status: 'failed', reason: refusalOf(operation) }
+        : { status: 'replied' }
     case 'released':
       return released(row)
     case 'ambiguous':
@@ -162,6 +166,11 @@ function nextOf(known: SettledRow, operation: SettledOperation): NextState | und
     default:
       return undefined
   }
+}
+
+/** `settle` writes only the names of refusals there. */
+function refusalOf({ detail }: SettledOperation): PlatformRefusal | null {
+  return detail as PlatformRefusal | null
 }
 
 /** The recipient ended while the database had lost the message: a sent message still counts, and nothing else changes. */

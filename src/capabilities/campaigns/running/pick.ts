@@ -13,6 +13,7 @@ import {
   factTables,
   personTables,
 } from '../planning/recipient-facts.ts'
+import type { EndReason } from '../planning/why.ts'
 
 export interface Head extends FactsRow {
   /** A contact that no account has taken yet. */
@@ -27,7 +28,7 @@ export interface Due {
 /**
  * For each account, the first recipient of each running campaign: of those that wait for a follow-up, of those that wait for
  * their first message, and of contacts that no account has taken. A paused or exhausted campaign hides no other. `avoid`:
- * recipients that just failed for a reason of ours. `due`: only recipients that are due; campaigns without any are not read
+ * recipients that just failed for an internal reason. `due`: only recipients that are due; campaigns without any are not read
  * at all.
  */
 export function listHeads(
@@ -155,7 +156,7 @@ function takenBy(by: FactsRow, contact: FactsRow): FactsRow {
 
 type Decision =
   | Plan
-  | { readonly do: 'end'; readonly status: 'suppressed' | 'failed'; readonly reason: string }
+  | { readonly do: 'end'; readonly status: 'suppressed' | 'failed'; readonly reason: EndReason }
 
 /** Never writes to a suppressed person, whatever the plan says. */
 export function decide(app: App, row: FactsRow): Decision {

@@ -81,7 +81,7 @@ const callsMax = 1000
 const receivedMax = 10_000
 /** A client that does not read loses its connection when this many bytes wait for it. */
 const unreadBytesMax = 32 * 1024 * 1024
-/** The data centre closes a connection without an encrypted message by then. */
+/** A connection that has sent no encrypted message by then is closed. */
 const greetingMsMax = 30_000
 const stateUnknown = 1
 const stateReceived = 4
@@ -137,7 +137,7 @@ export class Connection {
     return (this.#session && this.#centre.findKey(this.#session.key_id)?.account_id) ?? undefined
   }
 
-  /** A case of `hostile.ts` happens now, while the client waits for nothing. */
+  /** Runs a case of `hostile.ts` now, while the client waits for no answer. */
   suffer(act: (wire: Wire) => void): void {
     act(this.#wire(this.#seal(writeSalt(Long.ONE, Long.ONE), {}, true), null))
   }
@@ -204,7 +204,7 @@ export class Connection {
   }
 
   /**
-   * The first `length` bytes, once that many have arrived. Joins the pieces only then: a frame may arrive in many
+   * The first `count` bytes, once that many have arrived. Joins the pieces only then: a frame may arrive in many
    * small ones.
    */
   #peek(count: number): Buffer | undefined {
@@ -236,7 +236,7 @@ export class Connection {
       return
     }
     const known = this.#centre.findKey(key_id)
-    // Only its own data centre knows a key. The transport error 404 is four bytes, and the last ones.
+    // Only its own data centre knows a key. The transport error 404 is four bytes; then the connection ends.
     if (known?.dc !== this.dc) {
       this.#socket.end(Buffer.from([4, 0, 0, 0, 0x6c, 0xfe, 0xff, 0xff]))
       return
@@ -335,7 +335,7 @@ export class Connection {
     session.received.set(number, stateReceived)
     const [oldest] = session.received.keys()
     if (session.received.size > receivedMax && oldest) session.received.delete(oldest)
-    if (++this.#calls > callsMax) throw new Error('Too many requests wait.')
+    if (++this.#calls > callsMax) throw new Error('Too many requests are waiting.')
     const answer = (value: unknown) => {
       this.#calls--
       if (session.received.has(number)) session.received.set(number, stateAnswered)
@@ -418,7 +418,7 @@ function unpack({ id, body }: Message): Message[] {
   if (reader.peekUint() !== containerId) return [{ id, body }]
   reader.uint()
   const count = reader.uint()
-  if (count > containerMax) throw new Error('Too long a container.')
+  if (count > containerMax) throw new Error('The container is too long.')
   return Array.from({ length: count }, () => {
     const inner = reader.long(true)
     reader.uint()

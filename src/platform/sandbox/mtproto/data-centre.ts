@@ -39,11 +39,11 @@ export interface DataCentre {
   connections(): number[]
   /** From which port each client has connected so far. */
   clientPorts(): readonly number[]
-  /** From now on every client has to learn a new salt. */
+  /** Replaces the salt: every client has to get the new one. */
   changeSalts(): void
   /** What the network does wrong, and when. */
   readonly hostilities: Hostilities
-  /** Does it now, to every connection of the account. */
+  /** Runs the case now, on every connection of the account. */
   strike(account_id: string, name: HostileCase): void
   close(): Promise<void>
 }

@@ -5,7 +5,7 @@ import Long from 'long'
 import type { WorldFile } from '../entries.ts'
 import type { Post } from '../state.ts'
 
-/** Where a file lies unless it says so. */
+/** The data centre of a file that names none. */
 const firstDc = 2
 /** Telegram's name for the largest size of a photo. */
 export const wholeSize = 'y'

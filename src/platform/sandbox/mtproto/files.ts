@@ -1,4 +1,4 @@
-/** How a client fetches the parts of a file, and brings its login to another data centre. */
+/** How a client fetches the parts of a file, and exports its login to another data centre. */
 import { randomBytes } from 'node:crypto'
 import type { tl } from '@mtcute/core'
 import Long from 'long'
@@ -25,7 +25,7 @@ interface ExportedLogin {
 export function fileHandlers(world: World, dcs: () => ReadonlyMap<number, number>): Handlers {
   const exported = new Map<string, ExportedLogin>()
 
-  /** Of any connection of the account: a download needs no session of its own. */
+  /** From any connection of the account: a download needs no session of its own. */
   function accountOf({ connection }: Call): Account {
     const { account_id } = connection.key
     return account_id === null ? refuse('401 AUTH_KEY_UNREGISTERED') : world.requireAccount(account_id)

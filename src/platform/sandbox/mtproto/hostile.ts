@@ -11,7 +11,7 @@ import { containerId, gzipPackedId, rpcResultId, write } from './tl.ts'
 
 /** A connection as a case uses it. */
 export interface Wire {
-  /** The packet that belongs here. */
+  /** The packet that the case replaces. */
   readonly due: Uint8Array
   /** The request that it answers; null: none. */
   readonly request_id: Long | null
@@ -24,7 +24,7 @@ export interface Wire {
   silence(): void
   /** From now on this replaces every packet. */
   always(packet: (request_id: Long | null) => Uint8Array): void
-  /** The server closes its half and goes on reading. */
+  /** The server closes its half and keeps reading. */
   finish(): void
   reset(): void
 }
@@ -42,7 +42,7 @@ export const hostileCases = {
     wire.raw(words(wire.due.length), wire.due.subarray(0, wire.due.length >> 1))
     wire.finish()
   },
-  /** The header of 2 GiB, of which some arrive. */
+  /** The header of a frame of 2 GiB, of which a part arrives. */
   endless: (wire) => wire.raw(words(0x7fffffff), noise(100_000)),
   /** A frame of a legal length that never becomes whole. */
   unfinished: (wire) => {
@@ -58,9 +58,9 @@ export const hostileCases = {
   plain: (wire) => wire.frame(Buffer.concat([new Uint8Array(8), noise(200)])),
   /** The first message of a key exchange, which no key protects, with a number that nothing can factor. */
   unfactorable: (wire) => wire.frame(plain(resPq(wire.due, 256))),
-  /** And one so long that even looking at it takes minutes. */
+  /** The same with a number so long that even parsing it takes minutes. */
   unbounded: (wire) => wire.frame(plain(resPq(wire.due, 100_000))),
-  /** An answer of the key exchange that is none. */
+  /** A malformed answer in the key exchange. */
   refused_exchange: (wire) => wire.frame(plain(write(pong))),
   flipped: (wire) => {
     const bytes = wire.due.slice()
@@ -90,7 +90,7 @@ export const hostileCases = {
     }
   },
   silence: (wire) => wire.silence(),
-  /** The client may write for ever, and hears nothing. */
+  /** The client may write forever, and gets no answer. */
   half_open: (wire) => {
     wire.finish()
     wire.silence()
@@ -100,7 +100,7 @@ export const hostileCases = {
 
 export type HostileCase = keyof typeof hostileCases
 
-export interface Hostility {
+interface Hostility {
   readonly case: HostileCase
   /**
    * The request whose answer it replaces, such as `messages.sendMessage` or `mt_req_pq_multi`; `accept`: a new connection;
@@ -109,7 +109,7 @@ export interface Hostility {
   readonly on: string
   /** How many such answers pass before it. */
   readonly after?: number
-  /** Undefined: every account, and connections of none. */
+  /** Undefined: every account, and connections without one. */
   readonly account_id?: string
   /** Once by default. */
   readonly times?: number

@@ -70,7 +70,7 @@ test('refuses an unknown word for --dedupe', async () => {
   expect(stderr).toContain('on, off')
 })
 
-test('parley sandbox names the port that is in use, of its control and of its data centre', async () => {
+test('parley sandbox names the port that is in use, for its control address and for its data centre', async () => {
   const { sandbox, port } = await start()
   const control = new URL(await sandbox.ready()).port
   const other = mkdtempSync(join(tmpdir(), 'parley-data-centre-'))

@@ -66,7 +66,7 @@ export class ServedAccount {
   /** By random id: how many happenings of a send this connection gets in the answer. */
   readonly #answered = new Map<string, number>()
   #connected: Promise<void> | undefined
-  /** Where what was pushed ends. */
+  /** The position of the last push. */
   #position: number | undefined
 
   constructor(world: World, connection: Connection, account: Account) {

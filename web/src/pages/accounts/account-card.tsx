@@ -1,4 +1,4 @@
-/** One account: who it is and its state, its use of today, its last 30 days, and what needs a person. */
+/** One account: who it is and its state, today's usage, its last 30 days, and what needs a person. */
 import { QrCode } from 'lucide-react'
 import type { ReactNode } from 'react'
 import { useChange } from '../../queries.ts'
@@ -6,8 +6,8 @@ import { Button } from '../../ui/button.tsx'
 import { Failure } from '../../ui/notice.tsx'
 import { ClockTime, Time } from '../../ui/time.tsx'
 import type { OpenDialog } from './account-dialogs.tsx'
-import { Meter, Notes, platformName, Use } from './account-limits.tsx'
-import type { Account } from './account-queries.ts'
+import { Meter, Notes, Use } from './account-limits.tsx'
+import { type Account, platformName } from './account-queries.ts'
 
 interface CardProps {
   account: Account

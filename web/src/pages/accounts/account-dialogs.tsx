@@ -3,8 +3,7 @@ import { useState } from 'react'
 import { useChange } from '../../queries.ts'
 import { Confirm, Dialog } from '../../ui/dialog.tsx'
 import { Field, Form, Select, TextInput } from '../../ui/form.tsx'
-import { platformName } from './account-limits.tsx'
-import type { Account } from './account-queries.ts'
+import { type Account, platformName } from './account-queries.ts'
 
 export type OpenDialog = { what: 'connect' } | { what: 'edit' | 'logout'; account: Account }
 
@@ -26,7 +25,7 @@ export function AccountDialogs({ open, platforms, workspace_id, onClose, onCreat
         open={open?.what === 'connect'}
         onClose={onClose}
         title="Connect an account"
-        description="It is logged in next, with its phone."
+        description="Next you log it in with its phone."
       >
         <ConnectForm {...{ platforms, workspace_id, onClose, onCreated }} />
       </Dialog>
@@ -57,7 +56,7 @@ function NameField({ value, onChange }: InputProps) {
   )
 }
 
-/** The child says what saving it does. */
+/** The child explains what saving does. */
 function ProxyField({ value, onChange, children }: InputProps & { children: string }) {
   const help = `socks5://user:password@host:1080, or the same with http or https. Every connection goes through it. ${children}`
   return (
@@ -145,7 +144,7 @@ function EditForm({ account, workspace_id, onClose }: EditProps) {
       ...(limit !== (account.cold_per_day?.toString() ?? '') && {
         cold_per_day: limit === '' ? null : Number(limit),
       }),
-      // Sent only when it was changed: what is shown here lacks its password.
+      // Sent only if it was changed, because the displayed URL lacks its password.
       ...(proxy.trim() !== (account.proxy ?? '') && { proxy: proxy.trim() || null }),
     }
     if (Object.keys(body).length === 0) return onClose()
@@ -188,7 +187,7 @@ function LogOut({ account, workspace_id, onClose }: LogOutProps) {
       open={account !== undefined}
       onClose={onClose}
       title={`Log out ${account?.name ?? ''}?`}
-      description="It ends the session at Telegram and deletes its key here. Chats and history stay. Nothing is sent until somebody logs in again."
+      description="It ends the session at Telegram and deletes its key here. Chats and history stay. Nothing is sent until someone logs in again."
       phrase={account?.name ?? ''}
       action="Log out"
       busy={logout.isPending}

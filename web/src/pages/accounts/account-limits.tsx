@@ -2,13 +2,7 @@
 import { Hourglass, TriangleAlert } from 'lucide-react'
 import type { ReactNode } from 'react'
 import { ClockTime, Countdown } from '../../ui/time.tsx'
-import type { Account } from './account-queries.ts'
-
-const platformNames: Readonly<Record<string, string>> = { telegram: 'Telegram', sandbox: 'Sandbox' }
-
-export function platformName(platform: string): string {
-  return platformNames[platform] ?? platform
-}
+import { type Account, platformName } from './account-queries.ts'
 
 export function Use({ label, of: { used, limit } }: { label: string; of: Account['today']['lookups'] }) {
   return (

@@ -18,3 +18,9 @@ export const loginQuery = (workspace_id: string, account_id: string) =>
     queryFn: () =>
       ask('GET /w/{workspace_id}/accounts/{account_id}/login', { params: { workspace_id, account_id } }),
   })
+
+const platformNames: Readonly<Record<string, string>> = { telegram: 'Telegram', sandbox: 'Sandbox' }
+
+export function platformName(platform: string): string {
+  return platformNames[platform] ?? platform
+}

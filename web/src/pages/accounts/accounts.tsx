@@ -1,4 +1,4 @@
-/** The accounts of a workspace: what each may still do today, what the platform holds against it, what it needs. */
+/** The accounts of a workspace: what each may still do today, its strikes, what it needs. */
 import { useQuery } from '@tanstack/react-query'
 import { useNavigate, useSearch } from '@tanstack/react-router'
 import { Plus, Smartphone } from 'lucide-react'

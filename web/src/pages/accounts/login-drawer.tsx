@@ -166,7 +166,7 @@ function HowTo({ n, children }: { n: number; children: ReactNode }) {
 const sentBy: Readonly<Record<string, string>> = {
   app: 'Telegram sent a code to the other devices of this account.',
   sms: 'Telegram sent a code by SMS.',
-  call: 'Telegram calls this number and says the code.',
+  call: 'Telegram is calling this number to say the code.',
 }
 
 interface AnswerProps {
@@ -220,7 +220,7 @@ interface BeginProps {
   onBegin: (phone: string | null) => void
 }
 
-/** Nothing begins by itself: Telegram counts every begin against the number. */
+/** A login starts only on a click: Telegram counts every attempt against the number. */
 function Begin({ busy, error, onBegin }: BeginProps) {
   const [byPhone, setByPhone] = useState(false)
   const [phone, setPhone] = useState('')
@@ -265,7 +265,7 @@ function Done({ account, onClose }: Omit<DrawerProps, 'workspace_id'>) {
   return (
     <>
       <Notice tone="good">
-        {name ? `Logged in as @${name}.` : 'Logged in.'} Chats appear as they are read.
+        {name ? `Logged in as @${name}.` : 'Logged in.'} Chats appear as they are synced.
       </Notice>
       <Button kind="primary" onClick={onClose}>
         Close

@@ -1,4 +1,4 @@
-/** A QR code, dark on white in both themes: many cameras read no other. */
+/** A QR code, dark on white in both themes: many cameras cannot read the reverse. */
 import { encode } from 'uqr'
 
 export function QrCode({ text }: { text: string }) {

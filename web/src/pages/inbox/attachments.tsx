@@ -1,4 +1,4 @@
-/** Files of a message. Nothing is loaded before it is in sight, and a file that is gone says so. */
+/** Files of a message. Nothing loads before it is visible, and a file that is gone says so. */
 import { Download, FileText, ImageOff } from 'lucide-react'
 import { type ReactNode, useEffect, useRef, useState } from 'react'
 import type { Attachment } from '../../api-types.ts'
@@ -80,7 +80,7 @@ function Photo({ file, url, onError }: FileProps & { onError: () => void }) {
   const [isOpen, setOpen] = useState(false)
   const isSticker = file.kind === 'sticker'
   const image = (
-    // The proxy of the platform decides about its width; the box is there before.
+    // The box has its size before the picture arrives.
     <img
       src={url}
       alt={isSticker ? 'Sticker' : 'Photo'}
@@ -121,7 +121,7 @@ function Photo({ file, url, onError }: FileProps & { onError: () => void }) {
   )
 }
 
-/** Its content appears, and with it the request for a picture, once it is in sight. */
+/** Renders its content, and so requests a picture, once it is visible. */
 function InSight({ className, ratio, children }: { className: string; ratio: string; children: ReactNode }) {
   const place = useRef<HTMLSpanElement>(null)
   const [isSeen, setSeen] = useState(false)
@@ -190,7 +190,7 @@ function Missing({ file, sentence }: { file: Attachment; sentence: string }) {
   )
 }
 
-/** Why the file cannot be had, in the service's words; undefined if it can. */
+/** Why the file cannot be loaded, in the service's words; undefined if it can. */
 async function explain(url: string): Promise<string | undefined> {
   const response = await fetch(url, { headers: { range: 'bytes=0-0' } }).catch(() => undefined)
   if (!response) return 'Parley cannot be reached.'

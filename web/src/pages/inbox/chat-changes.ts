@@ -1,6 +1,6 @@
 /**
  * Changes that show before the service has answered, each with Undo: stage, columns, assignee, read state, and nothing
- * else. If one fails, what is on screen goes back, and a line says why.
+ * else. If one fails, the screen returns to the old value, and a toast says why.
  */
 import { ask, Refused } from '../../api.ts'
 import { newKey } from '../../outbox.ts'
@@ -9,19 +9,19 @@ import { showToast } from '../../ui/toasts.ts'
 import type { InboxList } from './inbox-list.ts'
 import { type ChatDetail, type ChatRef, chatQuery, type InboxChat, refreshChat } from './inbox-queries.ts'
 
-export interface Change {
+interface Change {
   readonly chat: ChatRef
   readonly words: string
-  /** What the screen shows at once, and again if the request fails. */
+  /** What the screen shows immediately, and what it returns to if the request fails. */
   readonly show: () => void
   readonly unshow: () => void
   readonly request: () => Promise<unknown>
-  /** Without it nothing is said: it goes along with another change. */
+  /** Undefined: no toast, because the change is part of another one. */
   readonly undo?: () => void
 }
 
 export async function perform({ chat, words, show, unshow, request, undo }: Change): Promise<void> {
-  // An answer that is under way would show the old value again.
+  // A response that is on its way would show the old value again.
   await queryClient.cancelQueries({ queryKey: ['chat', chat.workspace_id] })
   await queryClient.cancelQueries({ queryKey: ['inbox', chat.workspace_id] })
   show()
@@ -132,7 +132,7 @@ export function assignChat(chat: ChatRef, { from, to }: { from: Assignee; to: As
 export const assigneeKey = ({ workspace_id, account_id, chat_id }: ChatRef) =>
   ['assignee', workspace_id, account_id, chat_id] as const
 
-/** The platform is told, and the other side may see it. `quiet`: it goes along with something else, so nothing is said. */
+/** Also marks it on the platform, where the other person may see it. `quiet`: no toast, because it is part of another change. */
 export function markRead(
   chat: ChatRef,
   { unread, before, quiet = false }: { unread: boolean; before: number; quiet?: boolean },

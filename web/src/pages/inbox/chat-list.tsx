@@ -1,4 +1,4 @@
-/** The list of chats: views with their counts, an account filter, and rows of which only those in sight exist. */
+/** The list of chats: views with their counts, an account filter, and the rows, of which only the visible ones are rendered. */
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useVirtualizer } from '@tanstack/react-virtual'
@@ -41,7 +41,7 @@ interface ListProps {
 type Counts = NonNullable<Awaited<ReturnType<NonNullable<ReturnType<typeof countsQuery>['queryFn']>>>>
 
 const rowHeight = 76
-/** Rows beyond the sight that exist already. */
+/** Rows that are rendered beyond the visible ones. */
 const overscan = 8
 
 export function ChatList(props: ListProps) {
@@ -95,7 +95,7 @@ function Views({ counts, workspace }: ListProps) {
   )
 }
 
-/** The service counts no further. */
+/** The service stops counting here. */
 const countMax = 1_000
 const counted = (count: number) => (count >= countMax ? '999+' : String(count))
 
@@ -255,7 +255,7 @@ function useStillRows(
     if (place.current) place.current.scrollTop = 0
     setForced((count) => count + 1)
   }
-  // Back at the top by hand, the new ones are there too.
+  // The user has scrolled back to the top: show the new ones too.
   useEffect(() => {
     const element = place.current
     if (waiting === 0 || !element) return

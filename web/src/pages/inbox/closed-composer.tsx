@@ -28,11 +28,11 @@ export function closedBecause(state: WorkspaceState | undefined, account: Accoun
 
 function gateWords(closed_by: WorkspaceState['capabilities']['send']['closed_by']): string {
   if (closed_by?.kind === 'gate') {
-    return `The gate “${closed_by.name}” is closed. The operator of this instance opens it. Your draft is kept.`
+    return `The gate “${closed_by.name}” is closed. The operator of this instance can open it. Your draft is kept.`
   }
   if (closed_by?.kind === 'role')
-    return 'Your role may read here, but not send. Ask an owner of this workspace.'
-  return 'Sending is not open for this workspace. Ask the operator of this instance. Your draft is kept.'
+    return 'Your role can read here, but not send. Ask an owner of this workspace.'
+  return 'Sending is switched off for this workspace. Ask the operator of this instance. Your draft is kept.'
 }
 
 export function statusWords({ status, not_live_since }: Account): ReactNode {

@@ -1,4 +1,4 @@
-/** The value of one column, edited where it stands, in the way of its type. */
+/** The value of one column, edited in place with the control for its type. */
 import { useQueryClient } from '@tanstack/react-query'
 import { useEffect, useRef, useState } from 'react'
 import type { Column } from '../../api-types.ts'

@@ -1,4 +1,4 @@
-/** Where an answer or a note is written. Send never looks done before it is. */
+/** Where an answer or a note is written. A message never looks sent before it is. */
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { Lock, Paperclip, Slash, X } from 'lucide-react'
 import { type KeyboardEvent, useRef, useState } from 'react'
@@ -28,7 +28,7 @@ interface ComposerProps {
   workspace: Workspace
   account: Account | undefined
   name: string
-  /** At each change, so that others see it. */
+  /** Called at each change, so that others see the typing. */
   onTyped: () => void
 }
 
@@ -143,7 +143,9 @@ function Answer({ chat, workspace, account, name, onTyped, onNote }: ComposerPro
             <Lock aria-hidden className="size-4" />
           </IconButton>
           <span className="ml-2 min-w-0 flex-1 truncate text-xs text-muted">
-            {!isStored() && !isEmpty && 'This browser stores no drafts: it lives as long as this tab.'}
+            {!isStored() &&
+              !isEmpty &&
+              'This browser stores no drafts: this one is lost when you close the tab.'}
             {isStored() && !isEmpty && 'Draft saved'}
           </span>
           <Button
@@ -167,7 +169,7 @@ function refusalOf(file: File): string | undefined {
   return undefined
 }
 
-/** Another user's answer that the platform accepted after this draft was begun. */
+/** Another user's answer that the platform accepted after this draft was started. */
 function useOvertaken(chat: ChatRef, begun_at: string): { id: string; name: string } | undefined {
   const { user } = useSession()
   const own = [user.name, user.email.split('@')[0]]

@@ -6,13 +6,13 @@ type ListedChat = Page['chats'][number]
 
 export interface InboxList {
   readonly chats: readonly ListedChat[]
-  /** Leads to what was never read. */
+  /** The cursor of the part that was never read. */
   readonly next_cursor: string | null
   /** The cursor that leads to each chat, by `chatKey`; the first page has none. */
   readonly pages: Readonly<Record<string, string>>
 }
 
-export interface ReadPage extends Page {
+interface ReadPage extends Page {
   readonly cursor: string | undefined
 }
 
@@ -27,7 +27,7 @@ function compare(a: ListedChat, b: ListedChat): number {
 }
 
 /**
- * Takes a page over. A chat that stood between the page's first and last one and is no longer among them has left this
+ * Merges a page into the list. A chat that was between the page's first and last one and is no longer among them has left this
  * view, or has moved, and then another page has it.
  */
 export function mergePage(before: InboxList | undefined, page: ReadPage): InboxList {

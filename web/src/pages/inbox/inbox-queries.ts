@@ -186,7 +186,7 @@ export function refreshChat(
   return Promise.all(keys.map((queryKey) => client.invalidateQueries({ queryKey })))
 }
 
-/** Reads a chat that is likely to be opened next, so that it shows at once. */
+/** Prefetches a chat that is likely to be opened next, so that it appears immediately. */
 export function prefetchChat(client: QueryClient, chat: ChatRef): void {
   void client.prefetchQuery({ ...chatQuery(chat), staleTime: slowMs })
   void client.prefetchInfiniteQuery({ ...timelineQuery(chat), staleTime: slowMs })

@@ -110,7 +110,7 @@ function useInboxKeys({ filter, chat, go, onHelp }: KeyPlace): void {
     ...(filter.account_id !== undefined && { account: filter.account_id }),
   }
   const isOpen = (row: InboxChat) => row.account_id === chat?.account_id && row.id === chat.chat_id
-  /** The chat that many places further in the list. */
+  /** The chat this many rows further down the list. */
   const find = (step: number) => {
     const chats = client.getQueryData(inboxQuery(filter).queryKey)?.chats ?? []
     const at = chats.findIndex(isOpen)

@@ -1,4 +1,4 @@
-/** Every key of the page, on `?`. */
+/** Every keyboard shortcut of the page; `?` opens it. */
 import { Dialog } from '../../ui/dialog.tsx'
 import { keysHere } from '../../ui/key-cap.tsx'
 

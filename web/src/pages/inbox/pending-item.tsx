@@ -1,4 +1,4 @@
-/** What this browser is sending: not in the timeline yet, and its outcome is not known. */
+/** A message that this browser is sending: it is not in the timeline yet, and its outcome is unknown. */
 import { Check, Clock3 } from 'lucide-react'
 import { ExactLine, ExactText } from '../../exact-text.tsx'
 import { Button } from '../../ui/button.tsx'

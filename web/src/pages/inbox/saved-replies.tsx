@@ -1,4 +1,4 @@
-/** Saved replies above the composer: find one, insert it, or keep the present text as a new one. */
+/** Saved replies above the composer: find one, insert it, or save the current text as a new one. */
 import { useQuery } from '@tanstack/react-query'
 import { Plus } from 'lucide-react'
 import { type KeyboardEvent, useId, useState } from 'react'
@@ -84,7 +84,7 @@ export function SavedReplies({ workspace_id, text, onPick, onClose }: SavedRepli
             <p className="px-3.5 py-3 text-muted">
               {query.data.saved_replies.length === 0
                 ? 'No saved replies yet. Write one once, and insert it with / from then on.'
-                : 'No saved reply has these words.'}
+                : 'No saved reply contains these words.'}
             </p>
           )}
           <div

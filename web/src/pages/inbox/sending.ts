@@ -23,24 +23,24 @@ import { chatQuery, refreshChat } from './inbox-queries.ts'
 
 export interface PendingSend {
   readonly entry: OutboxEntry
-  /** Why it is not through yet, if there is something to say. */
+  /** Why it is not sent yet, if there is a reason to show. */
   readonly because: string | null
-  /** When it is tried again. */
+  /** When it is retried. */
   readonly until: string | null
   readonly progress: number | null
-  /** Found long after it was begun: a person decides whether to go on. */
+  /** Found long after the user sent it: a person decides whether to continue. */
   readonly stalled: boolean
   /** Accepted; it leaves this list once the timeline shows it. */
   readonly message_id: string | null
 }
 
-export interface SendFailure {
+interface SendFailure {
   readonly sentence: string
   /** When the platform or the service allows the next attempt. */
   readonly until: string | null
 }
 
-/** What was begun longer ago than this is not repeated by itself: nobody expects it to leave now. */
+/** A send older than this is not retried automatically: its user no longer expects it to go out. */
 const staleMs = 10 * 60_000
 const backoffMs = [1_000, 2_000, 4_000, 8_000] as const
 
@@ -86,8 +86,8 @@ export async function sendDraft(draft: Draft): Promise<void> {
   await watchOutbox(draft.user_id)
 }
 
-/** Takes up what this browser was sending: before a reload, in another tab, before the service was restarted. */
-export async function watchOutbox(user_id: string): Promise<void> {
+/** Resumes what this browser was sending before a reload, in another tab, or before the service was restarted. */
+async function watchOutbox(user_id: string): Promise<void> {
   const entries = await listSending(user_id)
   const known = new Map(state.pending.map((each) => [each.entry.key, each]))
   const accepted = state.pending.filter(({ message_id }) => message_id !== null)
@@ -101,7 +101,7 @@ function pendingOf(entry: OutboxEntry): PendingSend {
   return { entry, because: null, until: null, progress: null, stalled, message_id: null }
 }
 
-/** Watches until the page goes; returns how to stop. */
+/** Watches until the returned function is called. */
 export function startOutbox(user_id: string): () => void {
   void watchOutbox(user_id)
   return onOutboxChange(() => void watchOutbox(user_id))
@@ -122,7 +122,7 @@ async function run(entry: OutboxEntry): Promise<void> {
   running.add(entry.key)
   try {
     await alone(entry.key, async () => {
-      // Another tab may have learnt the outcome while this one waited.
+      // Another tab may have got the outcome while this one waited.
       for (let attempt = 0; await isSending(entry.key); attempt++) {
         const waitMs = await attemptOnce(entry, attempt)
         if (waitMs === undefined) return

@@ -104,7 +104,7 @@ export function Property({ name, children }: { name: ReactNode; children: ReactN
   )
 }
 
-/** A field that looks like its value until the pointer is on it. */
+/** A field that looks like plain text until the pointer is over it. */
 export const plainField = `-mx-1.5 h-7 w-[calc(100%+12px)] min-w-0 cursor-pointer appearance-none truncate rounded-md bg-transparent px-1.5 text-ink
   hover:bg-hover pointer-coarse:h-11 disabled:cursor-default disabled:text-muted`
 

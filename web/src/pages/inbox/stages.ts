@@ -8,7 +8,7 @@ export interface Stage {
 
 const palette = ['gray', 'orange', 'blue', 'purple', 'green', 'teal', 'pink', 'yellow']
 
-/** The colour that a person chose, else one by its place. */
+/** The colour that a person chose, else one by its position. */
 export function stageColour(stages: readonly Stage[], key: string): string {
   const at = stages.findIndex((stage) => stage.key === key)
   return stages[at]?.color ?? palette[Math.max(0, at) % palette.length] ?? 'gray'

@@ -1,4 +1,4 @@
-/** A message, and an attempt of ours that has none. Under each own one stands what the ledger knows, never more. */
+/** A message, or an attempt of ours without one. Below our own ones is their state in the ledger, and no guess. */
 import { useQueryClient } from '@tanstack/react-query'
 import { Check, CircleHelp, Clock3, OctagonAlert, Send } from 'lucide-react'
 import type { ReactNode } from 'react'
@@ -133,7 +133,7 @@ function CampaignLine({ campaign }: { campaign: NonNullable<TimelineMessage['cam
   )
 }
 
-/** Sending, refused or ambiguous: there is no message of it on the platform that we know of. */
+/** Sending, refused or ambiguous: as far as we know, the platform has no such message. */
 export function OperationItem({ operation, chat }: { operation: TimelineOperation; chat: ChatRef }) {
   const { clock } = useClock()
   const { state, text, file_name, sentence, campaign } = operation

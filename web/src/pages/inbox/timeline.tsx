@@ -14,12 +14,12 @@ import { PendingItem } from './pending-item.tsx'
 import { type PendingSend, useSending } from './sending.ts'
 import { MessageItem, OperationItem } from './timeline-items.tsx'
 
-/** How near to an end more is loaded. */
+/** More items load within this distance of either end. */
 const nearPx = 600
 
 interface TimelineProps {
   chat: ChatRef
-  /** Messages that nobody has read yet. */
+  /** Messages that no member has read yet. */
   unread: number | undefined
 }
 
@@ -95,7 +95,7 @@ function uniqueItems(pages: readonly Timeline[]): TimelineItem[] {
   return [...seen.values()]
 }
 
-/** What this browser is sending to this chat and the timeline does not have yet. */
+/** What this browser is sending to this chat, as long as the timeline does not show it. */
 function usePending(
   { workspace_id, account_id, chat_id }: ChatRef,
   items: readonly TimelineItem[],

@@ -1,4 +1,4 @@
-/** The draft of one chat, in step with the browser's store and its other tabs. */
+/** The draft of one chat, kept in sync with the browser's store and other tabs. */
 import { useCallback, useEffect, useRef, useState } from 'react'
 import {
   type ChatPlace,
@@ -12,12 +12,12 @@ import {
 
 const saveMs = 150
 
-export interface DraftState {
+interface DraftState {
   readonly draft: Draft
   /** Whether the browser's store has answered: before that an empty field means nothing. */
   readonly isLoaded: boolean
   readonly change: (more: { text?: string; file?: File | null }) => void
-  /** The draft that is being sent leaves the field. */
+  /** Clears the field: the draft is being sent. */
   readonly clear: () => void
 }
 

@@ -1,4 +1,4 @@
-/** What the board shows: what was read, with the moves that are not confirmed yet. */
+/** What the board shows: the fetched stages with the unconfirmed moves applied. */
 import { chatKey } from '../inbox/inbox-list.ts'
 import type { InboxChat } from '../inbox/inbox-queries.ts'
 import type { BoardStage } from './pipeline-queries.ts'
@@ -12,8 +12,8 @@ export interface Move {
 /** By `chatKey`. */
 export type Moves = ReadonlyMap<string, Move>
 
-/** The service counts no further. */
-export const countMax = 1_000
+/** The service stops counting here. */
+const countMax = 1_000
 export const countedText = (count: number) =>
   count >= countMax ? `${countMax.toLocaleString('en')}+` : String(count)
 
@@ -43,7 +43,7 @@ function countWith(stages: readonly BoardStage[], { key, count }: BoardStage, mo
   return Math.max(0, shown)
 }
 
-/** The cards of one stage: its first ones, what was scrolled to, and what has just been moved here. */
+/** The cards of one stage: the first page, further pages that were scrolled to, and cards just moved here. */
 export function cardsOf(
   stage: Pick<BoardStage, 'key' | 'chats'>,
   more: readonly InboxChat[],

@@ -10,7 +10,7 @@ import { chatKey } from '../inbox/inbox-list.ts'
 import type { InboxChat } from '../inbox/inbox-queries.ts'
 import { nameIn } from './moves.ts'
 
-export interface CardProps {
+interface CardProps {
   chat: InboxChat
   workspace_id: string
   account: string | undefined
@@ -66,7 +66,7 @@ export const Card = memo(function Card({
   )
 })
 
-/** The whole card or row is its target. */
+/** The whole card or row is clickable. */
 export function ChatLink({ chat, workspace_id }: Pick<CardProps, 'chat' | 'workspace_id'>) {
   return (
     <Link
@@ -104,7 +104,7 @@ export function LastText({ chat }: Pick<CardProps, 'chat'>) {
   )
 }
 
-/** Quiet until the card has the pointer or the focus; always there for a finger. */
+/** Hidden until the card has the pointer or the focus; always shown on touch screens. */
 function MoveButton({ chat, onMove }: Pick<CardProps, 'chat' | 'onMove'>) {
   return (
     <button

@@ -1,4 +1,4 @@
-/** The same chats as a table, of every stage or of one: rows of 44 px, of which only those in sight exist. */
+/** The same chats as a table, of every stage or of one: rows of 44 px, of which only the visible ones are rendered. */
 import { useQuery } from '@tanstack/react-query'
 import { useVirtualizer } from '@tanstack/react-virtual'
 import { useEffect, useMemo, useRef } from 'react'

@@ -1,4 +1,4 @@
-/** What the page says without a board: no account is connected, or nobody has written yet. */
+/** What the page says without a board: no account is connected, or there are no chats yet. */
 import { Link } from '@tanstack/react-router'
 import { Columns3 } from 'lucide-react'
 import { buttonClass } from '../../ui/button.tsx'

@@ -1,4 +1,4 @@
-/** Requests about one chat, one after the other: a move and its undo would arrive in any order. */
+/** Sends the requests about one chat one after the other: otherwise a move and its undo could arrive in either order. */
 
 /** The last request for each chat. */
 const turns = new Map<string, Promise<unknown>>()

@@ -1,4 +1,4 @@
-/** Moves that the service has not confirmed yet: shown at once, over whatever is read meanwhile. */
+/** Moves that the service has not confirmed yet: shown immediately, on top of whatever is read meanwhile. */
 import { useSyncExternalStore } from 'react'
 import { ask } from '../../api.ts'
 import { codeOf, splitHidden } from '../../hidden-characters.ts'
@@ -29,7 +29,7 @@ export function useMoves(): Moves {
   return useSyncExternalStore(subscribe, () => moves)
 }
 
-export interface MoveOrder {
+interface MoveOrder {
   readonly workspace_id: string
   readonly chat: InboxChat
   readonly from: NamedStage
@@ -71,7 +71,7 @@ export async function moveCard({ workspace_id, chat, from, to }: MoveOrder): Pro
 
 const nameMax = 40
 
-/** A name within a sentence: one line, cut, without influence on the rest of it. */
+/** A name within a sentence: one line, truncated, and without effect on the text around it. */
 export function nameIn(name: string): string {
   const flat = name.replaceAll(/\s+/g, ' ').trim()
   const cut = flat.length > nameMax ? `${flat.slice(0, nameMax).toWellFormed()}…` : flat

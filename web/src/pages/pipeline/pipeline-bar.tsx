@@ -7,7 +7,7 @@ import type { Workspace } from '../../queries.ts'
 import { MenuButton } from '../../shell.tsx'
 import { Button } from '../../ui/button.tsx'
 import { accountsQuery } from '../accounts/account-queries.ts'
-import type { Go, PipelineSearch } from './pipeline.tsx'
+import type { Go, PipelineSearch } from './pipeline-queries.ts'
 
 interface BarProps {
   workspace: Workspace

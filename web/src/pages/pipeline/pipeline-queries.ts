@@ -1,4 +1,4 @@
-/** What the page "Pipeline" reads: the board in one request, and the rest of a stage page by page as it is scrolled. */
+/** What the page "Pipeline" reads: the board in one request, and further pages of a stage as the user scrolls. */
 import { queryOptions } from '@tanstack/react-query'
 import { type Answer, ask } from '../../api.ts'
 import { queryClient } from '../../queries.ts'
@@ -6,6 +6,19 @@ import { type InboxList, mergePage } from '../inbox/inbox-list.ts'
 
 export type BoardStage = Answer<'GET /w/{workspace_id}/board'>['stages'][number]
 export type EditedStage = Answer<'GET /w/{workspace_id}/stages'>['stages'][number]
+
+/** What the address of the page says. */
+export interface PipelineSearch {
+  view?: 'table'
+  /** Only chats of this account. */
+  account?: string
+  /** The stage that the table, or a narrow board, shows. */
+  stage?: string
+  /** What an admin edits. */
+  edit?: 'stages' | 'columns'
+}
+
+export type Go = (search: PipelineSearch) => void
 
 export interface ChatFilter {
   readonly workspace_id: string

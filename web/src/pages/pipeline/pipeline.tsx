@@ -17,7 +17,7 @@ import { EmptyPipeline } from './empty-pipeline.tsx'
 import type { Chosen } from './move-menu.tsx'
 import { moveCard } from './moves.ts'
 import { Bar } from './pipeline-bar.tsx'
-import { type BoardStage, boardQuery } from './pipeline-queries.ts'
+import { type BoardStage, boardQuery, type Go, type PipelineSearch } from './pipeline-queries.ts'
 import { StageSwitch } from './stage-switch.tsx'
 import { cardKeyHelp, useCardKeys } from './use-card-keys.ts'
 
@@ -28,16 +28,6 @@ const MoveMenu = lazy(async () => ({ default: (await loadMenu()).MoveMenu }))
 const KeyList = lazy(async () => ({ default: (await import('../inbox/key-list.tsx')).KeyList }))
 const StagesDialog = lazy(async () => ({ default: (await import('./stages-dialog.tsx')).StagesDialog }))
 const ColumnsDialog = lazy(async () => ({ default: (await import('./columns-dialog.tsx')).ColumnsDialog }))
-
-export interface PipelineSearch {
-  view?: 'table'
-  /** Only chats of this account. */
-  account?: string
-  /** The stage that the table, or a narrow board, shows. */
-  stage?: string
-  /** What an admin edits. */
-  edit?: 'stages' | 'columns'
-}
 
 export function PipelinePage() {
   const workspace = useWorkspace()
@@ -78,8 +68,6 @@ function Pipeline({ workspace }: { workspace: Workspace }) {
     </div>
   )
 }
-
-export type Go = (search: PipelineSearch) => void
 
 function useGo(workspace_id: string): Go {
   const navigate = useNavigate()

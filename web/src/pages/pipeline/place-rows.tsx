@@ -1,4 +1,4 @@
-/** A list whose entries have a place: name, colour, up, down, delete. Each change is made at once. */
+/** A list whose entries have an order: name, colour, up, down, delete. Each change is saved immediately. */
 import { ArrowDown, ArrowUp, Trash2 } from 'lucide-react'
 import { type ReactNode, useEffect, useState } from 'react'
 import { colourClass } from '../../ui/face.tsx'
@@ -16,7 +16,7 @@ interface NameProps {
   onChange: (name: string) => void
 }
 
-/** Saved by Enter or by leaving it; Escape brings the old name back. */
+/** Saved on Enter or blur; Escape restores the old name. */
 export function NameField({ label, value, max, onChange }: NameProps) {
   const [text, setText] = useState(value)
   useEffect(() => setText(value), [value])
@@ -79,7 +79,7 @@ export function ColourField({ label, value, fallback = 'gray', onChange }: Colou
 
 interface PlaceProps {
   name: string
-  /** From 0 on. */
+  /** From 0. */
   at: number
   count: number
   onPlace: (place: number) => void
@@ -110,7 +110,7 @@ interface RowButtonProps {
   children: ReactNode
 }
 
-/** Stays reachable while it does nothing, so that the focus is not lost at the ends of the list. */
+/** Stays focusable while it does nothing, so that the focus is not lost at the ends of the list. */
 function RowButton({ label, disabled = false, onClick, children }: RowButtonProps) {
   return (
     <button

@@ -1,4 +1,4 @@
-/** One stage of the board: its name, how many chats it has, and its cards, of which only those in sight exist. */
+/** One stage of the board: its name, how many chats it has, and its cards, of which only the visible ones are rendered. */
 import { useQuery } from '@tanstack/react-query'
 import { useVirtualizer } from '@tanstack/react-virtual'
 import { Ellipsis } from 'lucide-react'
@@ -103,7 +103,7 @@ function Cards({ stage, filter, moves, nameOf, slot, dragged, onMove, onGrab }: 
     }
     if (!hasMore || last < cards.length - 6) return
     if (more) void loadMore(filter)
-    // Not before the end is in sight by scrolling, or on a very tall screen: the board is one request.
+    // Load more only once the end is visible: the board itself is one request.
     else if (place.current && (place.current.scrollTop > 0 || isShort(place.current))) setWantsMore(true)
   }, [filter, more, stage, cards, first, last])
   return (

@@ -5,7 +5,7 @@ import { ExactLine } from '../../exact-text.tsx'
 import { colourClass } from '../../ui/face.tsx'
 import { type Stage, stageColour } from '../inbox/stages.ts'
 import { countedText } from './board-view.ts'
-import type { PipelineSearch } from './pipeline.tsx'
+import type { PipelineSearch } from './pipeline-queries.ts'
 
 const searchOf = (stage: string | undefined) => (before: object) => {
   const { stage: _, ...rest } = before as PipelineSearch

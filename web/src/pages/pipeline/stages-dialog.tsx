@@ -157,7 +157,7 @@ function DeleteStage({ workspace_id, stage, board, onClose }: DeleteProps) {
           ? 'No chat is in it.'
           : `${chats} to “${first}”. Which chats they were is not kept: this cannot be undone.`
       }
-      // Without chats it can be made again.
+      // A stage without chats can be created again.
       {...(count > 0 && { phrase: stage.label })}
       action="Delete stage"
       busy={remove.isPending}

@@ -1,17 +1,17 @@
 /**
  * Drags a card to another stage. Pointer events instead of the browser's own drag and drop: the card itself follows
- * the pointer, Escape cancels, and no library is loaded. A finger scrolls; for it there is "Move to…".
+ * the pointer, Escape cancels, and no library is loaded. Touch scrolls; it uses "Move to…" instead.
  */
 import { type PointerEvent as ReactPointerEvent, type RefObject, useRef, useState } from 'react'
 import type { InboxChat } from '../inbox/inbox-queries.ts'
 
 /** A click moves a little too. */
 const startPx = 5
-/** So close to an edge the board scrolls, and so far with each frame. */
+/** The board scrolls this close to an edge, and this far with each frame. */
 const edgePx = 56
 const scrollPx = 14
 
-export interface Drag {
+interface Drag {
   readonly chat: InboxChat
   readonly width: number
   /** The stage under the pointer, if the card can go there. */
@@ -70,12 +70,12 @@ export function useDrag({ board, ghost, accepts, onDrop }: Options) {
       if (frame === 0) return
       cancelAnimationFrame(frame)
       setDrag(undefined)
-      // Letting go is also a click on the card's link.
+      // Releasing the button is also a click on the card's link.
       addEventListener('click', stopClick, { capture: true, once: true })
       setTimeout(() => removeEventListener('click', stopClick, { capture: true }))
     }
     const drop = () => {
-      // Not what the last frame has seen: a quick hand is further by now.
+      // Not the position of the last frame: a quick hand has moved on since.
       const to = frame === 0 ? undefined : stageAt()
       end()
       if (to !== undefined) latest.current.onDrop(chat, to)
