@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { until } from '../../../test/harness/process.ts'
 import { openService, type Service } from '../../../test/harness/service.ts'
 import { openTeam, type Team } from '../../../test/harness/team.ts'
 import { sql } from '../../db/sql.ts'
@@ -79,23 +80,23 @@ describe('PUT /chats/{chat_id}/assignee', () => {
     const { user_id } = await team.join('member')
     await assign(null)
     const client = await service.app.db.client()
-    const waiting = async (backends: number) => {
-      const { rows } = await client.query(`
-        select count(*)::int as n from pg_stat_activity
-        where datname = current_database() and wait_event_type = 'Lock'`)
-      return rows[0].n >= backends
-    }
+    // On another connection: a transaction keeps its first look at the activity until it ends.
+    const waits = async (statement: string) =>
+      (await service.app.db.maybe(sql`
+        select 1 from pg_stat_activity
+        where datname = current_database() and wait_event_type = 'Lock' and query ~ ${statement}`)) !==
+      undefined
     try {
       await client.query('begin')
       await client.query('select from chats where account_id = $1 for update', [team.account_id])
       const assigning = assign(user_id)
-      await expect.poll(() => waiting(1), { timeout: 10_000 }).toBe(true)
+      await until('it waits for the chat', 30_000, () => waits('update chats set assignee_id'))
       // It waits for the assignment, or it is over before the assignment.
       let over = false
       const leaving = team.ask('DELETE', `/members/${user_id}`).finally(() => {
         over = true
       })
-      await expect.poll(async () => over || (await waiting(2)), { timeout: 10_000 }).toBe(true)
+      await until('the membership ends or waits', 30_000, async () => over || waits('update memberships'))
       await client.query('commit')
       expect([(await assigning).status, (await leaving).status]).toEqual([200, 200])
     } finally {
