@@ -31,10 +31,16 @@ const limits = ['test/limits/**/*.test.ts']
 const network = ['test/limits/telegram-hostile.test.ts']
 /** A workspace with little storage. */
 const stored = ['test/stored-files.test.ts']
-/** Large data, or many real processes: `npm run test:slow`. */
+/** Files that take more than ten seconds, mostly for large data, real processes and time limits: `npm run test:slow`. */
 const slow = [
+  'src/capabilities/accounts/login-routes.test.ts',
   'src/capabilities/media/slow-readers.test.ts',
+  'src/capabilities/search/index/{reindex,search-index}.test.ts',
   'src/capabilities/search/search-large.test.ts',
+  'src/capabilities/webhooks/delivery.test.ts',
+  'src/platform/sandbox/{,mtproto/}process.test.ts',
+  'src/platform/telegram/media.test.ts',
+  'test/{account-sessions,admin,clock,flood,parsers,secrets-journey,telegram}.test.ts',
   'test/back-in-time.test.ts',
   'test/backup{,-large}.test.ts',
   'test/{cli,command-line,demo,first-start,readme}.test.ts',
