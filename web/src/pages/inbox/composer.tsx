@@ -43,7 +43,7 @@ export function Composer(props: ComposerProps) {
 function Answer({ chat, workspace, account, name, onTyped, onNote }: ComposerProps & { onNote: () => void }) {
   const { user } = useSession()
   const [place] = useState<ChatPlace>({ user_id: user.id, ...chat })
-  const { draft, isLoaded, change, clear } = useDraft(place)
+  const { draft, isLoaded, isSaved, change, clear } = useDraft(place)
   const { data: state } = useQuery(workspaceQuery(workspace.id))
   const field = useRef<HTMLTextAreaElement>(null)
   const [picking, setPicking] = useState(false)
@@ -146,7 +146,7 @@ function Answer({ chat, workspace, account, name, onTyped, onNote }: ComposerPro
             {!isStored() &&
               !isEmpty &&
               'This browser stores no drafts: this one is lost when you close the tab.'}
-            {isStored() && !isEmpty && 'Draft saved'}
+            {isStored() && !isEmpty && isSaved && 'Draft saved'}
           </span>
           <Button
             kind="primary"

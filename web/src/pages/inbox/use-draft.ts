@@ -16,6 +16,7 @@ interface DraftState {
   readonly draft: Draft
   /** Whether the browser's store has answered: before that an empty field means nothing. */
   readonly isLoaded: boolean
+  readonly isSaved: boolean
   readonly change: (more: { text?: string; file?: File | null }) => void
   /** Clears the field: the draft is being sent. */
   readonly clear: () => void
@@ -24,13 +25,17 @@ interface DraftState {
 export function useDraft(place: ChatPlace): DraftState {
   const [draft, setDraft] = useState(() => emptyDraft(place))
   const [isLoaded, setLoaded] = useState(false)
+  const [isSaved, setSaved] = useState(true)
   const unsaved = useRef<{ draft: Draft; timer: ReturnType<typeof setTimeout> }>(undefined)
-  const flush = useCallback(() => {
-    if (!unsaved.current) return
-    clearTimeout(unsaved.current.timer)
-    const { draft } = unsaved.current
+  const flush = useCallback(async () => {
+    const saving = unsaved.current
+    if (!saving) return
+    clearTimeout(saving.timer)
+    await saveDraft(saving.draft)
+    // What was typed meanwhile is saved after its own pause.
+    if (unsaved.current !== saving) return
     unsaved.current = undefined
-    void saveDraft(draft)
+    setSaved(true)
   }, [])
   // biome-ignore lint/correctness/useExhaustiveDependencies: the pane has a key, so the place never changes.
   useEffect(() => {
@@ -43,11 +48,12 @@ export function useDraft(place: ChatPlace): DraftState {
     }
     void follow()
     const stop = onOutboxChange(() => void follow())
-    addEventListener('pagehide', flush)
+    const leave = () => void flush()
+    addEventListener('pagehide', leave)
     return () => {
       stop()
-      removeEventListener('pagehide', flush)
-      flush()
+      removeEventListener('pagehide', leave)
+      leave()
     }
   }, [])
   const change = useCallback(
@@ -55,9 +61,10 @@ export function useDraft(place: ChatPlace): DraftState {
       setDraft((current) => {
         const next = changeDraft(current, more)
         clearTimeout(unsaved.current?.timer)
-        unsaved.current = { draft: next, timer: setTimeout(flush, saveMs) }
+        unsaved.current = { draft: next, timer: setTimeout(() => void flush(), saveMs) }
         return next
       })
+      setSaved(false)
     },
     [flush],
   )
@@ -66,5 +73,5 @@ export function useDraft(place: ChatPlace): DraftState {
     unsaved.current = undefined
     setDraft(emptyDraft(place))
   }, [place])
-  return { draft, isLoaded, change, clear }
+  return { draft, isLoaded, isSaved, change, clear }
 }
