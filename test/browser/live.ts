@@ -45,16 +45,18 @@ async function shareStream(context: BrowserContext, demo: Demo, key: string): Pr
 
   const left = tabs.filter((tab) => tab !== readers[0])
   await readers[0]?.close()
-  await until('another tab reads the stream', replacedMsMax, () => readers.length === 2)
+  await until('another tab reads the stream', replacedMsMax, () => readers.length > 1)
   await seen(left, demo, key, 'after the first reader was closed')
 
-  const frozen = readers[1] as Page
+  const frozen = readers.at(-1) as Page
+  const before = readers.length
   const session = await context.newCDPSession(frozen)
   // A paused tab runs nothing and keeps its lock, as a frozen one does.
   await session.send('Debugger.enable')
   await session.send('Debugger.pause')
   const frozeAt = performance.now()
-  await until('a tab replaces the frozen one', replacedMsMax, () => readers.length === 3)
+  // Two tabs may notice at the same moment: the later one takes over from the first.
+  await until('a tab replaces the frozen one', replacedMsMax, () => readers.length > before)
   process.stdout.write(`   replaced after ${Math.round((performance.now() - frozeAt) / 1_000)} s\n`)
   const awake = left.filter((tab) => tab !== frozen)
   await seen(awake, demo, key, 'after the second reader froze')
