@@ -21,7 +21,7 @@ export function openDatabase(connection: Connection, { pool_size }: { pool_size:
     options: Object.entries(limits)
       .map(([name, value]) => `-c ${name}=${value}`)
       .join(' '),
-    connectionTimeoutMillis: 3_000,
+    connectionTimeoutMillis: 3_000, // limit: connect
     keepAlive: true,
   }
   // Pipelining sends BEGIN together with the first statement.

@@ -9,6 +9,7 @@ import { applyPatches, type Patch, placePatches } from '../faults/patch.ts'
 
 /** A busy machine is slow with the large data of a test. Tests of these limits are loaded without this. */
 export const patientStore: readonly Patch[] = [
+  { marker: 'limit: connect', replace: 'connectionTimeoutMillis: 10_000,' },
   { marker: 'limit: lock', replace: 'lock_timeout: 6_000,' },
   { marker: 'limit: statement', replace: 'statement_timeout: 60_000,' },
   { marker: 'limit: idle transaction', replace: 'idle_in_transaction_session_timeout: 90_000,' },

@@ -71,7 +71,10 @@ describe('a large account', () => {
     const { workspace_id } = own
     const { id } = await createAccount(app, 'system', { workspace_id, platform: 'sandbox', name: 'Large' })
     await setAccountEnabled(app, 'system', { id, enabled: false })
-    await place.service.settle()
+    await until('no worker drives it', 30_000, async () => {
+      const driven = sql`select 1 from account_hosts where account_id = ${id} and lease_owner is not null`
+      return (await place.db.maybe(driven)) === undefined
+    })
     const account = { account_id: id, workspace_id }
     await readSync(place.db, account)
     await place.db.run(sql`update account_sync set phase = 'chats' where account_id = ${id}`)
