@@ -1,26 +1,20 @@
 /** Broadcasts on the dashboard: all of them, and whom the next one would reach. */
 import { z } from 'zod'
-import type { Gate } from '../../contract.ts'
 import { readPaging } from '../../lib/cursor.ts'
 import { accountId, cursor, limit } from '../../lib/shapes.ts'
-import { accountIdOut, chatIdOut, count, moment, momentOrNull, pageEnd, said } from '../../lib/wire.ts'
+import { accountIdOut, chatIdOut, count, pageEnd, said } from '../../lib/wire.ts'
 import { Json, ok, type Route, route } from '../../route.ts'
-import { creatorOut, listBroadcasts, totalsOut } from '../campaigns/campaigns.ts'
+import { creatorOut, listBroadcasts } from '../campaigns/campaigns.ts'
+import { columnWithValue, gatesOf } from '../chats/chats.ts'
 import { describeAudience, leftOutReasons, readAudiencePaging } from './audience.ts'
-import { example, reach, statuses, totals } from './routes.ts'
+import { broadcastFacts, example, totals } from './routes.ts'
 
 const members = { scopes: [], role: 'member' } as const
 const filter = (description: string) => z.string().min(1).max(4_096).optional().meta({ description })
 
 const broadcastOut = z
   .object({
-    ...reach,
-    status: z.enum(statuses).meta({ description: 'Status of the broadcast.' }),
-    message_text: said('The message with its placeholders.'),
-    created_at: moment('When the broadcast was requested.'),
-    started_at: momentOrNull('When its first message was submitted.'),
-    completed_at: momentOrNull('When its last recipient reached a final status.'),
-    totals: totalsOut,
+    ...broadcastFacts,
     created_by: creatorOut,
   })
   .meta({ id: 'BroadcastRow', description: 'A broadcast, its recipients counted by status.' })
@@ -125,17 +119,8 @@ export const workspaceRoutes: readonly Route[] = [
         cursor,
         limit: limit(100, 50),
       })
-      .refine(({ column_id, column_value }) => (column_id === undefined) === (column_value === undefined), {
-        path: ['column_id'],
-        message: 'and column_value must be given together',
-      }),
-    variant: ({ query: { stage_key, column_id } }) => ({
-      ...members,
-      gates: [
-        ...(stage_key === undefined ? [] : (['pipeline'] satisfies Gate[])),
-        ...(column_id === undefined ? [] : (['crm'] satisfies Gate[])),
-      ],
-    }),
+      .refine(...columnWithValue),
+    variant: ({ query }) => ({ ...members, gates: gatesOf(query) }),
     check: (app, caller, { query }) => readAudiencePaging(app, caller, query),
     errors: ['not_found', 'invalid_cursor', 'invalid_stage', 'column_not_found', 'feature_disabled'],
     response: audience,

@@ -19,15 +19,20 @@ const queued = z
 
 export const statuses = ['queued', 'sending', 'completed'] as const
 
+/** What a list of broadcasts shows of each. */
+export const broadcastFacts = {
+  ...reach,
+  status: z.enum(statuses).meta({ description: 'Status of the broadcast.' }),
+  message_text: said('The message with its placeholders.'),
+  created_at: moment('When the broadcast was requested.'),
+  started_at: momentOrNull('When its first message was submitted.'),
+  completed_at: momentOrNull('When its last recipient reached a final status.'),
+  totals: totalsOut,
+}
+
 const detail = z
   .object({
-    ...reach,
-    status: z.enum(statuses).meta({ description: 'Status of the broadcast.' }),
-    message_text: said('The message with its placeholders.'),
-    created_at: moment('When the broadcast was requested.'),
-    started_at: momentOrNull('When its first message was submitted.'),
-    completed_at: momentOrNull('When its last recipient reached a final status.'),
-    totals: totalsOut,
+    ...broadcastFacts,
     people: z.array(recipientOut).meta({ description: 'Its recipients, most recent chat first.' }),
   })
   .meta({ id: 'Broadcast', description: 'A broadcast and its recipients.' })

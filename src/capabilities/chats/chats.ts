@@ -10,6 +10,7 @@ import type { Chat, Message, Person } from '../../platform/port.ts'
 export { memberName } from './assignees.ts'
 export { type ChatFilters, chatsMatching, requireFilters, startOfChats } from './chat-pages.ts'
 export { inboxRow } from './chat-shapes.ts'
+export { columnWithValue, gatesOf } from './filter-shapes.ts'
 export { countedMax, inboxColumns, inboxItem, type ShownFields, shownBy } from './inbox.ts'
 export { columnNotFound, invalidStage } from './unknown-names.ts'
 

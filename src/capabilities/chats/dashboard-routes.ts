@@ -1,11 +1,11 @@
 /** The inbox on the dashboard: chats of all accounts of the workspace, whatever their status. */
 import { z } from 'zod'
-import type { Gate } from '../../contract.ts'
 import { accountId, chatId, cursor, limit } from '../../lib/shapes.ts'
 import { count, pageEnd, uuid } from '../../lib/wire.ts'
 import { Json, ok, type Route, route } from '../../route.ts'
 import { assignChat, listAssignees } from './assignees.ts'
 import { inboxRow, member } from './chat-shapes.ts'
+import { columnWithValue, gatesOf } from './filter-shapes.ts'
 import { countInbox, listInbox, readInboxPaging, views } from './inbox.ts'
 import { chatExample, filter } from './routes.ts'
 
@@ -46,17 +46,8 @@ export const workspaceRoutes: readonly Route[] = [
         cursor,
         limit: limit(100, 50),
       })
-      .refine(({ column_id, column_value }) => (column_id === undefined) === (column_value === undefined), {
-        path: ['column_id'],
-        message: 'and column_value must be given together',
-      }),
-    variant: ({ query: { stage_key, column_id } }) => ({
-      ...members,
-      gates: [
-        ...(stage_key === undefined ? [] : (['pipeline'] satisfies Gate[])),
-        ...(column_id === undefined ? [] : (['crm'] satisfies Gate[])),
-      ],
-    }),
+      .refine(...columnWithValue),
+    variant: ({ query }) => ({ ...members, gates: gatesOf(query) }),
     check: (app, caller, { query }) => readInboxPaging(app, caller, query),
     errors: ['not_found', 'invalid_cursor', 'invalid_stage', 'column_not_found', 'feature_disabled'],
     response: z.object({ chats: z.array(inboxRow), ...pageEnd }),

@@ -1,10 +1,10 @@
 import { z } from 'zod'
-import type { Gate } from '../../contract.ts'
 import { accountId, chatId, chatNumber, cursor, limit, scopedAccountId } from '../../lib/shapes.ts'
 import { Json, ok, type Route, route } from '../../route.ts'
 import { describeChat, listChats, readChatPaging } from './chat-pages.ts'
 import { chatDetail, chatPage, readStateResult } from './chat-shapes.ts'
 import { requireChat } from './chats.ts'
+import { columnWithValue, gatesOf } from './filter-shapes.ts'
 import { setReadState, wantReadState } from './read-state.ts'
 
 export const chatExample = {
@@ -48,17 +48,8 @@ export const routes: readonly Route[] = [
           'Value in the column `column_id`: one option, or the whole value. Requires `column_id`.',
         ),
       })
-      .refine(({ column_id, column_value }) => (column_id === undefined) === (column_value === undefined), {
-        path: ['column_id'],
-        message: 'and column_value must be given together',
-      }),
-    variant: ({ query: { stage_key, column_id } }) => ({
-      scopes: ['read'],
-      gates: [
-        ...(stage_key === undefined ? [] : (['pipeline'] satisfies Gate[])),
-        ...(column_id === undefined ? [] : (['crm'] satisfies Gate[])),
-      ],
-    }),
+      .refine(...columnWithValue),
+    variant: ({ query }) => ({ scopes: ['read'], gates: gatesOf(query) }),
     check: (app, caller, { query }) => readChatPaging(app, caller, query),
     errors: ['invalid_cursor', 'invalid_stage', 'column_not_found', 'feature_disabled'],
     response: chatPage,
