@@ -1,6 +1,7 @@
 /** Whom a campaign or broadcast would reach in a stage or column, before there is one: how many, who, and who is left out. */
 import type { App } from '../../app.ts'
 import type { Account, Caller } from '../../contract.ts'
+import { given } from '../../db/given.ts'
 import { type Sql, sql } from '../../db/sql.ts'
 import { type Paging, type Position, readPaging } from '../../lib/cursor.ts'
 import { type ExclusionReason, whyExcluded } from '../campaigns/campaigns.ts'
@@ -105,8 +106,8 @@ function broadcastOf({ account_id, stage_key, column_id }: AudienceQuery, can_re
 const columns = sql`c.account_id, c.chat_id, c.kind, c.name, c.username, c.participants, c.last_message_at`
 const contact = sql`left join contacts k on k.account_id = c.account_id and k.provider_id = c.chat_id`
 
-const named = (accounts: readonly Account[]): Sql => sql`
-  unnest(${accounts.map(({ id }) => id)}::text[], ${accounts.map(({ status }) => status)}::text[]) as a (id, status)`
+const named = (accounts: readonly Account[]): Sql =>
+  sql`${given(accounts, { id: 'text', status: 'text' })} as a`
 
 /** Of the newest chats, so that an audience of any size takes the same time. */
 export function audienceCounts({ accounts, filters, reason }: AudienceChats): Sql {
