@@ -25,11 +25,11 @@ const quick = [
 ]
 /** How the store gives up on its database, and how much memory a process uses: run alone, as shipped. */
 const shipped = ['src/db/**/*.test.ts', 'src/http/multipart.test.ts', 'test/idempotency.test.ts']
-/** Sessions with small limits. */
+/** Sessions with small limits: `npm run test:slow`. */
 const limits = ['test/limits/**/*.test.ts']
 /** A hostile network with short deadlines: `npm run test:slow`. */
 const network = ['test/limits/telegram-hostile.test.ts']
-/** A workspace with little storage. */
+/** A workspace with little storage: `npm run test:slow`. */
 const stored = ['test/stored-files.test.ts']
 /** Files that take more than ten seconds, mostly for large data, real processes and time limits: `npm run test:slow`. */
 const slow = [
@@ -38,12 +38,15 @@ const slow = [
   'src/capabilities/search/index/{reindex,search-index}.test.ts',
   'src/capabilities/search/search-large.test.ts',
   'src/capabilities/webhooks/delivery.test.ts',
+  'src/db/{backup,embedded-cluster}.test.ts',
   'src/platform/sandbox/{,mtproto/}process.test.ts',
   'src/platform/telegram/media.test.ts',
   'test/{account-sessions,admin,clock,flood,parsers,secrets-journey,telegram}.test.ts',
   'test/back-in-time.test.ts',
   'test/backup{,-large}.test.ts',
-  'test/{cli,command-line,demo,first-start,readme}.test.ts',
+  'test/contract.reread.test.ts',
+  'test/{cli,command-line,demo,deploy-installed,doctor,first-start,readme}.test.ts',
+  'test/{deploy-through,own-postgresql}.test.ts',
   'test/{processes,several-processes}.test.ts',
   'test/lockout.test.ts',
   'test/pools.test.ts',
@@ -54,6 +57,7 @@ const slow = [
   'test/streams.test.ts',
   'test/takeover.test.ts',
   'test/telegram-{campaigns,files,large}.test.ts',
+  'test/upgrade/**/*.test.ts',
 ]
 /** Real processes under faults: `npm run test:faults`. */
 const faults = ['test/faults/**/*.test.ts']
@@ -76,7 +80,7 @@ export default defineConfig({
         isolate: false,
         patches: patientStore,
       }),
-      project('shipped', shipped),
+      project('shipped', shipped, { exclude: slow }),
       project('limits', limits, {
         exclude: network,
         patches: [

@@ -8,6 +8,7 @@ const helpers = [
   'all.ts',
   'fill.ts',
   'harness.ts',
+  'dashboard-stage.ts',
   'data.ts',
   'dispatch-stage.ts',
   'load.ts',

@@ -38,17 +38,18 @@ export async function makeAccounts(
 ): Promise<{ workspace_id: string; user_id: string; ids: string[] }> {
   const workspace = await createWorkspace(app, 'system', { name: 'Bench' })
   const user = await createUser(app, 'system', { email: 'bench@example.org', workspace_id: workspace.id })
+  const ids = await addAccounts(app, workspace.id, count)
+  return { workspace_id: workspace.id, user_id: user.id, ids }
+}
+
+export async function addAccounts(app: OpenApp, workspace_id: string, count: number): Promise<string[]> {
   const ids: string[] = []
   for (let at = 0; at < count; at++) {
     const name = `Account ${at}`
-    const account = await createAccount(app, 'system', {
-      workspace_id: workspace.id,
-      platform: 'sandbox',
-      name,
-    })
-    ids.push(account.id)
+    const { id } = await createAccount(app, 'system', { workspace_id, platform: 'sandbox', name })
+    ids.push(id)
   }
-  return { workspace_id: workspace.id, user_id: user.id, ids }
+  return ids
 }
 
 /** How long one fsync takes: everything durable waits for at least one. */

@@ -1,15 +1,17 @@
 /**
- * Updates stored per second, against bare inserts of the same rows through `pg`, in batches of the same size. Then the same
- * again, reported without a goal, with every writer one of 1,000,000 recipients. Ingest looks them up, and ends none of them,
+ * Updates stored per second, against bare inserts of the same rows through `pg`, in batches of the same size. Then the CPU of an
+ * update with the indexes of the dashboard's pages, against without them. Then the first again, reported without a goal, with every writer one of 1,000,000 recipients. Ingest looks them up, and ends none of them,
  * because the ledger has no message to them.
  */
 
+import type { OpenApp } from '../src/cli/open.ts'
 import { sql } from '../src/db/sql.ts'
 import { claimAccounts, type Lease } from '../src/ledger/leases.ts'
 import { newId } from '../src/lib/ids.ts'
 import type { Message, Update } from '../src/platform/port.ts'
 import { ingest } from '../src/worker/ingest.ts'
 import { fsyncMs, makeAccounts, number, quantile, row, verdict, withInstance } from './harness.ts'
+import { cpuOf } from './load.ts'
 import { addWaiting } from './waiting-recipients.ts'
 
 const accounts = 8
@@ -17,11 +19,14 @@ const batches = 100
 const batchSize = 100
 const chats = 200
 const rounds = 3
+/** Those of the dashboard's pages on tables that ingest writes. */
+const pageIndexes = ['chats_unread', 'chats_unanswered', 'chats_assigned', 'operations_unsent']
+const indexRounds = 9
 const waiting = 1_000_000
 const platform = { ownCountUpTo: '-1000000000000' }
 
 await withInstance(async (app, data_dir) => {
-  const { workspace_id, user_id, ids } = await makeAccounts(app, accounts * rounds * 4)
+  const { workspace_id, user_id, ids } = await makeAccounts(app, accounts * rounds * 4 + indexRounds * 2)
   const worker_id = newId()
   const leases = await claimAccounts(app.db, {
     worker_id,
@@ -32,12 +37,14 @@ await withInstance(async (app, data_dir) => {
   })
   // Nothing renews the leases here.
   await app.db.run(sql`update account_hosts set lease_until = real_now() + interval '1 hour'`)
+  const single = ids.splice(0, indexRounds * 2)
   const [plain, recipients] = [ids.slice(0, ids.length / 2), ids.slice(ids.length / 2)]
   row('fsync, median', `${number(fsyncMs(data_dir), 2)} ms`)
   const { bare, ours } = await compare(plain)
   row('bare inserts of the same rows', `${number(bare)} updates/s`)
   row('ingest', `${number(ours)} updates/s`)
   verdict('ingest over bare inserts', ours / bare, { least: 0.4 })
+  await compareIndexes(single)
   await addWaiting({ app, workspace_id, user_id, accounts: recipients }, { count: waiting, first_chat: 1 })
   const beside = await compare(recipients)
   row(`ingest, ${number(waiting)} recipients waiting`, `${number(beside.ours)} updates/s`)
@@ -51,6 +58,26 @@ await withInstance(async (app, data_dir) => {
       rates.ours.push(await rate(own.slice(at + accounts, at + 2 * accounts), ingestAll))
     }
     return { bare: quantile(rates.bare, 0.5), ours: quantile(rates.ours, 0.5) }
+  }
+
+  /** Microseconds of this process and PostgreSQL for one update, in alternating rounds of one account each. */
+  async function compareIndexes(own: readonly string[]): Promise<void> {
+    const cpu = { with: [] as number[], without: [] as number[] }
+    for (const [at, account_id] of own.entries()) {
+      const work = async () => {
+        const before = process.cpuUsage()
+        const postgresMs = await cpuOf({ processes: [], data_dir }, () => ingestAll(account_id))
+        const { user, system } = process.cpuUsage(before)
+        return (user + system + postgresMs * 1_000) / (batches * batchSize)
+      }
+      if (at % 2 === 0) cpu.with.push(await work())
+      else cpu.without.push(await withoutIndexes(app, pageIndexes, work))
+    }
+    // Each pair shares its moment of a busy machine, so pairs are compared, not the medians.
+    const ratios = cpu.without.map((bare, round) => bare / (cpu.with[round] ?? Number.NaN))
+    const least = `${number(Math.min(...cpu.with))}, ${number(Math.min(...cpu.without))} µs`
+    row('CPU of an update with the indexes of pages, without, least', least)
+    verdict('ingest with these indexes over without', quantile(ratios, 0.5), { least: 0.95 })
   }
 
   async function ingestAll(account_id: string): Promise<void> {
@@ -146,4 +173,20 @@ function messages(batch: number): { chat: number; message: Message }[] {
       },
     }
   })
+}
+
+async function withoutIndexes<T>(app: OpenApp, names: readonly string[], work: () => Promise<T>): Promise<T> {
+  const client = await app.db.client()
+  try {
+    const { rows } = await client.query(
+      'select indexname, indexdef from pg_indexes where indexname = any($1)',
+      [names],
+    )
+    for (const { indexname } of rows) await client.query(`drop index ${indexname}`)
+    const result = await work()
+    for (const { indexdef } of rows) await client.query(indexdef)
+    return result
+  } finally {
+    await client.end()
+  }
 }

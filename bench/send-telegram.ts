@@ -1,8 +1,9 @@
 /**
  * Sends per second over Telegram's protocol through the ledger, against the lesser of two limits measured in the same run: a bare
  * loop of `messages.sendMessage` over as many of mtcute's clients, and our own rate on the sandbox. Medians of alternating rounds
- * after a warm-up round. The data centre runs in its own process.
+ * after a warm-up round. The data centre runs in its own process. Smaller, to see that it works: `--accounts 10 --rounds 1`.
  */
+import { parseArgs } from 'node:util'
 import Long from 'long'
 import { createAccount } from '../src/capabilities/accounts/accounts.ts'
 import { sql } from '../src/db/sql.ts'
@@ -12,10 +13,18 @@ import { assembleWorker, runWorker } from '../src/worker/worker.ts'
 import { number, quantile, row, verdict, withInstance } from './harness.ts'
 import { countLive, sendOne, TelegramStage } from './telegram-stage.ts'
 
-const accounts = 50
-const callers = 100
-const each = 20
-const rounds = 5
+const { values } = parseArgs({
+  strict: false,
+  options: {
+    accounts: { type: 'string', default: '50' },
+    each: { type: 'string', default: '20' },
+    rounds: { type: 'string', default: '5' },
+  },
+})
+const accounts = Number(values.accounts)
+const callers = 2 * accounts
+const each = Number(values.each)
+const rounds = Number(values.rounds)
 
 await withInstance(async (app, data_dir) => {
   const stage = await TelegramStage.open()

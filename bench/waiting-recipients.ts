@@ -16,6 +16,7 @@ interface WaitingRecipients {
   readonly first_chat: number
 }
 
+/** Of a campaign. */
 const size = 5_000
 
 export async function addWaiting(
@@ -38,7 +39,7 @@ export async function addWaiting(
         last_sent_at, last_message_id, next_action_at)
       select gen_random_uuid(), ${id}, ${workspace_id}, a.id, chat, a.id || ':' || chat, n, 'waiting', 1,
         domain_now(), 0, domain_now() + interval '7 days'
-      from generate_series(0, ${size - 1}::int) as n
+      from generate_series(0, ${Math.min(size, count - made) - 1}::int) as n
       cross join lateral (select ${first_chat}::bigint + (${made}::bigint + n) / ${accounts.length}::int as chat) c
       join unnest(${accounts}::text[]) with ordinality as a (id, place)
         on a.place = (${made}::bigint + n) % ${accounts.length}::int + 1`)

@@ -1,4 +1,4 @@
-#!/usr/bin/env node
+#!/usr/bin/env -S node --max-semi-space-size=16
 // Runs the command line on Node 24 or newer. On Linux that is a dependency, whatever Node the machine has.
 import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
@@ -11,7 +11,7 @@ if (Number(process.versions.node.split('.')[0]) >= 24) {
 } else if (existsSync(own)) {
   const launched = fileURLToPath(new URL('launched.js', import.meta.url))
   const stdio = ['inherit', 'inherit', 'inherit', 'ipc']
-  const child = spawn(own, [launched, ...process.argv.slice(2)], { stdio })
+  const child = spawn(own, ['--max-semi-space-size=16', launched, ...process.argv.slice(2)], { stdio })
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal))
   child.on('exit', (code, signal) => process.exit(code ?? (signal ? 1 : 0)))
   child.on('error', (error) => refuse(`The Node that Parley brings does not run here: ${error.message}.`))

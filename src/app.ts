@@ -54,6 +54,8 @@ export interface Snapshot {
 export interface KnownKey {
   readonly caller: Caller
   readonly expires_at: Date | null
+  /** Its workspace is disabled. */
+  readonly disabled: boolean
 }
 
 /** Counts requests in a sliding window: never more than `limit` in any `seconds`. */
@@ -61,6 +63,8 @@ export interface Limits {
   take(caller: string, rule: Rule): Promise<Window>
   /** Takes in this order, up to the first that refuses. Returns the window of that one, or of the last. */
   takeAll(asked: readonly Taking[]): Promise<Window>
+  /** Fails if a store of its own does not respond. */
+  check(): Promise<void>
   close(): Promise<void>
 }
 

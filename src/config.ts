@@ -3,7 +3,7 @@ import { isIP } from 'node:net'
 import { z } from 'zod'
 import { type Network, networksRule, readNetworks } from './lib/addresses.ts'
 import { ConfigError } from './lib/errors.ts'
-import { address, baseAddress, wholeNumber } from './lib/variables.ts'
+import { address, baseAddress, databaseAddress, wholeNumber } from './lib/variables.ts'
 
 /** Where a service listens by default. */
 export const addressDefault = 'http://127.0.0.1:8080'
@@ -18,6 +18,8 @@ export interface Config {
   readonly api_key: string | undefined
   /** Hosts that webhooks may reach over plain HTTP and on private addresses. */
   readonly webhook_allow: ReadonlySet<string>
+  /** Where alerts are posted; it may hold a token. Undefined: nowhere. */
+  readonly alert_url: string | undefined
   /** Private hosts that an account's proxy may have. */
   readonly proxy_allow: ReadonlySet<string>
   /** The platforms' variables, validated, with their values as set. */
@@ -103,13 +105,14 @@ function hostList() {
 
 /** What `.env.example` documents. An unknown variable that starts with PARLEY_ stops the service. */
 const variables = {
-  DATABASE_URL: address('postgres:', 'postgresql:'),
+  DATABASE_URL: databaseAddress(),
   REDIS_URL: address('redis:', 'rediss:'),
   PARLEY_SECRET: z.string().min(32, 'must be at least 32 characters long').optional(),
   PARLEY_BASE_URL: baseAddress(),
   PARLEY_API_KEY: z.string().startsWith('svc_live_', 'must be an API key, svc_live_…').optional(),
   PARLEY_WEBHOOK_ALLOW: hostList(),
   PARLEY_PROXY_ALLOW: hostList(),
+  PARLEY_ALERT_URL: address('https:', 'http:'),
   PARLEY_HOST: z.string().default('127.0.0.1'),
   PARLEY_TRUSTED_PROXIES: z
     .string()
@@ -207,6 +210,7 @@ export function readConfig(
     base_url: env_.PARLEY_BASE_URL?.replace(/\/+$/, ''),
     api_key: env_.PARLEY_API_KEY,
     webhook_allow: new Set(hostsOf(env_.PARLEY_WEBHOOK_ALLOW)),
+    alert_url: env_.PARLEY_ALERT_URL,
     proxy_allow: new Set(hostsOf(env_.PARLEY_PROXY_ALLOW)),
     platform_env,
     host: env_.PARLEY_HOST,

@@ -22,6 +22,7 @@ export const markKinds = [
   'webhooks',
   'gates',
   'workspace',
+  'instance',
   'sessions',
   'presence',
   'everything',

@@ -31,21 +31,34 @@ export class Json {
   }
 }
 
+/** A text that the browser saves as a file. */
+interface SavedAs {
+  readonly media_type: string
+  /** Of our own making: letters, digits, dots and hyphens. */
+  readonly file_name: string
+}
+
 /**
- * A text too long to hold at once. It has begun when it is created, so that a failed first read is refused while there is
- * still a status to refuse it with; a later failure ends the connection.
+ * A text too long to hold at once: JSON, or a file. It has begun when it is created, so that a failed first read is refused
+ * while there is still a status to refuse it with; a later failure ends the connection.
  */
 export class Stream implements AsyncIterable<string> {
+  readonly saved_as: SavedAs | undefined
   readonly #rest: AsyncGenerator<string>
   readonly #begun: IteratorResult<string>[]
 
-  private constructor(begun: IteratorResult<string>, rest: AsyncGenerator<string>) {
+  private constructor(
+    begun: IteratorResult<string>,
+    rest: AsyncGenerator<string>,
+    saved_as: SavedAs | undefined,
+  ) {
+    this.saved_as = saved_as
     this.#begun = [begun]
     this.#rest = rest
   }
 
-  static async begin(chunks: AsyncGenerator<string>): Promise<Stream> {
-    return new Stream(await chunks.next(), chunks)
+  static async begin(chunks: AsyncGenerator<string>, saved_as?: SavedAs): Promise<Stream> {
+    return new Stream(await chunks.next(), chunks, saved_as)
   }
 
   [Symbol.asyncIterator](): AsyncIterator<string> {
@@ -122,6 +135,15 @@ export class Form {
   }
 }
 
+/** A text file as received. It is stored until the request has been answered: `readChunksIn` reads it. */
+export class TextFile {
+  readonly file_id: string
+
+  constructor(file_id: string) {
+    this.file_id = file_id
+  }
+}
+
 export interface FormFile {
   readonly file_id: string
   readonly file_name: string
@@ -149,11 +171,15 @@ interface RouteDescription extends RouteInfo {
   readonly collision?: 400 | 409
   /** Also accepts a form with one file for the platform: the schema of its fields, with the file as `attachment`. */
   readonly form?: z.ZodType
+  /** Takes a text file of this media type in place of JSON, at most 64 MiB: its `body` is `z.instanceof(TextFile)`. */
+  readonly text?: 'text/csv'
   /** Bytes of JSON; CONTRACT 1 says 1 MiB unless an operation needs more. */
   readonly body_limit?: number
   readonly response: z.ZodType
   /** The media types of a response that is a file. */
   readonly bytes?: readonly string[]
+  /** The media type of a response that is a `Stream` and no JSON. */
+  readonly saved?: 'text/csv'
   readonly statuses?: readonly [number, ...number[]]
   /** Answers with a `Live` reply: events as they happen, until one side leaves. */
   readonly live?: true
@@ -273,4 +299,9 @@ export function visitorRoute<P = undefined, Q = undefined, B = undefined, C = un
 type OutsideSpec<P, Q, B, C, W extends AnyCaller> = Extract<
   Spec<P, Q, B, C, W>,
   { effect: 'read' | 'admin' } | { effect: 'local' }
-> & { readonly account?: never; readonly idempotency?: never; readonly workspace_limit?: never }
+> & {
+  readonly account?: never
+  readonly idempotency?: never
+  readonly workspace_limit?: never
+  readonly text?: never
+}

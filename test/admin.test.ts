@@ -154,6 +154,7 @@ test('refuses to control the sandbox on an admin port that other machines can re
 const nobody: PlatformModule = {
   name: 'theirs',
   variables: {},
+  reach: async () => [],
   open: async () => ({
     platform: {
       name: 'theirs',

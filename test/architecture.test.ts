@@ -91,6 +91,8 @@ const owners: Readonly<Record<string, string>> = {
   webhook_deliveries: 'capabilities/webhooks',
   webhook_attempts: 'capabilities/webhooks',
   approvals: 'capabilities/approvals',
+  alerts: 'capabilities/alerts',
+  alert_posts: 'capabilities/alerts',
   toy_reminders: 'capabilities/toy',
 }
 

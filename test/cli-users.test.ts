@@ -1,4 +1,4 @@
-/** The verbs about users, on the database of a service. */
+/** The verbs about users, and those that stop a workspace, on the database of a service. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { Browser } from './harness/browser.ts'
 import { patient, run, runJson, runRefused } from './harness/operator.ts'
@@ -100,3 +100,23 @@ describe('parley user', () => {
     )
   })
 })
+
+test(
+  'parley workspace disable refuses its keys, and those of no other workspace, until enable',
+  patient,
+  async () => {
+    const own = await service.tenant()
+    const me = async ({ key }: Tenant) => (await service.get('/me', { key })).status
+    expect(await runJson(service, ['workspace', 'disable', own.workspace_id])).toMatchObject({
+      id: own.workspace_id,
+      disabled_at: expect.any(String),
+    })
+    // Another process changed it: this one sees it within a second.
+    await service.settle()
+    expect([await me(own), await me(tenant)]).toEqual([403, 200])
+    await runJson(service, ['workspace', 'enable', own.workspace_id])
+    await service.settle()
+    expect(await me(own)).toBe(200)
+    expect(await runRefused(service, ['workspace', 'disable', 'nope'])).toContain('`parley workspace list`')
+  },
+)

@@ -102,7 +102,7 @@ describe('the life of an embedded database', () => {
     expect(before.map(({ name }) => name)).toEqual(gates)
     expect(workspaces).toHaveLength(1)
     expect((await verb('dispatch', 'status')).stdout).toBe(
-      'dispatch     yes\nowing        –\nunconfirmed  –\n',
+      'dispatch     yes\nsince        –\nreason       –\nowing        –\nunconfirmed  –\n',
     )
     expect((await verb('user', 'list')).stdout).toMatch(/ workspace_id=[0-9a-f-]{36} role=owner$/m)
     expect((await verb('key', 'revoke', 'nope')).stderr).toBe(

@@ -114,7 +114,7 @@ test('a command without the PARLEY_SECRET of the service refuses, and makes no o
 describe('in a data directory without a Parley', () => {
   /** Verbs that are useful before the first start, that call the API, or that open the database in their own way. */
   const others =
-    /^(start|serve|work|demo|sandbox|migrate|restore|generate|mcp|events|webhook .*|workspace create|gate (en|dis)able|dispatch off)$/
+    /^(start|serve|work|demo|sandbox|migrate|doctor|restore|generate|mcp|events|webhook .*|workspace create|gate (en|dis)able|dispatch off)$/
   const reading = commands.filter(({ verb }) => !others.test(verb))
 
   test('most verbs need one', () => {
@@ -132,8 +132,8 @@ describe('in a data directory without a Parley', () => {
 })
 
 describe('as a process of its own', () => {
-  /** These run until they are stopped, or write into the checkout; each has its own tests of processes. */
-  const others = /^(start|serve|work|sandbox|mcp|generate)$/
+  /** These run until they are stopped, write into the checkout, or print what they measure; each has its own tests of processes. */
+  const others = /^(start|serve|work|sandbox|mcp|generate|doctor)$/
   let databases: { readonly spawned: TestDatabase; readonly here: TestDatabase }
   beforeAll(async () => {
     databases = { spawned: await copyDatabase(), here: await copyDatabase() }

@@ -78,7 +78,7 @@ const everyUnsafe: [string, string, Route][] = [
 ]
 
 describe('requests from another site', () => {
-  const foreign: [string, Record<string, string | null>][] = [
+  const foreign: (readonly [string, Record<string, string | null>])[] = [
     ['no Origin and no Sec-Fetch-Site', { origin: null, 'sec-fetch-site': null }],
     ['a foreign Origin', { origin: 'https://evil.example', 'sec-fetch-site': null }],
     ['a foreign Origin that claims to be ours', { origin: 'https://evil.example' }],
@@ -94,14 +94,16 @@ describe('requests from another site', () => {
     ['a type that only begins like JSON', { 'content-type': 'application/jsonp' }],
   ]
 
-  test.each(everyUnsafe)('403 origin_refused on %s', async (_, path, { method, example, form }) => {
+  test.each(everyUnsafe)('403 origin_refused on %s', async (_, path, { method, example, form, text }) => {
     const whole = path.startsWith('w:') ? inOwn(path.slice(2)) : path
     const body = JSON.stringify(example.body ?? {})
-    const multipart: (typeof foreign)[number] = [
-      'a form with a file',
-      { 'content-type': 'multipart/form-data; boundary=x' },
+    const files: typeof foreign = [
+      ...(form
+        ? []
+        : [['a form with a file', { 'content-type': 'multipart/form-data; boundary=x' }] as const]),
+      ...(text ? [] : [['a table', { 'content-type': 'text/csv' }] as const]),
     ]
-    for (const [how, headers] of form ? foreign : [...foreign, multipart]) {
+    for (const [how, headers] of [...foreign, ...files]) {
       const given = {
         ...headers,
         ...(headers.origin && { origin: headers.origin.replace('HOST', browser.host) }),

@@ -12,7 +12,7 @@ import { openService, type Service } from './harness/service.ts'
 const chats = 10_000
 const messages = 3_000
 const limit = 51
-const shown = { stages: true, kinds: ['send_message'] }
+const shown = { stages: true, columns: true, kinds: ['send_message'] }
 let service: Service
 let accounts: Account[]
 let workspace_id: string
@@ -135,6 +135,9 @@ describe.each([
         const [operations] = by(scans, 'operations_unsent')
         expect(operations?.['Index Cond']).toContain('account_id')
         expect(operations?.['Actual Loops']).toBeLessThanOrEqual(limit)
+        const [values] = over(scans, 'column_values')
+        expect(values?.['Index Cond']).toContain('chat_id')
+        expect(values?.['Actual Loops']).toBeLessThanOrEqual(limit)
       }
     },
   )

@@ -70,6 +70,14 @@ const changesSavedReply = { objects: ofWorkspace, answers: everyMember('200, 404
 /** A chat is named with its account, which is the object. */
 const ofChat = { objects: ofWorkspace, answers: everyMember('200, 404, 404, 404') } as const
 
+const forOperators = (answer: string) =>
+  ({ objects: ['any'], answers: { ...operators, operator: answer } }) as const
+/** Operators reach every workspace's. */
+const ofAnyWorkspace = {
+  objects: ofWorkspace,
+  answers: { ...operators, operator: '200, 200, 404, 404' },
+} as const
+
 export const lines: Readonly<Record<string, Line>> = {
   list_days: { method: 'GET', path: '/analytics/days', objects: ['any'], answers: everyMember('200') },
   list_suppressions: { method: 'GET', path: '/suppressions', objects: ['any'], answers: everyMember('200') },
@@ -81,6 +89,18 @@ export const lines: Readonly<Record<string, Line>> = {
     objects: ['any'],
     answers: { ...fromAdmin, admin: '404', owner: '404' },
   },
+  import_suppressions: {
+    method: 'POST',
+    path: '/suppressions/import',
+    objects: ['any'],
+    answers: { ...fromAdmin, admin: '200', owner: '200' },
+  },
+  export_suppressions: {
+    method: 'GET',
+    path: '/suppressions/export',
+    objects: ['any'],
+    answers: everyMember('200'),
+  },
   update_workspace: {
     method: 'PATCH',
     path: '/workspace',
@@ -88,7 +108,18 @@ export const lines: Readonly<Record<string, Line>> = {
     answers: { ...fromAdmin, admin: '200', owner: '200' },
   },
   get_audience: { method: 'GET', path: '/audience', objects: ['any'], answers: everyMember('200') },
-  list_broadcasts: { method: 'GET', path: '/broadcasts', objects: ['any'], answers: everyMember('200') },
+  list_broadcasts: {
+    method: 'GET',
+    path: '/broadcasts',
+    objects: ['any'],
+    answers: { ...fromAdmin, admin: '200', owner: '200' },
+  },
+  list_campaign_progress: {
+    method: 'GET',
+    path: '/campaign_progress',
+    objects: ['any'],
+    answers: { ...fromAdmin, admin: '200', owner: '200' },
+  },
   list_recipients: {
     method: 'GET',
     path: '/campaigns/{campaign_id}/recipients',
@@ -348,4 +379,30 @@ export const lines: Readonly<Record<string, Line>> = {
     objects: ['any'],
     answers: { ...operators, operator: '200' },
   },
+  create_workspace: { method: 'POST', path: '/workspaces', ...forOperators('201') },
+  rename_workspace: { method: 'PATCH', path: '/workspaces/{workspace_id}', ...ofAnyWorkspace },
+  disable_workspace: { method: 'POST', path: '/workspaces/{workspace_id}/disable', ...ofAnyWorkspace },
+  enable_workspace: { method: 'POST', path: '/workspaces/{workspace_id}/enable', ...ofAnyWorkspace },
+  create_user: { method: 'POST', path: '/users', ...forOperators('201') },
+  update_user: { method: 'PATCH', path: '/users/{user_id}', ...ofAnyWorkspace },
+  enable_user: { method: 'POST', path: '/users/{user_id}/enable', ...ofAnyWorkspace },
+  // Not themselves.
+  disable_user: {
+    method: 'POST',
+    path: '/users/{user_id}/disable',
+    objects: ['own', 'colleague', 'foreign', 'missing', 'malformed'],
+    answers: { ...operators, operator: '409, 200, 200, 404, 404' },
+  },
+  get_sending: { method: 'GET', path: '/sending', objects: ['any'], answers: users('200') },
+  get_dispatch: { method: 'GET', path: '/dispatch', ...forOperators('200') },
+  set_dispatch: { method: 'POST', path: '/dispatch', ...forOperators('200') },
+  // Parley waits for no worker here.
+  dispatch_without: { method: 'POST', path: '/dispatch/without', ...forOperators('404') },
+  list_troubled_accounts: { method: 'GET', path: '/accounts', ...forOperators('200') },
+  list_ambiguous: { method: 'GET', path: '/operations/ambiguous', ...forOperators('200') },
+  close_ambiguous: { method: 'POST', path: '/operations/{operation_id}/close', ...ofAnyWorkspace },
+  list_audit: { method: 'GET', path: '/audit', ...forOperators('200') },
+  get_audit: { method: 'GET', path: '/audit/verdict', ...forOperators('200') },
+  verify_audit: { method: 'POST', path: '/audit/verify', ...forOperators('200') },
+  get_instance: { method: 'GET', path: '/instance', ...forOperators('200') },
 }

@@ -91,7 +91,8 @@ async function restore(): Promise<void> {
   // Otherwise a workspace would reach its limits of stages and columns.
   await db.run(sql`delete from stages where key <> 'new'`)
   await db.run(sql`delete from columns`)
-  await db.run(sql`update users set password_hash = null`)
+  await db.run(sql`update users set password_hash = null, disabled_at = null`)
+  await db.run(sql`update workspaces set disabled_at = null where disabled_at is not null`)
   await db.run(sql`update keys set revoked_at = now() where revoked_at is null and id <> ${own.key_id}`)
   if (gatesTouched) await service.open('all')
   gatesTouched = false
@@ -115,6 +116,7 @@ async function objectOf(route: Route, subject: Subject, persona: Persona): Promi
   if (subject === 'malformed') return "x' or 1=1"
   if (ofAccount) return subject === 'foreign' ? accounts.other : accounts.own
   const tenant = subject === 'foreign' ? other : own
+  if (route.path.includes('{workspace_id}')) return tenant.workspace_id
   if (route.path.includes('{saved_reply_id}')) return savedReplyOf(tenant)
   if (route.path.includes('{stage_key}')) return stageOf(tenant)
   if (route.path.includes('{column_id}')) return columnOf(tenant)
@@ -215,7 +217,8 @@ async function ask(route: Route, persona: Persona, subject: Subject): Promise<An
     return encodeURIComponent((named as Record<string, string>)[name] ?? '')
   })
   const readsChat = route.path.includes('{chat_id}') && route.method === 'GET'
-  const asked = subject === 'any' ? {} : readsChat ? { account_id: id } : query
+  const whole = route.text ? query : {}
+  const asked = subject === 'any' ? whole : readsChat ? { account_id: id } : query
   const door = isOwnRoute(route) ? '' : `/w/${own.workspace_id}`
   return askDashboard(service, route.method, `${door}${path}?${new URLSearchParams(asked)}`, {
     cookie: cookies[persona],
@@ -232,6 +235,11 @@ const bodies: Readonly<Record<string, (id: string) => unknown>> = {
   sign_in: () => ({ email: `nobody${serial++}@own.example`, password: 'correct horse battery' }),
   change_password: () => ({ password: 'another horse battery' }),
   add_member: () => ({ email: `new${serial++}@own.example`, role: 'member' }),
+  create_user: () => ({
+    email: `new${serial++}@own.example`,
+    workspace_id: own.workspace_id,
+    role: 'member',
+  }),
   set_allowlist: () => ({ id: own.user_id, listed: true }),
 }
 
@@ -258,7 +266,7 @@ describe.each(listed.map((route) => [`${route.method} ${route.path}`, route] as 
         // A refusal changes nothing. A key that was made for the request is one row.
         const made = route.path.includes('{key_id}') && !['missing', 'malformed'].includes(subject) ? 1 : 0
         expect(await changes()).toEqual({ rows: before.rows + made })
-      } else if (!route.live) {
+      } else if (!route.live && !route.saved) {
         expect(route.response.safeParse(answer.body).error).toBeUndefined()
       }
     }

@@ -24,7 +24,8 @@ function makeModule(name: string, more: Partial<OpenPlatform>, closed: string[] 
     close: () => Promise.resolve(),
   }
   const close = async () => void closed.push(name)
-  return { name, variables: {}, open: async () => ({ platform, real: false, close, ...more }) }
+  const open = async () => ({ platform, real: false, close, ...more })
+  return { name, variables: {}, open, reach: async () => [] }
 }
 
 const options = { role: 'start', directory: '' } as const

@@ -19,6 +19,7 @@ import type { Platform } from '../src/platform/port.ts'
 import type { Running } from '../src/worker/run-loops.ts'
 import { assembleWorker, runWorker } from '../src/worker/worker.ts'
 import { insertCampaign } from './harness/campaigns.ts'
+import { run } from './harness/operator.ts'
 import { restartServer, takePicture } from './harness/picture.ts'
 import { until } from './harness/process.ts'
 import type { Tenant } from './harness/service.ts'
@@ -395,6 +396,8 @@ test('a lost account keeps its contacts in a new run until an operator disables 
     select account_id from campaign_recipients where campaign_id = ${id}`)
   expect(account_id).toBe(lost)
   expect((await readDispatch(place.db)).unconfirmed).toMatchObject([{ account_id: lost }])
+  const { stdout } = await run(place.service, ['doctor'])
+  expect(stdout).toMatch(new RegExp(`have not connected since PostgreSQL started: ${lost}\\.`))
   await setAccountEnabled(place.service.app, 'system', { id: lost, enabled: false })
   await untilWritten(id)
   expect(sent()).toBe(1)

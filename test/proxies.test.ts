@@ -20,7 +20,8 @@ import { openService, type Service, type Tenant } from './harness/service.ts'
 import { testSecret } from './harness/worker.ts'
 import { hashOf } from './platform/conformance-downloads.ts'
 import { openStage, type Stage, telegramAt } from './platform/data-centre-fixture.ts'
-import { openProxy, type ProxyKind } from './platform/proxies.ts'
+import type { ProxyKind } from './platform/loopback-proxy.ts'
+import { openProxy } from './platform/proxies.ts'
 
 const msMax = 60_000
 const credentials = { username: 'canary name', password: 'canary:s3cret/@' }

@@ -39,6 +39,9 @@ const elsewhere: readonly (readonly [page: string, begins: string, where: string
   ['docs/telegram.md', 'export PARLEY_TELEGRAM_API_ID=', 'test/telegram.test.ts'],
   ['docs/telegram.md', 'npx parley account create', 'test/telegram.test.ts'],
   ['docs/telegram.md', 'npx parley account set ACCOUNT_ID --proxy', 'test/proxies.test.ts'],
+  ['docs/upgrading.md', 'docker compose build', 'test/deploy.test.ts'],
+  ['docs/upgrading.md', 'systemd-run', 'test/deploy.test.ts'],
+  ['docs/upgrading.md', 'kubectl replace', 'test/deploy.test.ts'],
   // The quickstart's endpoint is typed.
   ['docs/webhooks.md', 'export BASE=', 'test/webhooks-page.test.ts'],
   ['docs/webhooks.md', 'export PARLEY_API_KEY=', 'test/cli-webhooks.test.ts'],
@@ -285,7 +288,7 @@ describe('README and guides', () => {
 
   test('npm start is what was started here', async () => {
     const { scripts } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'))
-    expect(scripts.start).toBe('exec node bin/parley.js start')
+    expect(scripts.start).toBe('exec node --max-semi-space-size=16 bin/parley.js start')
   })
 
   test('docs/configuration.md: Node reads a file of variables', async () => {

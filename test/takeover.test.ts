@@ -121,7 +121,7 @@ describe('40 accounts, and people who keep writing', () => {
 
     const third = startWorker()
     await third.ready()
-    await until('a third worker has its share', 30_000, async () => `${await shares()}` === '12,14,14')
+    await until('a third worker has its share', 30_000, async () => `${await shares()}` === '13,13,14')
     await untilEveryoneIsLive(30_000)
 
     first.signal('SIGKILL')

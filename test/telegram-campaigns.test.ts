@@ -18,7 +18,7 @@ beforeAll(async () => {
     sandboxArgs: ['--keep-updates', String(keepUpdates)],
     workPatches: [
       { marker: 'limit: quiet session', replace: 'const quietMs = 3_000' },
-      { marker: 'limit: answer to a ping', replace: 'const pingMsMax = 3_000' },
+      { marker: 'limit: answer to a ping', replace: 'const pingMsMax = 8_000' },
       { marker: 'limit: pace of the sync', replace: 'const paceMsDefault = 20' },
     ],
   })

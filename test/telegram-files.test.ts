@@ -1,8 +1,12 @@
-/** Files sent through the API reach Telegram whole, and cost the worker little memory. */
+/** Files sent through the API reach Telegram whole, received ones reach the caller, and both cost the worker little memory. */
 import { createHash, randomBytes, randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { forgetMedia } from '../src/capabilities/media/media.ts'
+import { sql } from '../src/db/sql.ts'
+import { until } from './harness/process.ts'
 import { timed } from './harness/timed.ts'
-import { openTelegramStage, peakRss, type TelegramStage } from './platform/telegram-stage.ts'
+import { hashOf as hashOfSeed } from './platform/conformance-downloads.ts'
+import { msMax, openTelegramStage, peakRss, type TelegramStage } from './platform/telegram-stage.ts'
 
 const mib = 1024 * 1024
 /** The largest file the API takes; on demand, because twenty of them take a minute. */
@@ -67,4 +71,48 @@ test(`${crowd} files at once cost the worker less than 64 MB`, timed, async () =
   expect((await arrived(from)).toSorted()).toEqual(files.map(hashOf).toSorted())
   process.stdout.write(`${crowd} × ${crowdBytes} bytes: ${Math.round((most - before) / mib)} MiB more\n`)
   expect(most - before).toBeLessThan(rssMax)
+})
+
+interface CachedRows {
+  readonly files: number
+  readonly unfinished: number
+  readonly chunks: number
+}
+
+function cachedRows(): Promise<CachedRows> {
+  return stage.db.one<CachedRows>(sql`
+    select count(*)::int as files, count(*) filter (where ended_at is null)::int as unfinished,
+      (select count(*)::int from media_chunks) as chunks from media_files`)
+}
+
+test('a worker that is killed in the middle of a download leaves no rows after the hour; the next one fetches the file', async () => {
+  const [account_id = ''] = ids
+  const file = { size: 5 * mib, seed: 7 }
+  const { message_id } = (await stage.ask('writeMessage', { account_id, person_id: person, file })) as {
+    message_id: number
+  }
+  await until('the message is stored', msMax, () =>
+    stage.db.maybe(sql`select 1 from messages where account_id = ${account_id} and id = ${message_id}`),
+  )
+  const path = `/chats/platform:chat:${person}/messages/${message_id}/attachments/0?account_id=${account_id}`
+  const get = () =>
+    fetch(`${stage.service.url}/api/v1${path}`, { headers: { authorization: `Bearer ${stage.tenant.key}` } })
+  // Each part takes a second, so that the file is never complete before the kill.
+  await stage.fault({ on: 'download', fault: 'slow', seconds: 1, times: 0, account_id })
+  const waiting = get()
+  await until('some of it is stored', msMax, async () => (await cachedRows()).chunks > 0)
+  await stage.killWorker()
+  await stage.ask('clearFaults', {})
+  expect(await cachedRows()).toMatchObject({ files: 1, unfinished: 1, chunks: expect.any(Number) })
+
+  await stage.db.run(sql`update media_files set wanted_at = wanted_at - interval '1 hour'`)
+  expect(await forgetMedia(stage.db)).toBe(1)
+  expect(await cachedRows()).toEqual({ files: 0, unfinished: 0, chunks: 0 })
+  expect((await waiting).status).toBe(404)
+
+  await stage.startWorker()
+  await stage.untilLive(account_id)
+  const whole = await get()
+  expect(whole.status).toBe(200)
+  expect(hashOf(Buffer.from(await whole.arrayBuffer()))).toBe(hashOfSeed(file.size, file.seed))
 })

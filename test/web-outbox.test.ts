@@ -30,6 +30,8 @@ let outbox: any
 let sending: any
 
 beforeAll(async () => {
+  // Another file of this process may have opened its own database.
+  vi.resetModules()
   vi.stubGlobal('indexedDB', database.factory)
   vi.stubGlobal('BroadcastChannel', undefined)
   vi.stubGlobal('fetch', async (url: string, init: RequestInit) => {
@@ -48,7 +50,10 @@ beforeEach(() => {
   sent.length = 0
   answers = []
 })
-afterEach(() => outbox.clearOutbox())
+afterEach(() => {
+  database.full = false
+  return outbox.clearOutbox()
+})
 afterAll(() => void vi.unstubAllGlobals())
 
 const accepted = () => new Response('{"ok":true,"message_id":"7"}')
@@ -73,6 +78,17 @@ test('the key is stored before the request, repeated until the outcome is known,
   await until('the outcome is known', 30_000, isSettled)
   expect(sent).toEqual(Array.from({ length: 3 }, () => ({ key: draft.key, text: 'Once', stored: true })))
   expect(await outbox.readDraft(place)).toBeUndefined()
+})
+
+test('on a full disk a message is sent all the same, and repeated with its key until the outcome is known', async () => {
+  await outbox.saveDraft(write('Before'))
+  database.full = true
+  answers = [undefined, accepted()]
+  const draft = write('Once')
+  await sending.sendDraft(draft)
+  await until('the outcome is known', 30_000, async () => !(await outbox.isSending(draft.key)) || undefined)
+  expect(sent.map(({ key }) => key)).toEqual([draft.key, draft.key])
+  expect(outbox.isStored()).toBe(false)
 })
 
 test('an ambiguous message is not sent again, and its text does not return to the composer', async () => {

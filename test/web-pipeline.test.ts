@@ -1,7 +1,7 @@
 /** The board in memory: what was read, with moves that are not confirmed yet. */
 import { expect, test } from 'vitest'
+import { inTurn, isAsking } from '../web/src/pages/inbox/in-turn.ts'
 import { cardsOf, countedText, type Move, shownStages } from '../web/src/pages/pipeline/board-view.ts'
-import { inTurn } from '../web/src/pages/pipeline/in-turn.ts'
 import type { BoardStage } from '../web/src/pages/pipeline/pipeline-queries.ts'
 
 type Chat = BoardStage['chats'][number]
@@ -22,6 +22,7 @@ function chat(id: number, minute: number, stage_key = 'new', account_id = 'acc_a
     unread_count: 0,
     stage_key,
     assignee: null,
+    columns: [],
   }
 }
 
@@ -91,11 +92,18 @@ test('a move and its undo are asked one after the other, also if the first fails
     asked.push('move')
     return promise
   })
-  const undo = inTurn('a', async () => asked.push('undo'))
+  const { promise: undone, resolve } = Promise.withResolvers<void>()
+  const undo = inTurn('a', () => {
+    asked.push('undo')
+    return undone
+  })
   await inTurn('b', async () => asked.push('other'))
   expect(asked).toEqual(['move', 'other'])
   reject(new Error('refused'))
   await expect(first).rejects.toThrow('refused')
+  expect(isAsking('a')).toBe(true)
+  resolve()
   await undo
+  expect(isAsking('a')).toBe(false)
   expect(asked).toEqual(['move', 'other', 'undo'])
 })

@@ -23,8 +23,10 @@ const types: Readonly<Record<string, string>> = {
 /** Fonts are already compressed. */
 const compressed = ['.woff2']
 
-const seal = await sealOf()
-if ((await readFile(join(dist, sealFile), 'utf8').catch(() => '')) !== seal) await build()
+// The archive of `npm pack` has the built pages and none of their sources.
+const packed = !existsSync(join(web, 'vite.config.ts'))
+const seal = packed ? '' : await sealOf()
+if (!packed && (await readFile(join(dist, sealFile), 'utf8').catch(() => '')) !== seal) await build()
 
 /** Hashes every input: the sources, the settings, and the versions of the build tools. */
 async function sealOf(): Promise<string> {

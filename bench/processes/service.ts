@@ -6,7 +6,9 @@ import { writeLines } from '../../src/cli/log-lines.ts'
 import { openApp } from '../../src/cli/open.ts'
 import { readConfig } from '../../src/config.ts'
 import type { Sql } from '../../src/db/sql.ts'
+import { builtPages } from '../../src/http/dashboard-pages.ts'
 import { buildServer } from '../../src/http/server.ts'
+import { ownRoutes, workspaceRoutes } from '../../src/lists/dashboard-routes.ts'
 import { operations } from '../../src/lists/operations.ts'
 import { routes } from '../../src/lists/routes.ts'
 import { benchDirectory } from '../data.ts'
@@ -20,7 +22,8 @@ const app = await openApp({
   routes,
 })
 const readiness = { worker: () => 'elsewhere', journal: () => 'elsewhere', stopping: () => false }
-const server = await buildServer(app, routes, { readiness })
+const dashboard = { workspaceRoutes, ownRoutes }
+const server = await buildServer(app, routes, { readiness, dashboard, pages: builtPages })
 const address = await server.listen({ host: '127.0.0.1', port: 0 })
 const { query } = pg.Client.prototype
 let statements: Sql[] = []

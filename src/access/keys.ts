@@ -39,6 +39,7 @@ export async function requireKey(
   const token = header && authorization.length === 1 ? /^Bearer ([\w]+)$/i.exec(header)?.[1] : undefined
   const known = token && (settings.callers.get(hashOf(token)) ?? (await findKey(app, settings, token)))
   if (!known || (known.expires_at && known.expires_at <= settings.now())) throw new ApiError('invalid_key')
+  if (known.disabled) throw new ApiError('workspace_disabled') // guard: keys of a disabled workspace
   return known.caller
 }
 
@@ -51,6 +52,7 @@ interface KeyRow {
   readonly scopes: readonly Scope[]
   readonly mcp_only: boolean
   readonly expires_at: Date | null
+  readonly disabled: boolean
 }
 
 function hashOf(token: string): string {
@@ -60,15 +62,17 @@ function hashOf(token: string): string {
 async function findKey(app: App, settings: Snapshot, token: string): Promise<KnownKey | undefined> {
   if (!looksLikeKey(token)) return undefined
   const row = await app.db.maybe<KeyRow>(sql`
-    select k.id, k.workspace_id, k.user_id, k.name, k.prefix, k.scopes, k.mcp_only, k.expires_at
-    from keys k join users u on u.id = k.user_id
+    select k.id, k.workspace_id, k.user_id, k.name, k.prefix, k.scopes, k.mcp_only, k.expires_at,
+      w.disabled_at is not null as disabled
+    from keys k join users u on u.id = k.user_id join workspaces w on w.id = k.workspace_id
       join memberships m on m.workspace_id = k.workspace_id and m.user_id = k.user_id
     where k.hash = ${sha256(token)} and k.revoked_at is null and m.ended_at is null and u.disabled_at is null`)
   if (!row) return undefined
-  const { id, name, prefix, workspace_id, user_id, scopes, mcp_only, expires_at } = row
+  const { id, name, prefix, workspace_id, user_id, scopes, mcp_only, expires_at, disabled } = row
   const known: KnownKey = {
     caller: { workspace_id, user_id, scopes, via: { kind: 'key', id, name, prefix, mcp_only } },
     expires_at,
+    disabled,
   }
   settings.callers.set(hashOf(token), known)
   return known

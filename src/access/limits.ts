@@ -15,6 +15,7 @@ export function memoryLimits(now: () => number = Date.now): Limits {
   return {
     take: async (caller, rule) => log.take(caller, rule),
     takeAll: async (asked) => log.takeAll(asked),
+    async check() {},
     async close() {},
   }
 }
@@ -104,8 +105,9 @@ interface CountedHits {
 
 export function postgresLimits(db: Database): Limits {
   return {
-    take: (caller, rule) => takeIn(db, { caller, rule }),
+    take: (caller, rule) => takeIn(db, { caller, rule }), // limit: counted for all processes
     takeAll: (asked) => takeAllIn(db, asked),
+    async check() {},
     async close() {},
   }
 }
@@ -181,27 +183,43 @@ end
 local oldest = redis.call('ZRANGE', KEYS[1], 0, 0, 'WITHSCORES')[2] or now
 return { allowed, used, tostring(oldest), tostring(now) }`
 
+/** A Redis that does not answer for this long is away. Only the first requests wait for it. */
+const answerMsMax = 2_000
+
 export async function redisLimits(url: string): Promise<Limits> {
   // Loaded here, because most instances do not use it.
   const { Redis } = await import('ioredis')
-  const redis = new Redis(url, { maxRetriesPerRequest: 1, commandTimeout: 2_000, enableOfflineQueue: true })
+  const redis = new Redis(url, {
+    commandTimeout: answerMsMax,
+    // While there is no connection, every command fails at once, and the client keeps connecting.
+    enableOfflineQueue: false, // guard: no queue while redis is away
+    maxRetriesPerRequest: 0, // guard: a lost connection fails its requests
+    retryStrategy: (times) => Math.min(times * 50, 1_000),
+  })
   // The request that needs it reports the failure.
   redis.on('error', () => {})
   redis.defineCommand('parleyTake', { numberOfKeys: 2, lua: script })
   const take = Reflect.get(redis, 'parleyTake') as (
     ...args: readonly (string | number)[]
   ) => Promise<[number, number, string, string]>
-  const takeOne: Limits['take'] = async (caller, rule) => {
-    const key = `parley:{${caller}}`
+  /** A server that stopped answering would make each request wait: its connection ends, and a new one has to answer first. */
+  const ask = async <T>(command: () => Promise<T>): Promise<T> => {
     try {
-      const [allowed, used, oldest, at] = await take.call(redis, key, `${key}:n`, rule.limit, rule.seconds)
-      return windowOf(rule, allowed === 1, used, Number(oldest) / 1000, Number(at) / 1000)
+      return await command()
     } catch (cause) {
+      // guard: a silent redis is disconnected
+      if (cause instanceof Error && cause.message === 'Command timed out') redis.disconnect(true)
       throw new ApiError('store_unavailable', {
         detail: 'The rate limiter does not respond. Retry the request.',
         cause,
       })
     }
+  }
+  const takeOne: Limits['take'] = async (caller, rule) => {
+    const key = `parley:{${caller}}`
+    const taken = await ask(() => take.call(redis, key, `${key}:n`, rule.limit, rule.seconds))
+    const [allowed, used, oldest, at] = taken
+    return windowOf(rule, allowed === 1, used, Number(oldest) / 1000, Number(at) / 1000)
   }
   return {
     take: takeOne,
@@ -215,6 +233,7 @@ export async function redisLimits(url: string): Promise<Limits> {
       assert(window)
       return window
     },
+    check: async () => void (await ask(() => redis.ping())),
     close: async () => redis.disconnect(),
   }
 }

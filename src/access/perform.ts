@@ -9,7 +9,7 @@ import { requireReachable } from '../ledger/liveness.ts'
 import { submit } from '../ledger/submit.ts'
 import { ApiError } from '../lib/errors.ts'
 import { parse, parseQuery } from '../lib/parse.ts'
-import { type AnyCall, Form, type Reply, type Route } from '../route.ts'
+import { type AnyCall, Form, type Reply, type Route, TextFile } from '../route.ts'
 import { listAccounts, listEligibleAccounts, requireAccount } from './accounts.ts'
 import { refuseEarly } from './early-checks.ts'
 import { requireKey } from './keys.ts'
@@ -88,9 +88,8 @@ export async function perform(app: App, route: Route, caller: AnyCaller, incomin
   const begun = await begin(app, route, caller, incoming)
   if (!('workspace_id' in caller)) return performOutside(app, route, caller, { ...incoming, ...begun })
   const read = await receive(app, route, caller, { ...incoming, ...begun })
-  const { received } = read
-  if (!(received instanceof Form) || received.refusal) return performInside(app, route, caller, read)
-  const { file_id } = received.attachment
+  const file_id = storedFileOf(read.received)
+  if (file_id === undefined) return performInside(app, route, caller, read)
   try {
     const reply = await performInside(app, route, caller, read)
     await dropFile(app, file_id)
@@ -100,6 +99,12 @@ export async function perform(app: App, route: Route, caller: AnyCaller, incomin
     if (!isAmbiguous(error)) await dropFile(app, file_id)
     throw error
   }
+}
+
+/** The file that was stored while the body was read. */
+function storedFileOf(received: unknown): string | undefined {
+  if (received instanceof TextFile) return received.file_id
+  return received instanceof Form && !received.refusal ? received.attachment.file_id : undefined
 }
 
 /** Outside a workspace there are no accounts, files, ledger or idempotency keys. */

@@ -24,6 +24,7 @@ interface SessionRow extends Identity {
   /** As the database spells it: a path may have capital letters, and limits count by this spelling. */
   readonly workspace_id: string | null
   readonly role: Role | null
+  readonly disabled: boolean
   /** Whether `last_seen_at` is over a minute old. It is stored to the minute, so that most requests write nothing. */
   readonly last_seen_stale: boolean
 }
@@ -32,6 +33,8 @@ export interface SignedInUser {
   readonly user: UserCaller
   /** The same user in the requested workspace, if they are a member. */
   readonly member: Caller | undefined
+  /** The requested workspace is disabled; false unless they are a member. */
+  readonly disabled: boolean
 }
 
 interface SessionRequest {
@@ -53,9 +56,10 @@ export async function requireSession(
     await app.db.run(sql`update sessions set last_seen_at = domain_now() where id = ${id}`)
   const via = { kind: 'session', id, operator, identity: { issuer, subject, idp_user_uuid } } as const
   const user: UserCaller = { user_id, via: { ...via, role: null } }
-  if (!row.workspace_id || !role) return { user, member: undefined }
+  if (!row.workspace_id || !role) return { user, member: undefined, disabled: false }
   const scopes = scopesOfRole[role] // guard: scopes of a role
-  return { user, member: { workspace_id: row.workspace_id, user_id, scopes, via: { ...via, role } } }
+  const member = { workspace_id: row.workspace_id, user_id, scopes, via: { ...via, role } }
+  return { user, member, disabled: row.disabled }
 }
 
 function findSession(
@@ -66,10 +70,12 @@ function findSession(
   const wanted = workspace_id !== undefined && isUuid(workspace_id) ? workspace_id : null
   return db.maybe<SessionRow>(sql`
     select s.id, s.user_id, u.operator, i.issuer, i.subject, i.idp_user_uuid, m.workspace_id, m.role,
+      w.disabled_at is not null as disabled,
       s.last_seen_at <= domain_now() - interval '1 minute' as last_seen_stale
     from sessions s join users u on u.id = s.user_id
       join identities i on i.issuer = s.issuer and i.subject = s.subject and i.user_id = s.user_id
       left join memberships m on m.user_id = s.user_id and m.workspace_id = ${wanted}::uuid and m.ended_at is null
+      left join workspaces w on w.id = m.workspace_id
     where s.token_hash = ${sha256(token)} and ${alive} and u.disabled_at is null`)
 }
 

@@ -18,6 +18,7 @@ import {
   createWorkspace,
   listWorkspaces,
   requireWorkspace,
+  setWorkspaceEnabled,
   updateWorkspace,
   type WorkspaceFields,
 } from '../capabilities/workspaces/workspaces.ts'
@@ -67,6 +68,18 @@ function addWorkspaces(workspace: Command): void {
       'when campaigns and broadcasts can send, such as "mon-fri 09:00-18:00", or none',
     )
   verb(workspace, 'list', 'list all workspaces', (app) => listWorkspaces(app.db))
+  verb(
+    workspace,
+    'disable <id>',
+    'disable a workspace: its keys and members are refused, its accounts send nothing',
+    (app, actor, _, id = '') => setWorkspaceEnabled(app, actor, { id, enabled: false }),
+  )
+  verb(
+    workspace,
+    'enable <id>',
+    'enable a workspace: everything continues where it stopped',
+    (app, actor, _, id = '') => setWorkspaceEnabled(app, actor, { id, enabled: true }),
+  )
 }
 
 function addKeys(key: Command): void {
@@ -214,13 +227,13 @@ function addDispatch(dispatch: Command): void {
   verb(dispatch, 'status', 'show whether Parley sends messages and what stops it', (app) =>
     readDispatch(app.db),
   )
-  verb(
+  verb<{ reason?: string }>(
     dispatch,
     'off',
     'stop all sending on every process within a second',
-    (app, actor) => setDispatch(app, actor, false),
+    (app, actor, { reason }) => setDispatch(app, actor, false, reason),
     { makes_instance: true },
-  )
+  ).option('--reason <text>', 'why, for every user: the dashboard shows it until sending resumes')
 }
 
 const auditRows = { standard: 50, max: 10_000 }

@@ -175,6 +175,8 @@ async function markRestored(app: App, actor: Actor) {
   return { dispatch: false, next }
 }
 
+const restored = 'The database was restored.'
+
 /** A new generation warns every worker that this database may have lost sends. */
 async function leaveGeneration(
   app: Recorder,
@@ -186,7 +188,7 @@ async function leaveGeneration(
   // The backup may contain sessions that have since ended and links that have since been used.
   await endEverySession(tx)
   await endEverySetupLink(tx)
-  await switchDispatch(app, tx, actor, false)
+  await switchDispatch(app, tx, actor, false, restored)
   await record(app, tx, actor, {
     action,
     target: 'instance',

@@ -32,6 +32,7 @@ import {
   removeSuppression,
 } from '../capabilities/suppressions/suppressions.ts'
 import { requireWorkspace } from '../capabilities/workspaces/workspaces.ts'
+import { decodeCsv } from '../lib/csv.ts'
 import { Refusal } from '../lib/errors.ts'
 import { workspaceHelp } from './help.ts'
 import { Plain } from './output.ts'
@@ -208,7 +209,7 @@ function addSuppressions(suppress: Command): void {
     'import <file>',
     'add the rows of a CSV file; prints which were skipped and why',
     async (app, actor, { workspace_id }, file = '') => {
-      const text = readText(file)
+      const text = () => readText(file)
       const report = await importSuppressions(app, actor, { workspace_id, file: basename(file), text })
       return new Plain(readable(report), () => ({ ...report }))
     },
@@ -232,27 +233,30 @@ async function joined(text: AsyncIterable<string>): Promise<string> {
 }
 
 /** For people: one line per row that added nothing. */
-function* readable({ added, skipped }: ImportReport): Generator<string> {
-  yield `added    ${added}\nskipped  ${skipped.length}\n`
+function* readable({ added, skipped_count, skipped }: ImportReport): Generator<string> {
+  yield `added    ${added}\nskipped  ${skipped_count}\n`
   for (const { line, reason } of skipped) yield `  line ${line}: ${reason}\n`
+  const unnamed = skipped_count - skipped.length
+  if (unnamed > 0) yield `  and ${unnamed} more\n`
 }
 
 /** Yields the file's text in pieces. Refuses a file that cannot be read. */
 export async function* readText(file: string): AsyncGenerator<string> {
-  const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
-  let size = 0
   try {
-    for await (const bytes of createReadStream(file)) {
-      size += bytes.length
-      if (size > importBytesMax) throw new Refusal(`${file} is larger than 64 MiB. Nothing was imported.`)
-      yield decoder.decode(bytes, { stream: true })
-    }
-    yield decoder.decode()
+    yield* decodeCsv(readBytes(file))
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
-    if (code === 'ERR_ENCODING_INVALID_ENCODED_DATA') throw new Refusal(`${file} is not UTF-8.`)
     if (error instanceof Refusal || !/^E[A-Z]+$/.test(code ?? '')) throw error
     throw new Refusal(`${file} cannot be read: ${code}.`)
+  }
+}
+
+async function* readBytes(file: string): AsyncGenerator<Buffer> {
+  let size = 0
+  for await (const bytes of createReadStream(file)) {
+    size += bytes.length
+    if (size > importBytesMax) throw new Refusal(`${file} is larger than 64 MiB. Nothing was imported.`)
+    yield bytes
   }
 }
 

@@ -20,6 +20,7 @@ export function addMigrateVerb(program: Command): void {
         claim: 'command',
         operations: [],
         routes: [],
+        ...(options.migrations && { migrations: options.migrations }),
         migrate: true,
       })
       await closing(

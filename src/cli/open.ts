@@ -12,16 +12,18 @@ import { addressDefault, type Config } from '../config.ts'
 import type { RouteInfo } from '../contract.ts'
 import { ensureClock } from '../db/domain-clock.ts'
 import { type Embedded, openEmbedded } from '../db/embedded.ts'
-import { isMigrated, migrate } from '../db/migrate.ts'
+import { listPending, migrate } from '../db/migrate.ts'
 import { openDatabase } from '../db/pool.ts'
 import { findSecret, keepSecret } from '../db/secret-file.ts'
-import type { Database } from '../db/sql.ts'
-import { localWake, sharedWake } from '../events/wake.ts'
+import { countConnections, isPooledByTransaction, readServerState } from '../db/server-state.ts'
+import { type Database, sql } from '../db/sql.ts'
+import { sharedWake } from '../events/wake.ts'
 import { watchOperations } from '../ledger/waiting.ts'
-import { ApiError, Refusal } from '../lib/errors.ts'
+import { Refusal } from '../lib/errors.ts'
 import { newId } from '../lib/ids.ts'
 import { Secrets } from '../lib/secrets.ts'
 import { byKind, type OperationKind } from '../operation.ts'
+import { explainDatabase, plainSslMode } from './database-sentences.ts'
 import { withProgress } from './progress.ts'
 
 const require = createRequire(import.meta.url)
@@ -49,6 +51,8 @@ interface OpenOptions {
   readonly existing?: boolean
   /** Also migrates a database of DATABASE_URL. */
   readonly migrate?: boolean
+  /** Opens the database as it is: neither migrates it nor refuses one that is not migrated. */
+  readonly as_it_is?: boolean
   readonly routes: readonly RouteInfo[]
   readonly operations: readonly OperationKind[]
   /** The folders of migrations; our own unless given. */
@@ -96,7 +100,7 @@ async function open(options: OpenOptions): Promise<OpenApp> {
   const db = openDatabase(connectionOf(config, embedded), config)
   const settings = openSettings(db)
   const limits = await makeLimits(config, db)
-  const wake = config.database.kind === 'embedded' ? localWake() : sharedWake(db)
+  const wake = sharedWake(db, { sends: embedded === undefined || options.claim === 'command' })
   const waiting = watchOperations(db, wake)
   const stop = new AbortController()
   let address = addressDefault
@@ -141,19 +145,7 @@ async function open(options: OpenOptions): Promise<OpenApp> {
     }
   } catch (error) {
     await close()
-    if (error instanceof ApiError && error.code === 'schema_unavailable') {
-      throw new Refusal('The database has not been set up yet. Run `parley migrate` first.')
-    }
-    if ((error as { code?: string }).code === '42501') {
-      throw new Refusal(
-        'The role of DATABASE_URL cannot create the tables: it needs CREATE on the database (for the extension ' +
-          'btree_gin) and on the schema public.',
-      )
-    }
-    if (error instanceof ApiError && error.code === 'store_unavailable') {
-      throw new Refusal(`The database of DATABASE_URL does not respond: ${reasonOf(error)}.`)
-    }
-    throw error
+    throw explainDatabase(error)
   }
 }
 
@@ -186,7 +178,7 @@ function newRegistry(): Registry {
 
 function connectionOf(config: Config, embedded: Embedded | undefined) {
   if (embedded) return embedded.connection
-  return config.database.kind === 'url' ? { connectionString: config.database.url } : {}
+  return config.database.kind === 'url' ? { connectionString: plainSslMode(config.database.url) } : {}
 }
 
 async function makeLimits(config: Config, db: Database): Promise<Limits> {
@@ -197,29 +189,62 @@ async function makeLimits(config: Config, db: Database): Promise<Limits> {
 /** A service migrates. A command migrates only an embedded database. */
 async function prepare(db: Database, options: OpenOptions): Promise<readonly string[]> {
   const { config, claim, log } = options
-  let applied: readonly string[] = []
-  if (options.migrate || claim === 'service' || config.database.kind === 'embedded') {
-    applied = await withProgress('Migrating the database', migrate(db, options.migrations))
-    if (applied.length > 0) log.info({ migrations: applied }, 'migrated')
-  } else if (!(await isMigrated(db))) {
-    throw new Refusal('The database is not migrated to this version. Run `parley migrate` first.')
+  if (options.as_it_is) {
+    await db.one(sql`select 1 as up`)
+    return []
   }
+  const own = config.database.kind === 'url'
+  const migrates = options.migrate || claim === 'service' || !own
+  let applied: readonly string[] = []
+  if (migrates) {
+    if (own) await requireUsable(db)
+    const waits = () =>
+      log.info('another process migrates the database, or holds the lock for it; this one waits')
+    applied = await withProgress('Migrating the database', migrate(db, options.migrations, waits))
+    if (applied.length > 0) log.info({ migrations: applied }, 'migrated')
+  }
+  const pending = migrates ? [] : await listPending(db, options.migrations)
+  if (pending.length > 0) throw new Refusal(notMigrated) // guard: a command knows the schema
   if (claim === 'service') await ensureClock(db, config.clock)
+  if (claim === 'service' && own) await warnOfFewConnections(db, options)
   return applied
 }
 
-/** Explains the most common mistakes to the person who sets up the database. */
-const reasons: Readonly<Record<string, string>> = {
-  '28P01': 'the password is wrong',
-  '28000': 'the role is not allowed to log in',
-  '3D000': 'the database does not exist',
-  ECONNREFUSED: 'nothing listens at that address',
-  ENOTFOUND: 'the host name is unknown',
-  ENOENT: 'the socket does not exist',
-  ETIMEDOUT: 'the connection timed out',
+const notMigrated = 'The database is not migrated to this version. Run `parley migrate` first.'
+
+/** Before anything waits for a lock: under a pooler that works by transaction, another client may hold it for ever. */
+async function requireUsable(db: Database): Promise<void> {
+  const { encoding } = await readServerState(db)
+  if (encoding !== 'UTF8') {
+    throw new Refusal(
+      `The database of DATABASE_URL has the encoding ${encoding}, which cannot store every message. Create it again ` +
+        "with `create database … encoding 'UTF8' template template0`.",
+    )
+  }
+  // guard: no pooling by transaction
+  if (await isPooledByTransaction(db)) {
+    throw new Refusal(
+      'DATABASE_URL leads to a pooler that works by transaction or statement: two connections share one server process. ' +
+        'Parley holds locks and listens on its connections. Let the pooler work by session (PgBouncer: ' +
+        '`pool_mode = session`), or name the server itself.',
+    )
+  }
 }
 
-function reasonOf(error: ApiError): string {
-  const { code, message } = (error.cause ?? error) as Error & { code?: string }
-  return (code && reasons[code]) ?? message
+/** Connections that a process holds besides its pool, for locks and notifications. */
+const connectionsBesides = 3
+
+/** Only a warning: the other processes may end before this one needs all of its own. */
+async function warnOfFewConnections(
+  db: Database,
+  { config: { pool_size }, log }: OpenOptions,
+): Promise<void> {
+  // Those that this process has open already are among the used ones.
+  const { allowed, left } = await countConnections(db)
+  const wanted = pool_size + connectionsBesides - db.pool.totalCount
+  if (wanted <= left) return // guard: few connections are warned of
+  log.warn(
+    { pool_size, allowed, left },
+    'PARLEY_POOL_SIZE exceeds the connections that the server, the database or the role still allow: lower it, or raise max_connections or their limits',
+  )
 }

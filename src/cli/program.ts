@@ -47,21 +47,27 @@ export async function makeProgram(
 }
 
 /** Runs the verb named on the command line and ends the process with its exit code. */
-export async function runProgram(parts: LoadParts, verbs: readonly VerbModule[]): Promise<never> {
-  return process.exit(await runCommand(parts, verbs, process.argv.slice(2)))
+export async function runProgram(
+  parts: LoadParts,
+  verbs: readonly VerbModule[],
+  migrations?: readonly string[],
+): Promise<never> {
+  return process.exit(await runCommand(parts, verbs, process.argv.slice(2), migrations))
 }
 
-/** Runs one command and returns its exit code. */
+/** Runs one command and returns its exit code. `migrations` are the folders of more slices than our own. */
 export async function runCommand(
   parts: LoadParts,
   verbs: readonly VerbModule[],
   args: readonly string[],
+  migrations?: readonly string[],
 ): Promise<number> {
   // A reader that has closed the pipe, such as `head`, or has no space left must not change the exit code.
   process.stdout.on('error', () => {})
   process.stderr.on('error', () => {})
   try {
     const program = await makeProgram(parts, verbs, args)
+    program.setOptionValue('migrations', migrations)
     await program.parseAsync(args, { from: 'user' })
     return 0
   } catch (error) {

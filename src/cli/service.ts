@@ -4,6 +4,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
+import { findAlertUrlProblem, makeAlertLoops } from '../capabilities/alerts/alerts.ts'
 import { beginsUnderSecret } from '../capabilities/audit/audit.ts'
 import { declineDemo, readDemo } from '../capabilities/gates/gates.ts'
 import { hasWorkspace } from '../capabilities/workspaces/workspaces.ts'
@@ -23,6 +24,7 @@ import type { OperationKind } from '../operation.ts'
 import type { Control, PlatformModule } from '../platform/module.ts'
 import type { Route } from '../route.ts'
 import { advanceClock } from '../worker/clock.ts'
+import { watchDisk } from '../worker/disk-free.ts'
 import { type Running, runLoops } from '../worker/run-loops.ts'
 import { undrivenLoop } from '../worker/undriven.ts'
 import { assembleWorker, runWorker, type Worker } from '../worker/worker.ts'
@@ -90,6 +92,8 @@ export class Service {
   static async open(parts: Parts, options: ServiceOptions): Promise<Service> {
     const { config, data_dir, log, role } = options
     const { routes, operations, migrations } = parts
+    const problem = findAlertUrlProblem(config)
+    if (problem) throw new Refusal(`PARLEY_ALERT_URL ${problem}.`)
     await tryPorts(placesOf(options))
     // Every kind of database needs it: it holds the journals and the sandbox.
     if (role !== 'serve') await openDataDirectory(data_dir)
@@ -128,7 +132,7 @@ export class Service {
     this.#requireGoing()
     const [main] = placesOf(this.#options)
     app.listensAt(await this.#server.listen(main))
-    if (role === 'serve') this.#running = runLoops(app, [undrivenLoop()])
+    if (role === 'serve') this.#running = runLoops(app, [undrivenLoop(), ...makeAlertLoops(app)])
     else await this.#beginWork()
     this.#requireGoing()
     const demo = await this.#beginDemo()
@@ -179,7 +183,12 @@ export class Service {
     const { loops } = this.#parts
     const platforms = new Map([...this.#platforms].map(([name, { platform }]) => [name, platform]))
     const directory = this.#options.data_dir
-    this.#worker = await assembleWorker(this.app, { platforms, directory, loops })
+    this.#worker = await assembleWorker(this.app, {
+      platforms,
+      directory,
+      loops,
+      diskFree: watchDisk(directory),
+    })
     this.#running = runWorker(this.app, this.#worker)
   }
 

@@ -35,6 +35,10 @@ export const verbs: readonly VerbModule[] = [
     load: async () => (await import('./migrate.ts')).addMigrateVerb,
   },
   {
+    words: { doctor: 'check the set-up and say what is wrong with it; changes nothing' },
+    load: async () => (await import('./doctor/doctor.ts')).addDoctorVerb,
+  },
+  {
     words: {
       backup: 'write the embedded database and its secret to a new file',
       restore: 'restore a backup into an empty embedded database; sending stays off',

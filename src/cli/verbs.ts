@@ -15,6 +15,8 @@ import { platformVariables } from './platforms.ts'
 export interface Shared {
   readonly dataDir: string
   readonly json: boolean
+  /** The folders of migrations; our own unless given. Not an option that can be typed. */
+  readonly migrations?: readonly string[]
 }
 
 interface VerbNeeds {
@@ -47,7 +49,7 @@ export function verb<O extends object>(
 }
 
 export async function withApp<T>(
-  { dataDir: data_dir }: Shared,
+  { dataDir: data_dir, migrations }: Shared,
   work: (app: App) => Promise<T>,
   { makes_instance = false, operations = async () => [] }: VerbNeeds = {},
 ): Promise<T> {
@@ -63,6 +65,7 @@ export async function withApp<T>(
     existing,
     operations: kinds,
     routes: [],
+    ...(migrations && { migrations }),
   })
   return closing(
     () => app.close(),

@@ -9,8 +9,8 @@ import { type BackupEnd, type BackupHeader, type BackupTable, BackupWriter } fro
 import { copyRows } from './copy-stream.ts'
 import type { Database } from './sql.ts'
 
-/** Migrations fill the first themselves; the second is out of date after a restore. Unlogged tables are left out as well. */
-const leftOut = ['schema_migrations', 'workers']
+/** Migrations fill the first themselves; the others are out of date after a restore. Unlogged tables are left out as well. */
+const leftOut = ['schema_migrations', 'workers', 'alerts', 'alert_posts']
 
 /** A backup has no time limit. Values are written and read the same way whatever a server's settings are. */
 export const patience = `

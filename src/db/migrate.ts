@@ -4,7 +4,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type pg from 'pg'
 import { Refusal } from '../lib/errors.ts'
-import { type Database, type Db, sql } from './sql.ts'
+import { type Database, type Db, type Sql, sql } from './sql.ts'
 
 export interface Migration {
   readonly version: number
@@ -38,19 +38,27 @@ export const makeMigrationsTable = `create table if not exists schema_migrations
   version integer primary key, name text not null, checksum text not null,
   applied_at timestamptz not null default now())`
 
-/** Migrates the database to this code's version. Several processes may start at once: one works, the others wait. */
-export async function migrate(db: Database, directories?: readonly string[]): Promise<readonly string[]> {
+/**
+ * Migrates the database to this code's version. Several processes may start at once: one works, the others wait, and
+ * call `waits`. A database that is migrated needs no right to create anything.
+ */
+export async function migrate(
+  db: Database,
+  directories?: readonly string[],
+  waits: () => void = () => {},
+): Promise<readonly string[]> {
   const migrations = await listMigrations(directories)
   const client = await db.client()
+  const read: Read = async ({ text }) => (await client.query(text)).rows
   try {
     await client.query('set lock_timeout = 0; set statement_timeout = 0')
-    await client.query('select pg_advisory_lock($1)', [migrationLock])
-    await client.query(makeMigrationsTable)
-    const { rows } = await client.query<AppliedMigration>(
-      'select version, name, checksum from schema_migrations',
-    )
-    requireKnown(migrations, rows)
-    const pending = migrations.filter(({ version }) => !rows.some((applied) => applied.version === version))
+    if (!(await tryLock(client))) {
+      waits()
+      await client.query('select pg_advisory_lock($1)', [migrationLock])
+    }
+    const pending = await readPending(read, migrations)
+    // PostgreSQL asks for the right to create even if the table exists.
+    if (pending.length > 0) await client.query(makeMigrationsTable) // guard: a migrated database is only read
     for (const migration of pending) {
       await client.query('begin')
       try {
@@ -65,6 +73,13 @@ export async function migrate(db: Database, directories?: readonly string[]): Pr
   } finally {
     await client.end()
   }
+}
+
+async function tryLock(client: pg.Client): Promise<boolean> {
+  const { rows } = await client.query<{ locked: boolean }>('select pg_try_advisory_lock($1) as locked', [
+    migrationLock,
+  ])
+  return rows[0]?.locked === true
 }
 
 type AppliedMigration = Pick<Migration, 'version' | 'name' | 'checksum'>
@@ -92,6 +107,26 @@ export async function applyMigration(client: pg.Client, migration: Migration): P
     name,
     checksum,
   ])
+}
+
+/** The migrations of this code that the database lacks. Refuses a database that a newer or a different Parley migrated. */
+export async function listPending(db: Db, directories?: readonly string[]): Promise<readonly string[]> {
+  const pending = await readPending((statement) => db.rows(statement), await listMigrations(directories))
+  return pending.map(({ name }) => name)
+}
+
+type Read = <T>(statement: Sql) => Promise<T[]>
+
+async function readPending(read: Read, migrations: readonly Migration[]): Promise<readonly Migration[]> {
+  const [table] = await read<{ exists: boolean }>(
+    sql`select to_regclass('public.schema_migrations') is not null as exists`,
+  )
+  const applied = table?.exists
+    ? await read<AppliedMigration>(sql`select version, name, checksum from schema_migrations`)
+    : []
+  requireKnown(migrations, applied)
+  const versions = new Set(applied.map(({ version }) => version))
+  return migrations.filter(({ version }) => !versions.has(version))
 }
 
 /** Whether the database has every migration of this code. */

@@ -12,26 +12,35 @@ const limits = {
   idle_in_transaction_session_timeout: 10_000, // limit: idle transaction
 }
 
+/** Set once a connection is open, because PgBouncer refuses start-up options. */
+const setLimits: Sql = {
+  name: '',
+  text: `select ${Object.entries(limits)
+    .map(([name, ms]) => `set_config('${name}', '${ms}', false)`)
+    .join(', ')}`,
+  values: [],
+}
+
 export type Connection = Pick<pg.PoolConfig, 'connectionString' | 'host' | 'user' | 'password' | 'database'>
 
 export function openDatabase(connection: Connection, { pool_size }: { pool_size: number }): Database {
   const settings: pg.PoolConfig = {
     ...connection,
     application_name: 'parley',
-    options: Object.entries(limits)
-      .map(([name, value]) => `-c ${name}=${value}`)
-      .join(' '),
     connectionTimeoutMillis: 3_000, // limit: connect
     keepAlive: true,
   }
-  // Pipelining sends BEGIN together with the first statement.
-  const pool = new pg.Pool({ ...settings, max: pool_size, pipeline: true })
-  // Without a listener, one dropped connection ends the process. The next query reports it.
-  pool.on('error', () => {})
-  pool.on('connect', (client) => client.on('error', () => {}))
   const watch = watchSilence()
   const ask: Ask = (client, statement, form) =>
     query(client, statement, { form, answered: watch.ask(client) }).catch(trace)
+  // Without a listener, one dropped connection ends the process. The next query reports it.
+  const limit = async (client: pg.ClientBase) => {
+    client.on('error', () => {})
+    await ask(client, setLimits) // guard: time limits of a connection
+  }
+  // Pipelining sends BEGIN together with the first statement.
+  const pool = new pg.Pool({ ...settings, max: pool_size, pipeline: true, onConnect: limit })
+  pool.on('error', () => {})
 
   return {
     ...queries((statement, form) => withClient(pool, (client) => ask(client, statement, form))),
@@ -44,6 +53,10 @@ export function openDatabase(connection: Connection, { pool_size }: { pool_size:
       const client = new pg.Client(settings)
       client.on('error', () => {})
       await client.connect().catch(unavailable)
+      await limit(client).catch(async (error) => {
+        await client.end().catch(() => {})
+        return unavailable(error)
+      })
       return client
     },
     pool,
@@ -156,9 +169,11 @@ async function transaction<T>(
   const begun = ask(client, begin)
   begun.catch(() => {})
   const last: Sql[] = []
+  const after: (() => void)[] = []
   const tx = {
     ...queries((statement, form) => ask(client, statement, form)),
     atCommit: (statement: Sql) => void last.push(statement),
+    afterCommit: (act: () => void) => void after.push(act),
     copyOut: (statement: Sql, take: (bytes: Buffer) => void) => copyOut(client, ask, { statement, take }),
   }
   let result: T
@@ -180,5 +195,6 @@ async function transaction<T>(
   // After a failed statement, the server turns COMMIT into ROLLBACK.
   if (failed) throw failed.reason
   if (done.command !== 'COMMIT') throw new Error('The transaction had failed and was rolled back.')
+  for (const act of after) act()
   return result
 }

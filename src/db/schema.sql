@@ -32,6 +32,8 @@ create table account_hosts (
   cold_stopped_at timestamp with time zone,
   gap_since timestamp with time zone,
   heard_at timestamp with time zone,
+  handed_over_at timestamp with time zone,
+  takeover_seconds integer not null default 0,
   PRIMARY KEY (account_id)
 );
 
@@ -104,6 +106,29 @@ create table accounts (
   CHECK ((status = ANY (ARRAY['CONNECTING'::text, 'READY'::text, 'NEEDS_LOGIN'::text, 'RESTRICTED'::text, 'DISABLED'::text]))),
   PRIMARY KEY (id),
   UNIQUE (workspace_id, id)
+);
+
+create table alert_posts (
+  id uuid not null,
+  kind text not null,
+  subject text not null,
+  text text not null,
+  at timestamp with time zone not null default real_now(),
+  attempts integer not null default 0,
+  due_at timestamp with time zone not null default real_now(),
+  last_error text,
+  PRIMARY KEY (id)
+);
+
+create table alerts (
+  kind text not null,
+  subject text not null,
+  wrong_since timestamp with time zone,
+  right_since timestamp with time zone,
+  begun_at timestamp with time zone,
+  open boolean not null default false,
+  over_text text not null,
+  PRIMARY KEY (kind, subject)
 );
 
 create table allowlists (
@@ -887,6 +912,9 @@ create table workers (
   owes boolean not null default false,
   drives boolean not null default true,
   platforms text[] not null default '{}'::text[],
+  version text not null default ''::text,
+  failing text[] not null default '{}'::text[],
+  disk_free bigint,
   PRIMARY KEY (id)
 );
 
@@ -896,6 +924,7 @@ create table workspaces (
   timezone text not null default 'UTC'::text,
   created_at timestamp with time zone not null default domain_now(),
   sending_window text,
+  disabled_at timestamp with time zone,
   CHECK (((char_length(name) >= 1) AND (char_length(name) <= 200))),
   CHECK (((char_length(sending_window) >= 1) AND (char_length(sending_window) <= 100))),
   PRIMARY KEY (id)
@@ -907,10 +936,13 @@ CREATE INDEX account_hosts_owner ON public.account_hosts USING btree (lease_owne
 CREATE INDEX account_logins_open ON public.account_logins USING btree (alive_until) WHERE (state <> ALL (ARRAY['done'::text, 'failed'::text]));
 CREATE INDEX account_strikes_recent ON public.account_strikes USING btree (account_id, at DESC);
 CREATE INDEX accounts_workspace ON public.accounts USING btree (workspace_id, created_at, id);
+CREATE INDEX alert_posts_subject ON public.alert_posts USING btree (kind, subject, id);
 CREATE INDEX approvals_created ON public.approvals USING btree (created_at);
 CREATE INDEX approvals_key ON public.approvals USING btree (key_id, fingerprint, created_at DESC);
 CREATE INDEX approvals_user ON public.approvals USING btree (user_id, created_at DESC, id DESC);
 CREATE INDEX approvals_waiting ON public.approvals USING btree (key_id, expires_at) WHERE (state = 'waiting'::text);
+CREATE INDEX audit_action ON public.audit USING btree (action, seq);
+CREATE INDEX audit_actor ON public.audit USING btree (actor, seq);
 CREATE INDEX audit_workspace ON public.audit USING btree (workspace_id, seq);
 CREATE INDEX campaign_accounts_open ON public.campaign_accounts USING btree (account_id, due_at) WHERE has_open;
 CREATE INDEX campaign_accounts_pool ON public.campaign_accounts USING btree (account_id, campaign_id) WHERE pool;

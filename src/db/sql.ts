@@ -99,6 +99,8 @@ export interface Tx extends Db {
   readonly [inTransaction]: true
   /** A statement whose result is not needed, sent together with COMMIT. If it fails, nothing is committed. */
   atCommit(statement: Sql): void
+  /** Called once everything is committed, and not at all otherwise: for signals to those who would read it. */
+  afterCommit(act: () => void): void
   /** A `copy … to stdout` in pieces, each valid during its call. It takes no parameters, but may read settings. */
   copyOut(statement: Sql, take: (bytes: Buffer) => void): Promise<void>
 }

@@ -46,6 +46,29 @@ describe('within one process', () => {
 })
 
 describe('between processes', () => {
+  test('one that does not send is woken by another, gets its marks, and sends nothing itself', async () => {
+    const [service, command] = [sharedWake(db, { sends: false }), sharedWake(db)]
+    const received: string[] = []
+    service.on(onOutbox, () => received.push('outbox'))
+    service.onMarks((marks) => received.push(...marks.map(({ kind }) => kind)))
+    command.on(onAccounts, () => received.push('sent'))
+    command.onMarks((marks) => received.push(...marks.map(({ kind }) => `sent ${kind}`)))
+    await until('both listen', 20_000, async () => (await listeners()) === 2)
+    service.signal(onAccounts)
+    service.mark({ workspace_id: null, kind: 'instance' })
+    command.signal(onOutbox)
+    command.mark({ workspace_id: null, kind: 'gates' })
+    await until(
+      'it has received both',
+      20_000,
+      () => received.includes('outbox') && received.includes('gates'),
+    )
+    // Whatever the service would send goes out before it closes.
+    await service.close()
+    await command.close()
+    expect(received.toSorted()).toEqual(['gates', 'instance', 'outbox', 'sent gates'])
+  })
+
   test('wakes the other one, and sends many signals together', async () => {
     const [one, other] = [sharedWake(db), sharedWake(db)]
     let outbox = 0

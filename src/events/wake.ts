@@ -73,15 +73,19 @@ class LocalWake implements Wake {
   }
 }
 
-/** For several processes: topics travel by LISTEN and NOTIFY on a connection of their own. */
-export function sharedWake(db: Database): Wake {
-  return new SharedWake(db)
+/**
+ * For several processes: topics travel by LISTEN and NOTIFY on a connection of their own. One that does not send still
+ * receives: on an embedded database, where the service is alone but for the commands of a terminal.
+ */
+export function sharedWake(db: Database, { sends = true }: { sends?: boolean } = {}): Wake {
+  return new SharedWake(db, sends)
 }
 
 class SharedWake implements Wake {
   readonly on: Wake['on']
   readonly onMarks: Wake['onMarks']
   readonly #db: Database
+  readonly #sends: boolean
   readonly #local = new LocalWake((marks) => this.#share(marks))
   /** A process receives its own notifications too, and has delivered those marks already. */
   readonly #origin = randomUUID()
@@ -95,8 +99,9 @@ class SharedWake implements Wake {
   #sending = Promise.resolve()
   #connecting: Promise<void>
 
-  constructor(db: Database) {
+  constructor(db: Database, sends: boolean) {
     this.#db = db
+    this.#sends = sends
     this.on = (topic, listener) => this.#local.on(topic, listener)
     this.onMarks = (listener) => this.#local.onMarks(listener)
     this.#connecting = this.#connect()
@@ -174,6 +179,7 @@ class SharedWake implements Wake {
     const topics = [...this.#pending].join(' ')
     this.#pending.clear()
     const marks = toNotifications(this.#origin, this.#unsent.take())
+    if (!this.#sends) return // guard: the service on an embedded database sends nothing
     // If it fails, the loops find the work at their next poll, and pages read again by themselves.
     if (topics) await this.#client.query('select pg_notify($1, $2)', [channel, topics]).catch(() => {})
     if (marks.length === 0) return

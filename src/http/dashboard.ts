@@ -88,13 +88,14 @@ function makeEnter(app: App): Enter {
     }
     // A browser reopens its stream automatically: that must not keep a session alive.
     const used = !route?.live // guard: a stream is no use of its session
-    const { user, member, window } = await admitUser(app, { token, workspace_id, used })
+    const { user, member, disabled, window } = await admitUser(app, { token, workspace_id, used })
     request.caller = member ?? user
     request.window = window
     if (!window.allowed) throw new ApiError('rate_limited', { retry_after: window.retry_after })
     if (workspace_id === undefined) return user
     // Only members may learn whether the workspace exists.
     if (!member) throw new ApiError('not_found')
+    if (disabled) throw new ApiError('workspace_disabled') // guard: members of a disabled workspace
     return member
   }
 }

@@ -12,6 +12,7 @@ import { readBody } from './body.ts'
 import { isForm, readForm } from './multipart.ts'
 import { send } from './send.ts'
 import type { Drop } from './sockets.ts'
+import { readTextFile } from './text-file.ts'
 import { inUserWords } from './user-sentences.ts'
 
 export interface Door {
@@ -122,10 +123,12 @@ async function read(
   raw: IncomingMessage,
   { caller, wanted: { route, refuse }, bodyMs }: Reading,
 ): Promise<unknown> {
-  if (!route.form || !isForm(raw) || !('workspace_id' in caller)) return readBody(raw, route, bodyMs)
+  const isFile = route.text !== undefined || (route.form && isForm(raw))
+  if (!isFile || !('workspace_id' in caller)) return readBody(raw, route, bodyMs)
   const { workspace_id } = caller
   const store = (chunk: Chunk) => storeChunk(app.db, { ...chunk, workspace_id })
   const drop = (file_id: string) => dropFile(app, file_id)
+  if (route.text !== undefined) return readTextFile(raw, { type: route.text, store, drop })
   const { fields, attachment, refusal } = await readForm(raw, { refuse, store, drop })
   return new Form(fields, attachment, refusal)
 }

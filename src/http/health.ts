@@ -9,6 +9,7 @@ import { ApiError } from '../lib/errors.ts'
 import { sha256 } from '../lib/secrets.ts'
 import { together } from '../lib/together.ts'
 import { once } from './assets.ts'
+import { describeWay } from './doctor-probe.ts'
 
 export interface Readiness {
   /** The state of this process's background work: `ok`, `elsewhere`, or the problem. */
@@ -27,11 +28,12 @@ export function mountHealth(app: App, server: FastifyInstance, readiness: Readin
     migrations: await check(async () => {
       if (!(await isMigrated(app.db, await migrations()))) throw new Error('behind')
     }),
+    limits: await check(() => app.limits.check()), // guard: readiness asks the limiter
   }))
   const checkDispatch = together(() => readSwitch(app))
   server.get('/healthz', async (request) => {
     request.operation = 'healthz'
-    return { status: 'ok' }
+    return { status: 'ok', ...describeWay(app, request) }
   })
 
   server.get('/readyz', async (request, reply) => {

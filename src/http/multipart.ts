@@ -10,7 +10,8 @@ import { FormBytes, openPieces, restBytesMax } from './form-bytes.ts'
 import { decodeText, type Head, parseHead, parseMediaType, parseParameters, placeOf } from './form-head.ts'
 
 export const fileBytesMax = 26_214_400
-const formMs = 120_000
+/** How long a file may take to arrive. */
+export const fileMs = 120_000
 /** The longest text that the contract allows: 4,096 characters of four bytes. */
 const fieldBytesMax = 16 * 1024
 const fieldNames = ['account_id', 'chat_id', 'text']
@@ -50,7 +51,7 @@ export function isForm(raw: IncomingMessage): boolean {
  */
 export async function readForm(raw: IncomingMessage, options: FormOptions): Promise<Form> {
   const boundary = requireBoundary(raw)
-  const pieces = openPieces(raw, options.timeoutMs ?? formMs)
+  const pieces = openPieces(raw, options.timeoutMs ?? fileMs)
   try {
     const declared = Number(raw.headers['content-length'] ?? 0)
     return await readParts(new FormBytes(pieces, boundary), { ...options, declared })
@@ -151,7 +152,8 @@ async function storeFile(
   const hash = createHash('sha256')
   let size = 0
   let refusal = await refuse?.(fields)
-  for await (const chunk of inChunks(bytes.stream())) {
+  const tooLarge = () => new ApiError('attachment_too_large')
+  for await (const chunk of inChunks(bytes.stream(), fileBytesMax, tooLarge)) {
     hash.update(chunk)
     const n = Math.floor(size / chunkBytes)
     size += chunk.length
@@ -168,13 +170,17 @@ function requireFull(error: unknown): ApiError {
 }
 
 /** Chunks of one size, the last one smaller. They share one buffer, so each overwrites the one before. */
-async function* inChunks(pieces: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+export async function* inChunks(
+  pieces: AsyncIterable<Buffer>,
+  bytesMax: number,
+  tooLarge: () => ApiError,
+): AsyncGenerator<Buffer> {
   let size = 0
   let chunk: Buffer | undefined
   let used = 0
   for await (const piece of pieces) {
     size += piece.length
-    if (size > fileBytesMax) throw new ApiError('attachment_too_large')
+    if (size > bytesMax) throw tooLarge()
     for (let at = 0; at < piece.length; ) {
       chunk ??= Buffer.allocUnsafeSlow(chunkBytes)
       const copied = piece.copy(chunk, used, at)

@@ -5,6 +5,7 @@ import { ApiError } from '../lib/errors.ts'
 import { quote } from '../lib/text.ts'
 import type { Route } from '../route.ts'
 import { isForm } from './multipart.ts'
+import { isText } from './text-file.ts'
 
 /** How a browser reaches us: over TLS, which a proxy terminates; on this machine; or in plain text over a network. */
 export type Transport = 'tls' | 'loopback' | 'plain'
@@ -59,10 +60,17 @@ export function requireOwnOrigin(config: Config, request: FastifyRequest, route:
       detail: `The page is at ${quote(origin)}, but the Host header says ${quote(host)}. A proxy must pass the Host header on.`,
     })
   }
-  const sound = type === undefined || /^application\/json\s*(;|$)/i.test(type)
-  if (!sound && !(route?.form && isForm(request.raw))) {
+  const isJson = type === undefined || /^application\/json\s*(;|$)/i.test(type)
+  const sound = isJson || takesFile(request, route) // guard: a file only where the route takes one
+  if (!sound) {
     throw new ApiError('origin_refused', { detail: 'The dashboard accepts JSON only.' })
   }
+}
+
+/** No other site's page can send these types without our permission either, as long as the origin is checked. */
+function takesFile({ raw }: FastifyRequest, route: Route | undefined): boolean {
+  if (route?.text) return isText(raw, route.text)
+  return route?.form !== undefined && isForm(raw)
 }
 
 /**

@@ -20,7 +20,7 @@ import { Echoes } from './echoes.ts'
 import { findFloodWait } from './floods.ts'
 import { type Journal, openJournal } from './journal.ts'
 import { Lanes } from './lanes.ts'
-import type { HeldLease } from './leases.ts'
+import { type HeldLease, noteNotLive } from './leases.ts'
 import { Ledger } from './ledger.ts'
 import { noteProofs, proofsIn } from './proofs.ts'
 import { Recorder } from './recording.ts'
@@ -387,6 +387,31 @@ describe('before its preparation calls the platform', () => {
     expect(asked).toBe(0)
     expect(await rows.row(id)).toMatchObject({ state: 'released', reason })
   })
+})
+
+test('leaves it queued when the account is given up during preparation', async () => {
+  const one = await stage()
+  const payload = { identifier: { kind: 'username', value: 'mara' } }
+  const id = await rows.operation(one.held, { kind: 'start_chat', chat_id: null, payload })
+  const closed = { kind: 'not_written', reason: 'The session is closed.' }
+  Object.assign(one.session, {
+    async resolve() {
+      await noteNotLive(rows.db, one.held, 'given up')
+      return closed
+    },
+  })
+  await attempt(rows.app, one.ways, await rows.queued(id), one.account)
+  expect(await rows.row(id)).toMatchObject({ state: 'queued' })
+  // A session that was lost ends it: no worker gave the account up.
+  await rows.host(one.held, sql`observed_at = real_now(), handed_over_at = null`)
+  Object.assign(one.session, {
+    async resolve() {
+      await noteNotLive(rows.db, one.held, 'lost')
+      return closed
+    },
+  })
+  await attempt(rows.app, one.ways, await rows.queued(id), one.account)
+  expect(await rows.row(id)).toMatchObject({ state: 'released', reason: 'not_prepared' })
 })
 
 test.each(['needs_login', 'restricted'] as const)(

@@ -11,7 +11,7 @@ import type { OperationBoundary } from './boundary.ts'
 import { attemptSeconds, releaseNeverSent } from './crossing.ts'
 import type { Echoes, Expectation, RecordedMessage } from './echoes.ts'
 import type { Journal } from './journal.ts'
-import { type HeldLease, holdsLease } from './leases.ts'
+import { findHandOver, type HeldLease, holdsLease } from './leases.ts'
 import { type QueuedOperation, settleQueued, settleUncrossed } from './queue.ts'
 import { isTrouble, noteFloodWait, type Recorder } from './recording.ts'
 import type { Ending } from './settle.ts'
@@ -155,9 +155,10 @@ async function settleUnprepared(
     await recorder.noteTrouble(held, reason)
     return settleQueued(app, operation, released(reason))
   }
-  // The session was closed because another worker holds the account's lease by now: that worker will do it.
+  // The session was closed because another worker holds the account's lease, or will: that worker will do it.
   const lost = outcome === undefined || outcome.kind === 'not_written' || outcome.kind === 'unknown'
   if (lost && !(await holdsLease(app.db, held.worker_id, held))) return
+  if (lost && (await findHandOver(app.db, held.account_id))) return // guard: given up during preparation
   if (outcome?.kind === 'flood_wait') {
     const { retry_after_seconds: seconds } = outcome
     await app.db.transaction((tx) => noteFloodWait(tx, operation, outcome))

@@ -1,6 +1,6 @@
 /** Attachments: stored in chunks as they arrive, deleted once their operation no longer needs them. */
 import type { App } from '../app.ts'
-import { type Database, type Db, type Sql, sql } from '../db/sql.ts'
+import { type Database, type Db, type Sql, sql, type Tx } from '../db/sql.ts'
 import { ApiError } from '../lib/errors.ts'
 import { freeBuffer } from '../lib/free-buffer.ts'
 
@@ -83,11 +83,13 @@ const fieldHeadBytes = 6
  * One chunk of a file in a buffer of its own; undefined if there is none. A copy takes no parameters, so `copy` reads the
  * settings `parley.file_id` and `parley.chunk`.
  */
-export async function readChunk(
-  db: Database,
-  copy: Sql,
-  { file_id, n }: { readonly file_id: string; readonly n: number },
-): Promise<Buffer | undefined> {
+export function readChunk(db: Database, copy: Sql, place: ChunkPlace): Promise<Buffer | undefined> {
+  return db.transaction((tx) => readChunkIn(tx, copy, place))
+}
+
+type ChunkPlace = Pick<Chunk, 'file_id' | 'n'>
+
+async function readChunkIn(tx: Tx, copy: Sql, { file_id, n }: ChunkPlace): Promise<Buffer | undefined> {
   const copied = Buffer.allocUnsafeSlow(copyHead.length + fieldHeadBytes + chunkBytes + copyTail.length)
   let used = 0
   const which = sql`
@@ -95,20 +97,30 @@ export async function readChunk(
   const take = (bytes: Buffer) => {
     used += bytes.copy(copied, used)
   }
-  await db.transaction((tx) => Promise.all([tx.run(which), tx.copyOut(copy, take)]))
+  await Promise.all([tx.run(which), tx.copyOut(copy, take)])
   if (used === copyHead.length + copyTail.length) return undefined
   return copied.subarray(copyHead.length + fieldHeadBytes, used - copyTail.length)
 }
 
 /** The file's bytes, one chunk in memory at a time. Asking for the next chunk frees the memory of the last. */
-export async function* readChunks(db: Database, file_id: string): AsyncGenerator<Buffer> {
-  const copy = sql`
-    copy (
-      select bytes from file_chunks
-      where file_id = current_setting('parley.file_id')::uuid and n = current_setting('parley.chunk')::integer
-    ) to stdout (format binary)`
+export function readChunks(db: Database, file_id: string): AsyncGenerator<Buffer> {
+  return eachChunk((n) => readChunk(db, copyChunk, { file_id, n }))
+}
+
+/** The same inside a transaction, which must not wait for a second connection. */
+export function readChunksIn(tx: Tx, file_id: string): AsyncGenerator<Buffer> {
+  return eachChunk((n) => readChunkIn(tx, copyChunk, { file_id, n }))
+}
+
+const copyChunk = sql`
+  copy (
+    select bytes from file_chunks
+    where file_id = current_setting('parley.file_id')::uuid and n = current_setting('parley.chunk')::integer
+  ) to stdout (format binary)`
+
+async function* eachChunk(read: (n: number) => Promise<Buffer | undefined>): AsyncGenerator<Buffer> {
   for (let n = 0; ; n++) {
-    const chunk = await readChunk(db, copy, { file_id, n })
+    const chunk = await read(n)
     if (!chunk) return
     yield chunk
     freeBuffer(Buffer.from(chunk.buffer))

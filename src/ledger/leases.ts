@@ -5,6 +5,7 @@
 import type { Sources, Topic } from '../app.ts'
 import { given } from '../db/given.ts'
 import { type Db, sql, type Tx } from '../db/sql.ts'
+import { isHandedOver, isLive } from './liveness.ts'
 
 /** There may be an account to take or to release. */
 export const accountsChanged: Topic = { topic: 'accounts' }
@@ -83,12 +84,16 @@ export async function claimAccounts(
   return db.rows<Lease>(sql`
     update account_hosts h set lease_owner = ${worker_id}, lease_epoch = lease_epoch + 1,
       lease_until = real_now() + make_interval(secs => ${leaseSeconds}),
+      takeover_seconds = ${takeover_seconds}, -- guard: the takeover time is stored with the lease
+      handed_over_at = case when ${isLive} then real_now() else h.handed_over_at end, -- guard: a claim hands over
       heard_at = coalesce(h.observed_at, h.heard_at),
       observed_at = null -- guard: not live until caught up
     from accounts a
     where a.id = h.account_id and h.account_id in (
       select f.account_id from account_hosts f join accounts b on b.id = f.account_id
+        join workspaces k on k.id = f.workspace_id
       where b.platform = ${platform}
+        and k.disabled_at is null -- guard: no account of a disabled workspace is claimed
         and b.status in ('CONNECTING', 'READY') -- guard: only accounts that may act are claimed
         and (${takeover_seconds}::int = 0
           or not exists (select from instance where unconfirmed_since is not null)) -- guard: no connection for a clone
@@ -97,7 +102,8 @@ export async function claimAccounts(
           or f.lease_until < real_now() and f.lease_owner = any(${neighbours}::uuid[])
           or f.lease_until > real_now() + make_interval(secs => ${2 * leaseSeconds}) -- guard: account lease too far ahead
           or exists (select from workers w where w.id = f.lease_owner and w.stopped_at is not null))
-      order by f.lease_until nulls first, f.account_id limit ${limit} for update of f skip locked)
+      order by f.lease_until nulls first, f.account_id limit ${limit} for update of f skip locked
+      for share of k skip locked) -- guard: a claim sees a workspace that was just disabled
     returning h.account_id, h.workspace_id, a.platform, a.name, h.lease_epoch as epoch, h.position,
       h.writes::text`)
 }
@@ -116,7 +122,8 @@ export async function claimAccount(
   return db.maybe(sql`
     update account_hosts h set lease_owner = ${worker_id}, lease_epoch = lease_epoch + 1,
       lease_until = real_now() + make_interval(secs => ${leaseSeconds}),
-      heard_at = coalesce(observed_at, heard_at), observed_at = null
+      heard_at = coalesce(observed_at, heard_at), observed_at = null,
+      handed_over_at = null -- guard: nothing waits for a login
     where account_id = ${account_id} and (lease_until is null or lease_until < real_now()
       or exists (select from workers w where w.id = h.lease_owner and w.stopped_at is not null))
     returning account_id, lease_epoch as epoch`)
@@ -159,6 +166,29 @@ export async function listLeases(db: Db, worker_id: string): Promise<Map<string,
   return new Map(rows.map(({ account_id, epoch }) => [account_id, epoch]))
 }
 
+/**
+ * The account's session has ended. If it was `lost`, requests that need the platform are refused from now on. If its worker
+ * gives a live account up, they wait for the next one.
+ */
+export async function noteNotLive(
+  db: Db,
+  { worker_id, account_id, epoch }: HeldLease,
+  why: 'lost' | 'given up',
+): Promise<void> {
+  const handedOver = why === 'lost' ? sql`false` : isLive
+  await db.run(sql`
+    update account_hosts h set observed_at = null, heard_at = coalesce(observed_at, heard_at),
+      handed_over_at = case when ${handedOver} then real_now() else handed_over_at end -- guard: a release hands over
+    where account_id = ${account_id} and lease_owner = ${worker_id} and lease_epoch = ${epoch}`)
+}
+
+/** Whether the account was live until this worker gave it up, so that the next worker executes its operations. */
+export async function findHandOver(db: Db, account_id: string): Promise<boolean> {
+  const row = await db.maybe(sql`
+    select from account_hosts h where account_id = ${account_id} and ${isHandedOver}`)
+  return row !== undefined
+}
+
 /** Releases a lease, so that no worker waits for it to expire. */
 export async function releaseLease(
   db: Db,
@@ -177,6 +207,15 @@ export async function revokeLease(tx: Tx, account_id: string): Promise<void> {
   await tx.run(sql`
     update account_hosts set lease_epoch = lease_epoch + 1, lease_until = null, lease_owner = null
     where account_id = ${account_id}`)
+}
+
+/** The same for every account of a workspace, in the order in which all transactions lock several accounts. */
+export async function revokeLeases(tx: Tx, workspace_id: string): Promise<void> {
+  await tx.run(sql`
+    with taken as materialized (
+      select account_id from account_hosts where workspace_id = ${workspace_id} order by account_id for no key update)
+    update account_hosts h set lease_epoch = lease_epoch + 1, lease_until = null, lease_owner = null
+    from taken t where h.account_id = t.account_id`)
 }
 
 /** This worker has lost the account's lease, so another one may be driving the account already. */
@@ -209,20 +248,52 @@ export async function holdsLease(
 
 interface Share {
   readonly platform: string
-  /** How many accounts of the platform there are, and how many workers to drive them. */
-  readonly accounts: number
+  /** How many workers drive accounts of the platform. */
   readonly workers: number
+  /** How many accounts of it this worker drives. */
+  readonly share: number
 }
 
-export function readShares(db: Db, platforms: readonly string[]): Promise<Share[]> {
-  return db.rows<Share>(sql`
-    select platform,
-      (select count(*)::int from accounts a
-       where a.platform = p.platform and a.status in ('CONNECTING', 'READY')) as accounts,
-      (select count(*)::int from workers w where w.stopped_at is null and w.drives
+/** What of each platform is this worker's: no worker drives over one account more than another. */
+export async function readShares(
+  db: Db,
+  worker_id: string,
+  platforms: readonly string[],
+): Promise<readonly Share[]> {
+  const counts = await db.rows<PlatformCounts & { platform: string }>(sql`
+    select p.platform, a.accounts, a.before, w.workers, w.rank
+    from unnest(${platforms}::text[]) as p (platform) cross join lateral (
+      select (count(*) filter (where a.platform = p.platform))::int as accounts,
+        (count(*) filter (where a.platform < p.platform))::int as before
+      from accounts a join workspaces k on k.id = a.workspace_id
+      where a.status in ('CONNECTING', 'READY')
+        and k.disabled_at is null -- guard: accounts of disabled workspaces are not shared out
+      ) a
+    cross join lateral (
+      select count(*)::int as workers, (count(*) filter (where w.id < ${worker_id}::uuid))::int as rank
+      from workers w where w.stopped_at is null and w.drives
         and p.platform = any(w.platforms) -- guard: only workers that have the platform
         and w.beat_at > real_now() - make_interval(secs => ${silentSeconds})
         and w.beat_at < real_now() + make_interval(secs => ${silentSeconds}) -- guard: heartbeat from the future
-      ) as workers
-    from unnest(${platforms}::text[]) as p (platform)`)
+      ) w`)
+  return counts.map((each) => ({ platform: each.platform, workers: each.workers, share: shareOf(each) }))
+}
+
+interface PlatformCounts {
+  readonly accounts: number
+  /** The accounts of platforms whose names sort before this one. */
+  readonly before: number
+  readonly workers: number
+  /** How many of these workers have a lower id. */
+  readonly rank: number
+}
+
+/**
+ * The workers divide the accounts evenly, and some take one more. Those of the next platform take turns where these end, so
+ * that the same workers do not get more of each. All workers see the same counts, so together their shares are all accounts.
+ */
+export function shareOf({ accounts, before, workers, rank }: PlatformCounts): number {
+  if (workers === 0) return accounts
+  const turn = (rank + workers - (before % workers)) % workers
+  return Math.floor(accounts / workers) + (turn < accounts % workers ? 1 : 0) // guard: the remainder is divided
 }

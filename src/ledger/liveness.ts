@@ -4,7 +4,6 @@ import { type Db, type Sql, sql, type Tx } from '../db/sql.ts'
 import { ApiError } from '../lib/errors.ts'
 import type { OperationKind } from '../operation.ts'
 import { waitSeconds } from './floods.ts'
-import type { HeldLease } from './leases.ts'
 import { countWorkers } from './workers.ts'
 
 /** A session that answered or delivered something within this time is live. */
@@ -17,6 +16,23 @@ export const isLiveHost = (host: Sql): Sql =>
 /** The same for row `h`. */
 export const isLive: Sql = isLiveHost(sql`h`)
 
+/** An account that was live is connected again within this time after it changed hands; until then its operations wait. */
+export const handOverSeconds = 30
+
+/** Whether the account of row `h` was live until it changed hands, and its next session is still catching up. */
+export const isHandedOver: Sql = sql`coalesce(h.handed_over_at between
+  (select real_now()) - make_interval(secs => ${handOverSeconds}) and (select real_now()), false)`
+
+/** A caller waits this long for a lease that rests before another worker may claim it. */
+const claimSecondsMax = 5
+/** A worker on the same disk claims the lease without waiting for the takeover, at its next tick. */
+const neighbourSeconds = 2
+
+/** The lease of row `h` has run out, and no worker may claim it while a caller waits. */
+const isOutOfReach: Sql = sql`coalesce(h.lease_until < (select real_now()) - make_interval(secs => ${neighbourSeconds})
+  and h.lease_until + make_interval(secs => h.takeover_seconds - ${claimSecondsMax}) > (select real_now())
+  and not exists (select from workers w where w.id = h.lease_owner and w.stopped_at is not null), false)`
+
 /** Which accounts have a live session. The others can be read from the store only. */
 export async function listLiveness(db: Db, account_ids: readonly string[]): Promise<Map<string, boolean>> {
   const rows = await db.rows<{ account_id: string; live: boolean }>(sql`
@@ -28,7 +44,10 @@ export async function listLiveness(db: Db, account_ids: readonly string[]): Prom
 
 const sendingIsOff = 'Sending is switched off on this instance.'
 
-/** Refuses a request that needs the platform while the account's session is not live or is in a flood wait. */
+/**
+ * Refuses a request that needs the platform while the account's session is not live or is in a flood wait. An account that is
+ * changing hands is reachable: its operation waits for the next session.
+ */
 export async function requireReachable(
   app: App,
   account_id: string,
@@ -38,10 +57,13 @@ export async function requireReachable(
   if (!dispatch) {
     throw new ApiError('provider_unavailable', { detail: sendingIsOff })
   }
-  const session = await app.db.maybe<{ live: boolean; wait: number | null }>(sql`
-    select ${isLive} as live, ${waitSeconds(operation.stopped_by)} as wait
+  const session = await app.db.maybe<{ reachable: boolean; wait: number | null }>(sql`
+    select (${isLive}
+        or ${isHandedOver} -- guard: an account that changes hands is reachable
+      ) and not ${isOutOfReach} -- guard: no waiting for a lease that no worker may claim
+      as reachable, ${waitSeconds(operation.stopped_by)} as wait
     from account_hosts h where account_id = ${account_id}`)
-  if (!session?.live) throw new ApiError('session_unavailable')
+  if (!session?.reachable) throw new ApiError('session_unavailable')
   if (session.wait !== null) throw new ApiError('flood_wait', { status: flood, retry_after: session.wait })
 }
 
@@ -68,11 +90,4 @@ export async function noteGapSince(
 ): Promise<void> {
   const at = since === null ? sql`null` : sql`coalesce(gap_since, domain_now())`
   await tx.run(sql`update account_hosts set gap_since = ${at} where account_id = ${account_id}`)
-}
-
-/** The account's session has ended or not yet caught up: requests that need the platform are refused immediately. */
-export async function noteNotLive(db: Db, held: HeldLease): Promise<void> {
-  await db.run(sql`
-    update account_hosts set observed_at = null, heard_at = coalesce(observed_at, heard_at)
-    where account_id = ${held.account_id} and lease_owner = ${held.worker_id} and lease_epoch = ${held.epoch}`)
 }

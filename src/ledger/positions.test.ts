@@ -15,6 +15,7 @@ import {
   readShares,
   releaseLease,
   renewLeases,
+  shareOf,
 } from './leases.ts'
 import { advancePositions } from './positions.ts'
 
@@ -116,6 +117,21 @@ describe('claimAccounts', () => {
     },
   )
 
+  test('skips those of a disabled workspace, also while it is being disabled', async () => {
+    const held = await rows.account()
+    const { workspace_id } = held
+    await rows.host(held, sql`lease_until = null`)
+    const disable = sql`update workspaces set disabled_at = domain_now() where id = ${workspace_id}`
+    const during = await rows.db.transaction(async (tx) => {
+      await tx.run(disable)
+      return claim()
+    })
+    expect(during.has(held.account_id)).toBe(false)
+    expect((await claim()).has(held.account_id)).toBe(false)
+    await rows.db.run(sql`update workspaces set disabled_at = null where id = ${workspace_id}`)
+    expect((await claim()).has(held.account_id)).toBe(true)
+  })
+
   test('claims one immediately whose owner has stopped', async () => {
     const held = await rows.account()
     const owner = newId()
@@ -133,6 +149,16 @@ describe('claimAccounts', () => {
       await rows.host(late, sql`lease_until = real_now() - interval '76 s'`)
       const claimed = await claim(newId(), takeover)
       expect([claimed.has(early.account_id), claimed.has(late.account_id)]).toEqual([false, true])
+    })
+
+    test('stores that time with the lease', async () => {
+      const held = await rows.account()
+      await rows.host(held, sql`lease_until = null`)
+      expect((await claim(newId(), takeover)).has(held.account_id)).toBe(true)
+      const row = await rows.db.one(
+        sql`select takeover_seconds from account_hosts where account_id = ${held.account_id}`,
+      )
+      expect(row).toEqual({ takeover_seconds: 75 })
     })
 
     test('claims one immediately that was released, or whose owner signed off or died on this disk', async () => {
@@ -179,7 +205,7 @@ describe('readShares', () => {
   test('counts the workers of each platform', async () => {
     const count = async () =>
       Object.fromEntries(
-        (await readShares(rows.db, ['sandbox', 'elsewhere'])).map(({ platform, workers }) => [
+        (await readShares(rows.db, newId(), ['sandbox', 'elsewhere'])).map(({ platform, workers }) => [
           platform,
           workers,
         ]),
@@ -188,6 +214,41 @@ describe('readShares', () => {
     await rows.db.run(sql`
       insert into workers (id, beat_at, platforms) values (${newId()}, real_now(), '{elsewhere}')`)
     expect(await count()).toEqual({ ...before, elsewhere: (before.elsewhere ?? 0) + 1 })
+  })
+
+  test('leaves out the accounts of a disabled workspace', async () => {
+    const [account, worker_id] = [await rows.account(), newId()]
+    await rows.db.run(sql`
+      insert into workers (id, beat_at, platforms) values (${worker_id}, real_now(), '{telegram}')`)
+    await rows.db.run(
+      sql`update accounts set platform = 'telegram', status = 'READY' where id = ${account.account_id}`,
+    )
+    const share = async () => (await readShares(rows.db, worker_id, ['telegram']))[0]?.share
+    const disable = (at: Sql) =>
+      rows.db.run(sql`
+        update workspaces set disabled_at = ${at}
+        where id = (select workspace_id from accounts where id = ${account.account_id})`)
+    expect(await share()).toBe(1)
+    await disable(sql`real_now()`)
+    expect(await share()).toBe(0)
+    await disable(sql`null`)
+  })
+
+  test('gives all accounts out, and to no worker over one more than to another, also over two platforms', () => {
+    for (let workers = 1; workers <= 5; workers++) {
+      for (let first = 0; first <= 11; first++) {
+        for (let second = 0; second <= 11; second++) {
+          const ranks = Array.from({ length: workers }, (_, rank) => rank)
+          const ofFirst = ranks.map((rank) => shareOf({ accounts: first, before: 0, workers, rank }))
+          const ofSecond = ranks.map((rank) => shareOf({ accounts: second, before: first, workers, rank }))
+          const all = ranks.map((rank) => (ofFirst[rank] ?? 0) + (ofSecond[rank] ?? 0))
+          for (const shares of [ofFirst, ofSecond, all]) {
+            expect(Math.max(...shares) - Math.min(...shares)).toBeLessThanOrEqual(1)
+          }
+          expect(all.reduce((sum, share) => sum + share)).toBe(first + second)
+        }
+      }
+    }
   })
 })
 
@@ -241,7 +302,7 @@ describe('holdsLease', () => {
 
 describe('a clock that was set back', () => {
   test('a worker whose heartbeat is in the future does not count for shares of the accounts', async () => {
-    const workers = async () => (await readShares(rows.db, ['sandbox']))[0]?.workers
+    const workers = async () => (await readShares(rows.db, newId(), ['sandbox']))[0]?.workers
     const before = (await workers()) ?? 0
     const id = newId()
     await rows.db.run(

@@ -39,6 +39,7 @@ export function advancePositions(tx: Db | Tx, advances: readonly Advance[]): Pro
           and h.writes >= g.writes -- guard: updates writes
         for no key update) h)
     update account_hosts h set position = t.position, writes = h.writes + 1,
+      handed_over_at = case when not t.caught_up then h.handed_over_at end, -- guard: handed over until caught up
       observed_at = case when t.caught_up or h.observed_at is not null then (select real_now()) end -- guard: live once caught up
     from taken t where h.account_id = t.account_id
     returning h.account_id, h.writes::text`)

@@ -6,7 +6,7 @@ import { executable } from './columns.ts'
 import { settled } from './enqueue.ts'
 import { floodEndOf } from './floods.ts'
 import type { HeldLease } from './leases.ts'
-import { isLive } from './liveness.ts'
+import { isHandedOver, isLive } from './liveness.ts'
 import { markOperations } from './operation-marks.ts'
 import { type Ending, settle } from './settle.ts'
 
@@ -61,7 +61,9 @@ export async function settleUncrossed(
       select case
           when not exists (select from settings where name = 'dispatch' and value = 'true'::jsonb) then 'dispatch_off'
           when ${floodEndOf(app.operations)} > domain_now() then 'flood_wait'
-          when not ${isLive} then 'not_live'
+          when not ${isLive}
+            and not ${isHandedOver} -- guard: an operation waits while its account changes hands
+          then 'not_live'
           when o.expires_at <= real_now() then 'expired'
         end as reason
       from account_hosts h, operations o

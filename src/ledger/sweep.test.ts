@@ -109,6 +109,16 @@ describe('settleUncrossed', () => {
     expect(await settleUncrossed(rows.app, account, await rows.queued(id))).toBe(true)
     expect(await rows.row(id)).toMatchObject({ state: 'released', reason: 'not_live' })
   })
+
+  test('leaves it queued while its account changes hands, until it expires', async () => {
+    const account = await rows.account()
+    const [waiting, expired] = [await rows.operation(account), await rows.operation(account, { expires: -1 })]
+    await rows.host(account, sql`observed_at = null, handed_over_at = real_now()`)
+    expect(await settleUncrossed(rows.app, account, await rows.queued(waiting))).toBe(false)
+    expect(await rows.row(waiting)).toMatchObject({ state: 'queued' })
+    expect(await settleUncrossed(rows.app, account, await rows.queued(expired))).toBe(true)
+    expect(await rows.row(expired)).toMatchObject({ state: 'released', reason: 'expired' })
+  })
 })
 
 describe('forgetWorkers', () => {

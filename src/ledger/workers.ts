@@ -1,17 +1,32 @@
 /** The worker processes of this database: which are alive, which may drive accounts, and which owe a put-back. */
 import { type Db, type Sql, sql } from '../db/sql.ts'
+import { version } from '../lib/version.ts'
 
 /** A worker without a heartbeat for this long has ended: its journal will not grow any more. */
 const silentSeconds = 30
 
+/** With less room than this on its disk, a worker may soon be unable to write its journal. */
+export const diskShortBytes = 1024 ** 3 // limit: short disk
+
+interface Heartbeat {
+  readonly worker_id: string
+  readonly platforms: readonly string[]
+  /** The loops whose last step failed. */
+  readonly failing?: readonly string[]
+  /** Free bytes on the disk of its data directory. */
+  readonly disk_free?: number | null
+}
+
 /** Records that this process is alive. It also revives a process that was declared dead by mistake. */
 export async function noteHeartbeat(
   db: Db,
-  { worker_id, platforms }: { worker_id: string; platforms: readonly string[] },
+  { worker_id, platforms, failing = [], disk_free = null }: Heartbeat,
 ): Promise<void> {
   await db.run(sql`
-    insert into workers (id, platforms) values (${worker_id}, ${platforms})
-    on conflict (id) do update set beat_at = real_now(), stopped_at = null, platforms = excluded.platforms`)
+    insert into workers (id, platforms, version, failing, disk_free)
+    values (${worker_id}, ${platforms}, ${version}, ${failing}, ${disk_free}::bigint)
+    on conflict (id) do update set beat_at = real_now(), stopped_at = null, platforms = excluded.platforms,
+      version = excluded.version, failing = excluded.failing, disk_free = excluded.disk_free`)
 }
 
 /** Whether the worker of row `w` had a recent heartbeat. One from the future comes from a clock that was set back since. */
@@ -48,6 +63,33 @@ export function countWorkers(db: Db): Promise<WorkerCounts> {
       (count(*) filter (where not w.drives and ${isAlive}))::int as without_journal,
       (count(*) filter (where w.owes))::int as owing
     from workers w`)
+}
+
+/** `owing`: it has to replay its journals first. `silent`: no heartbeat for a while, and it has not signed off. */
+export const workerStates = ['driving', 'without_journal', 'owing', 'silent', 'stopped'] as const
+
+interface WorkerView {
+  readonly id: string
+  readonly state: (typeof workerStates)[number]
+  readonly version: string
+  readonly started_at: Date
+  readonly beat_at: Date
+  readonly platforms: readonly string[]
+  readonly accounts: number
+  readonly failing: readonly string[]
+  readonly disk_free: number | null
+}
+
+/** Those with a heartbeat in the last day, and those that sending waits for; those that are alive first. */
+export function listWorkers(db: Db): Promise<WorkerView[]> {
+  return db.rows<WorkerView>(sql`
+    select w.id, case when w.owes then 'owing' when w.stopped_at is not null then 'stopped'
+        when not ${wasHeard} then 'silent' when w.drives then 'driving' else 'without_journal' end as state,
+      w.version, w.started_at, w.beat_at, w.platforms, w.failing, w.disk_free::float8 as disk_free,
+      case when ${isAlive} then (
+        select count(*)::int from account_hosts h where h.lease_owner = w.id) else 0 end as accounts
+    from workers w where w.owes or w.beat_at > real_now() - interval '1 day'
+    order by ${isAlive} desc, w.beat_at desc, w.id limit 100`)
 }
 
 export async function noteStopped(db: Db, worker_id: string): Promise<void> {

@@ -28,6 +28,7 @@ export const errors = {
   sign_in_refused: [401, 'The e-mail address or the password is wrong.'],
   // 403: understood, and not allowed
   missing_scope: [403, 'The key lacks the scope that this operation needs.'],
+  workspace_disabled: [403, 'This workspace is disabled. The operator of this instance can enable it.'],
   missing_role: [403, 'Your role does not allow this.'],
   origin_refused: [403, 'This request did not come from the dashboard. Nothing was done.'],
   not_allowlisted: [403, 'The user or workspace of this key is not on the allowlist.'],

@@ -23,6 +23,7 @@ type Purpose =
   | 'proxy'
   | 'account_login'
   | 'backup'
+  | 'doctor'
 
 export class Secrets {
   readonly #root: Buffer

@@ -11,6 +11,20 @@ export function address(...protocols: readonly string[]) {
     .optional()
 }
 
+/** The list of hosts that libpq knows: in the authority, after the credentials, or as a parameter. */
+const severalHosts = /^[a-z]+:\/\/(?:[^/?#]*@)?[^/?#@]*,|[?&]host=[^&#]*(?:,|%2c)/i
+
+/** A PostgreSQL server. The driver connects to one host. */
+export function databaseAddress() {
+  const hostsRule =
+    'must name one host: the address that leads to the primary server, also after a failover. Parley does not choose among several'
+  return z
+    .string()
+    .refine((text) => !severalHosts.test(text), { message: hostsRule, abort: true }) // guard: one host
+    .pipe(address('postgres:', 'postgresql:').unwrap())
+    .optional()
+}
+
 /** A host, followed by at most a path. */
 const originAndPath = /^https?:\/\/[^/@?#\s\\]+(\/[^?#\s\\]*)?$/
 

@@ -34,7 +34,7 @@ function entryOf(route: Route, { prefix, components }: { prefix: string; compone
   const path = prefix + route.path
   const input = (schema: z.ZodType | undefined) => schema && schemaOf(schema, 'input', components)
   const query = input(route.query)
-  const body = input(route.body)
+  const body = route.text ? undefined : input(route.body)
   const params = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => `${name}: string`)
   // A query without required parameters is optional as a whole.
   const mark = (query?.required as readonly string[] | undefined)?.length ? '' : '?'
@@ -43,6 +43,7 @@ function entryOf(route: Route, { prefix, components }: { prefix: string; compone
     ...(params.length > 0 ? [`    params: { ${params.join('; ')} }`] : []),
     ...(query ? [`    query${mark}: ${typeOf(query)}`] : []),
     ...(body ? [`    body: ${typeOf(body)}`] : []),
+    ...(route.text ? ['    body: Blob'] : []),
     `    answer: ${typeOf(schemaOf(route.response, 'output', components))}`,
     '  }',
   ].join('\n')

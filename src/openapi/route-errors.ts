@@ -9,6 +9,7 @@ const always: readonly PossibleError[] = [
   'invalid_request',
   'invalid_text',
   'invalid_key',
+  'workspace_disabled',
   'missing_scope',
   'method_not_allowed',
   'request_timeout',

@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { z } from 'zod'
 import type { ControlCall } from './control-operation.ts'
-import type { Platform, PlatformClock } from './port.ts'
+import type { AccountProxy, Platform, PlatformClock } from './port.ts'
 
 export interface PlatformModule {
   /** The value of `platform` on its accounts. */
@@ -12,6 +12,16 @@ export interface PlatformModule {
   readonly variables: Readonly<Record<string, z.ZodType>>
   /** Undefined: this process does not use the platform, for example because no variable says where it is. */
   open(options: PlatformOptions): Promise<OpenPlatform | undefined>
+  /** Connects without a login and leaves again. Returns what does not accept a connection; undefined: not configured. */
+  reach(options: ReachOptions): Promise<readonly string[] | undefined>
+}
+
+export interface ReachOptions {
+  readonly env: PlatformOptions['env']
+  /** The proxies of its accounts. */
+  readonly proxies: readonly AccountProxy[]
+  /** Whether an account connects without a proxy. */
+  readonly direct: boolean
 }
 
 export interface PlatformOptions {

@@ -234,8 +234,7 @@ export class AccountPool {
     const { db } = this.#app
     const waits = [...this.#platforms.values()].some(({ takeoverSeconds }) => takeoverSeconds > 0)
     const neighbours = waits ? await this.#options.neighbours() : []
-    for (const { platform, accounts, workers } of await readShares(db, [...this.#platforms.keys()])) {
-      const share = Math.ceil(accounts / Math.max(1, workers))
+    for (const { platform, share } of await readShares(db, this.#worker_id, [...this.#platforms.keys()])) {
       const own = [...this.#sessions.values()].filter(({ lease }) => lease.platform === platform)
       for (const session of own.slice(share)) this.#drop(session)
       const takeover_seconds = this.#platforms.get(platform)?.takeoverSeconds ?? 0

@@ -24,9 +24,9 @@ import {
   type Lease,
   type Moment,
   momentOf,
+  noteNotLive,
   type Writes,
 } from '../ledger/leases.ts'
-import { noteNotLive } from '../ledger/liveness.ts'
 import { within } from '../ledger/within.ts'
 import type { FairQueue } from '../lib/queue.ts'
 import type { Closed, Outcome, Platform, Session, UpdateBatch } from '../platform/port.ts'
@@ -290,9 +290,9 @@ class DrivenSession implements AccountSession {
     }
   }
 
-  /** Requests that need the platform are then refused immediately, instead of waiting for a session that is gone. */
   async #noteNotLive(): Promise<void> {
-    await noteNotLive(this.#app.db, this.#held).catch((err) => {
+    const why = this.#stopping.signal.aborted ? 'given up' : 'lost'
+    await noteNotLive(this.#app.db, this.#held, why).catch((err) => {
       this.#app.log.warn(
         { err, account_id: this.lease.account_id },
         'that a session is over could not be noted',

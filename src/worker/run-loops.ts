@@ -12,8 +12,16 @@ export interface Running {
 /** Shorter than a lease: a loop that rested longer after an outage would lose its leases. */
 const backoffMs = { first: 500, most: 4_000 }
 
+/** The loops of each App whose last step failed, and how often in a row. */
+const failures = new WeakMap<App, ReadonlyMap<string, number>>()
+
+export function failingLoops(app: App): string[] {
+  return [...(failures.get(app)?.keys() ?? [])]
+}
+
 export function runLoops(app: App, loops: readonly Loop[]): Running {
   const failing = new Map<string, number>()
+  failures.set(app, failing)
   const stopping = new AbortController()
 
   async function run({ name, restMs, wakeOn, step }: Loop): Promise<void> {
@@ -37,10 +45,10 @@ export function runLoops(app: App, loops: readonly Loop[]): Running {
           })
       } catch (err) {
         if (err === stopping.signal.reason) break
-        const failures = (failing.get(name) ?? 0) + 1
-        failing.set(name, failures)
-        app.log.error({ err, loop: name, failures }, 'a background step failed')
-        await rest(Math.min(backoffMs.most, backoffMs.first * 2 ** (failures - 1)))
+        const count = (failing.get(name) ?? 0) + 1
+        failing.set(name, count)
+        app.log.error({ err, loop: name, failures: count }, 'a background step failed')
+        await rest(Math.min(backoffMs.most, backoffMs.first * 2 ** (count - 1)))
       }
     }
     off?.()

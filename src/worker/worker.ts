@@ -20,7 +20,7 @@ import { AccountPool, type Platforms } from './account-pool.ts'
 import { Downloads } from './downloads.ts'
 import { LoginRunner } from './login-runner.ts'
 import { countOperations, showJournal } from './metrics.ts'
-import { type Running, runLoops } from './run-loops.ts'
+import { failingLoops, type Running, runLoops } from './run-loops.ts'
 import { undrivenLoop } from './undriven.ts'
 
 const heartbeatMs = 2_000
@@ -33,6 +33,8 @@ interface WorkerParts {
   readonly loops: readonly MakeLoops[]
   /** Opens this process's journal; by default the one on its disk. */
   readonly journal?: typeof openJournal
+  /** Free bytes on the disk of its directory, for operators; by default unknown. */
+  readonly diskFree?: () => number | null
 }
 
 /** A worker whose loops are not running: its owner takes their steps. */
@@ -46,14 +48,14 @@ export interface Worker {
 
 export async function assembleWorker(
   app: App,
-  { platforms, directory, loops, journal = openJournal }: WorkerParts,
+  { platforms, directory, loops, journal = openJournal, diskFree = () => null }: WorkerParts,
 ): Promise<Worker> {
   const id = app.sources.newId()
   const always = [...loops.flatMap((make) => make(app)), sweepLoop(), forgetLoop, undrivenLoop()]
   // A process without a platform drives no account, so it must not count when accounts are shared out.
   const acting =
     platforms.size > 0
-      ? await act(app, { id, directory: join(directory, 'ledger'), platforms, open: journal })
+      ? await act(app, { id, directory: join(directory, 'ledger'), platforms, open: journal, diskFree })
       : undefined
   return {
     loops: [...always, ...(acting?.loops ?? [])],
@@ -85,10 +87,11 @@ interface ActingOptions {
   readonly directory: string
   readonly platforms: Platforms
   readonly open: typeof openJournal
+  readonly diskFree: () => number | null
 }
 
 /** Opens the restore guard first: whatever reaches a platform needs what this disk remembers of the database. */
-async function act(app: App, { id, directory, platforms, open }: ActingOptions) {
+async function act(app: App, { id, directory, platforms, open, diskFree }: ActingOptions) {
   const recorder = new Recorder(app, { count: countOperations(app), noteTrouble })
   const replay = () => replayAll(app, { directory, recorder })
   const echoes = new Echoes(app)
@@ -125,7 +128,7 @@ async function act(app: App, { id, directory, platforms, open }: ActingOptions) 
   const dispatch = new Dispatch(app, { ...ways, messages }, driving)
   return {
     loops: [
-      heartbeat({ worker_id: id, platforms: [...platforms.keys()] }, guard, pool),
+      heartbeat({ worker_id: id, platforms: [...platforms.keys()] }, { guard, pool, diskFree }),
       ledger.loop,
       dispatch.loop,
       downloads.loop,
@@ -143,8 +146,10 @@ async function act(app: App, { id, directory, platforms, open }: ActingOptions) 
   }
 }
 
+const stopReason = 'The database is an older copy of itself, or the disk of a worker does not know it.'
+
 async function stopSending(app: App): Promise<void> {
-  await setDispatch(app, 'system', false)
+  await setDispatch(app, 'system', false, stopReason)
 }
 
 /** Whether the database has forgotten what this process saw committed. If so, restarts its sessions from where it is now. */
@@ -159,15 +164,14 @@ async function compareMarks({ db, log }: App, pool: AccountPool): Promise<boolea
 /** Records that this process is alive. It also revives a process that was declared dead by mistake. */
 function heartbeat(
   worker: { readonly worker_id: string; readonly platforms: readonly string[] },
-  guard: RestoreGuard,
-  pool: AccountPool,
+  { guard, pool, diskFree }: { guard: RestoreGuard; pool: AccountPool; diskFree: () => number | null },
 ): Loop {
   return {
     name: 'heartbeat',
     restMs: heartbeatMs,
-    async step({ db }) {
+    async step(app) {
       await guard.raise()
-      await noteHeartbeat(db, worker)
+      await noteHeartbeat(app.db, { ...worker, failing: failingLoops(app), disk_free: diskFree() })
       await pool.confirm()
       return false
     },

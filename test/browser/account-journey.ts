@@ -1,6 +1,6 @@
 /**
- * Connects Telegram accounts in the browser, against the data centre on loopback: by a QR code and a password, by a
- * phone number and a code, interrupted by reloads, a second tab and the end of the process.
+ * Connects Telegram accounts in the browser, against the data centre on loopback: through a proxy by a QR code and a
+ * password, by a phone number and a code, interrupted by reloads, a second tab and the end of the process.
  */
 import assert from 'node:assert/strict'
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { BrowserContext, Page } from 'playwright-core'
 import { endProcesses, spawnParley } from '../harness/process.ts'
+import { type LoopbackProxy, listenProxy } from '../platform/loopback-proxy.ts'
 import { type Ask, askAddress } from '../platform/sandbox-fixture.ts'
 import { type Hand, keyboard, mouse } from './approval-journey.ts'
 import type { Demo } from './demo.ts'
@@ -15,10 +16,13 @@ import type { Demo } from './demo.ts'
 export interface Centre {
   readonly env: Readonly<Record<string, string>>
   readonly ask: Ask
+  /** One that the dashboard's users may name. */
+  readonly proxy: LoopbackProxy
   close(): Promise<void>
 }
 
 const password = 'canary correct horse'
+const proxyLogin = { username: 'desk', password: 'canary-of-the-proxy' }
 const users = {
   qr: { account_id: 'desk_a', name: 'Sales desk', phone: '+9996621001', password },
   phone: { account_id: 'desk_b', name: 'Support desk', phone: '+9996621002' },
@@ -29,9 +33,12 @@ export async function startCentre(): Promise<Centre> {
   const sandbox = spawnParley(['sandbox', '--port', '0', '--mtproto-port', '0', '--data-dir', data_dir])
   const ask = askAddress(await sandbox.ready())
   for (const user of Object.values(users)) await ask('addAccount', user)
+  const proxy = await listenProxy('socks5', { credentials: proxyLogin })
   return {
     ask,
+    proxy,
     env: {
+      PARLEY_PROXY_ALLOW: '127.0.0.1',
       PARLEY_TELEGRAM_API_ID: '1',
       PARLEY_TELEGRAM_API_HASH: '0'.repeat(32),
       PARLEY_TELEGRAM_DC: /^PARLEY_TELEGRAM_DC=(.+)$/m.exec(sandbox.stdout())?.[1] ?? '',
@@ -39,6 +46,7 @@ export async function startCentre(): Promise<Centre> {
     close: async () => {
       sandbox.signal('SIGTERM')
       await sandbox.exit().catch(endProcesses)
+      await proxy.close()
       await rm(data_dir, { recursive: true, force: true })
     },
   }
@@ -52,9 +60,12 @@ export async function connectAccounts(
   const page = await context.newPage()
   const path = `${demo.address}/dashboard/w/${workspace_id}/accounts`
   await page.goto(path)
-  await create(page, mouse, 'Desk A')
+  const { port } = centre.proxy
+  const proxy = `socks5://${proxyLogin.username}:${proxyLogin.password}@127.0.0.1:${port}`
+  await create(page, mouse, { name: 'Desk A', proxy })
   await mouse.press(page, /^Show a QR code$/)
   await seesCode(page)
+  assert.notEqual(centre.proxy.asked.length, 0, 'The login went around the proxy.')
   await page.reload()
   await seesCode(page)
   const second = await context.newPage()
@@ -68,7 +79,10 @@ export async function connectAccounts(
   await mouse.fill(page, /^Two-step password/, password)
   await mouse.press(page, /^Continue$/)
   await page.getByText(/^Logged in/).waitFor()
-  await page.getByRole('article', { name: 'Desk A' }).getByText('Ready').waitFor()
+  const card = page.getByRole('article', { name: 'Desk A' })
+  await card.getByText('Ready').waitFor()
+  await card.getByText(`through socks5://127.0.0.1:${port}`).waitFor()
+  assert.equal((await page.content()).includes(proxyLogin.password), false, 'The page shows the password.')
   await page.close()
   await byPhone(context, path)
   await killedInBetween(context, demo, path)
@@ -80,7 +94,7 @@ async function byPhone(context: BrowserContext, path: string): Promise<void> {
   const page = await context.newPage()
   await page.goto(path)
   await page.getByRole('article', { name: 'Desk A' }).waitFor()
-  await create(page, keyboard, 'Desk B')
+  await create(page, keyboard, { name: 'Desk B' })
   await keyboard.press(page, /^Use a phone number instead$/)
   await keyboard.fill(page, /^Phone number/, users.phone.phone)
   await keyboard.press(page, /^Send a code$/)
@@ -116,10 +130,15 @@ async function killedInBetween(context: BrowserContext, demo: Demo, path: string
   await page.close()
 }
 
-async function create(page: Page, hand: Hand, name: string): Promise<void> {
+async function create(
+  page: Page,
+  hand: Hand,
+  { name, proxy }: { readonly name: string; readonly proxy?: string },
+): Promise<void> {
   await hand.press(page, /^Connect an account$/)
   await page.getByRole('dialog').waitFor()
   await hand.fill(page, /^Name/, name)
+  if (proxy) await hand.fill(page, /^Proxy/, proxy)
   await hand.press(page, /^Create and log in$/)
   await page.getByRole('heading', { name: `Log in ${name}` }).waitFor()
 }

@@ -1,7 +1,7 @@
 /** A Chromium to drive: the machine's own, else the one that an npm package contains for Linux x64. */
 import { spawnSync } from 'node:child_process'
-import { existsSync } from 'node:fs'
-import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { existsSync, statSync } from 'node:fs'
+import { mkdtemp, readFile, rename, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { promisify } from 'node:util'
@@ -41,14 +41,16 @@ function findOnMachine(): string | undefined {
   return [onMac, ...folders.flatMap((folder) => names.map((name) => join(folder, name)))].find(existsSync)
 }
 
-/** The package also has the libraries that a bare machine lacks. */
+/** The package also has the libraries that a bare machine lacks. Those that are there may be in use. */
 async function unpackLibraries(): Promise<string> {
-  const folder = join(tmpdir(), 'parley-test-chromium')
   const packed = join(import.meta.dirname, 'node_modules', '@sparticuz', 'chromium', 'bin', 'al2023.tar.br')
-  await mkdir(folder, { recursive: true })
-  const archive = join(folder, 'libraries.tar')
+  const folder = join(tmpdir(), `parley-test-chromium-${statSync(packed).size}`)
+  if (existsSync(folder)) return join(folder, 'lib')
+  const draft = await mkdtemp(`${folder}-`)
+  const archive = join(draft, 'libraries.tar')
   await writeFile(archive, await promisify(brotliDecompress)(await readFile(packed)))
-  const { status, stderr } = spawnSync('tar', ['-xf', archive, '-C', folder], { encoding: 'utf8' })
+  const { status, stderr } = spawnSync('tar', ['-xf', archive, '-C', draft], { encoding: 'utf8' })
   if (status !== 0) throw new Error(`The libraries of Chromium could not be unpacked: ${stderr}`)
+  await rename(draft, folder)
   return join(folder, 'lib')
 }

@@ -1,11 +1,11 @@
 /** Finds a contact by name, sees the account's limits, starts the chat once and opens it; by mouse, by keyboard, at 320 px. */
 import assert from 'node:assert/strict'
-import type { BrowserContext, Page } from 'playwright-core'
+import type { BrowserContext, Locator, Page } from 'playwright-core'
 import { until } from '../harness/process.ts'
 import { type Demo, exampleChat } from './demo.ts'
 
 const { account_id } = exampleChat
-const stateMsMax = 20_000
+const stateMsMax = 40_000
 
 interface Visit {
   readonly page: Page
@@ -35,21 +35,26 @@ async function openKnown({ page }: Visit): Promise<void> {
   await page.keyboard.press('/')
   await page.keyboard.type(exampleChat.name.toLowerCase())
   await page.waitForURL((url) => url.searchParams.get('q') === exampleChat.name.toLowerCase())
-  await page
-    .getByRole('link', { name: new RegExp(exampleChat.name) })
-    .first()
-    .waitFor()
+  const found = page.locator('[data-contact]').first()
+  await until('the list begins with the person', stateMsMax, async () =>
+    (await found.textContent())?.includes(exampleChat.name),
+  )
   await page.keyboard.press('Enter')
+  await hasFocus(found)
   await page.keyboard.press('Enter')
   const open = page.getByRole('link', { name: 'Open chat' })
   await open.waitFor()
-  await until('the button has the focus', stateMsMax, async () => {
-    return (await open.evaluate((each) => each === document.activeElement)) || undefined
-  })
+  await hasFocus(open)
   await page.keyboard.press('Enter')
   await page.waitForURL(/\/inbox\?/)
   await page.getByRole('heading', { name: exampleChat.name }).waitFor()
   await page.goBack()
+}
+
+function hasFocus(link: Locator): Promise<boolean> {
+  return until('the link has the focus', stateMsMax, () =>
+    link.evaluate((each) => each === document.activeElement),
+  )
 }
 
 /** Someone whom no account knows yet: one look-up, whatever is pressed, and nothing is sent. */
@@ -79,6 +84,8 @@ async function startNew({ page, demo, address }: Visit): Promise<void> {
 
 async function refuse({ page, address }: Visit): Promise<void> {
   await page.goto(`${address}?start=new`)
+  // Before the limits are there, the form cannot be sent.
+  await page.getByRole('region', { name: 'Limits of today' }).getByText('Names looked up').waitFor()
   await page.getByLabel('Username').fill('@nobody_has_this_name')
   await page.keyboard.press('Enter')
   await page.getByRole('alert').waitFor()

@@ -2,6 +2,8 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import pg from 'pg'
+import { openEmbedded } from '../../src/db/embedded.ts'
 import { exampleAccountId, examplePerson } from '../../src/lib/examples.ts'
 import { endProcesses, spawnParley, until } from '../harness/process.ts'
 import { type Ask, askAddress } from '../platform/sandbox-fixture.ts'
@@ -14,6 +16,10 @@ export interface Demo {
   journal(): Promise<string[]>
   /** Acts on the platform: people who write, faults, what it has accepted. */
   platform: Ask
+  /** Moves the clock, if it was started with `PARLEY_CLOCK=manual`. */
+  advance(seconds: number): Promise<void>
+  /** What only direct access to the database can do. */
+  database(statements: string): Promise<void>
   /** Kills it, and starts it again at the same address. */
   restart(): Promise<void>
   close(): Promise<void>
@@ -45,7 +51,21 @@ export async function startDemo(env: Readonly<Record<string, string>> = {}): Pro
       await parley.ready()
     }
     const platform: Ask = async (name, input) => askAddress(await parley.admin())(name, input)
-    return { address, setup_link, journal, platform, restart, close }
+    const advance = async (seconds: number) => {
+      const url = `${await parley.admin()}/sandbox/v1/clock/advance`
+      const headers = { 'content-type': 'application/json' }
+      const answer = await fetch(url, { method: 'POST', headers, body: JSON.stringify({ seconds }) })
+      if (!answer.ok) throw new Error(await answer.text())
+    }
+    const database = async (statements: string) => {
+      const embedded = await openEmbedded({ data_dir, claim: 'command', existing: true })
+      const client = new pg.Client(embedded.connection)
+      await client.connect()
+      await client.query(statements)
+      await client.end()
+      await embedded.close()
+    }
+    return { address, setup_link, journal, platform, advance, database, restart, close }
   } catch (error) {
     await close()
     throw error

@@ -15,7 +15,15 @@ export interface Sight {
   readonly open?: string
 }
 
-export function sightsOf(workspace_id: string, request_id: string): Sight[] {
+/** What the demo has, besides the example's chat. */
+export interface Places {
+  readonly workspace_id: string
+  /** A request that waits for its approval. */
+  readonly request_id: string
+  readonly campaign_id: string
+}
+
+export function sightsOf({ workspace_id, request_id, campaign_id }: Places): Sight[] {
   const workspace = `/dashboard/w/${workspace_id}`
   const chat = `chat=${exampleChat.id}&of=${exampleChat.account_id}`
   return [
@@ -31,6 +39,11 @@ export function sightsOf(workspace_id: string, request_id: string): Sight[] {
       heading: exampleChat.name,
     },
     { path: `${workspace}/contacts?start=new`, heading: 'Start a chat' },
+    { path: `${workspace}/campaigns`, heading: 'Campaigns' },
+    { path: `${workspace}/campaigns/${campaign_id}`, heading: 'Welcome back' },
+    { path: `${workspace}/analytics`, heading: 'Analytics', open: 'As API' },
+    { path: `${workspace}/campaigns/new`, heading: 'New campaign' },
+    { path: `${workspace}/broadcast`, heading: 'Broadcast' },
     { path: '/dashboard/mcp-approvals', heading: 'Approvals' },
     { path: '/dashboard/mcp-approvals?view=history', heading: 'Approvals' },
     { path: `/dashboard/mcp-approvals?request=${request_id}`, heading: /wants to send/ },
@@ -39,13 +52,37 @@ export function sightsOf(workspace_id: string, request_id: string): Sight[] {
     { path: `${workspace}/keys`, heading: 'API keys', open: 'Revoke demo key' },
     { path: `${workspace}/accounts`, heading: 'Accounts' },
     { path: `${workspace}/accounts`, heading: 'Accounts', open: 'Connect an account' },
+    { path: `${workspace}/accounts`, heading: 'Accounts', open: 'As API' },
+    { path: `${workspace}/suppressions`, heading: 'Suppression' },
+    { path: `${workspace}/suppressions?q=nobody_here`, heading: 'Suppression', open: 'Import' },
+    { path: `${workspace}/webhooks`, heading: 'Webhooks' },
+    { path: `${workspace}/webhooks?open=add`, heading: 'Add an endpoint' },
     { path: `${workspace}/members`, heading: 'Members' },
     { path: `${workspace}/members`, heading: 'Members', open: 'Add member' },
     { path: `${workspace}/connect`, heading: 'Connect an agent' },
-    { path: '/dashboard/gates', heading: 'Gates' },
+    { path: `${workspace}/settings`, heading: 'Settings' },
+    { path: `${workspace}/settings`, heading: 'Settings', open: 'New reply' },
+    { path: '/dashboard/operator', heading: 'Operator' },
+    { path: '/dashboard/operator?view=sending', heading: 'Parley sends' },
+    { path: '/dashboard/operator?view=people', heading: 'Users' },
+    { path: '/dashboard/operator?view=people', heading: 'Users', open: 'Create user' },
+    { path: '/dashboard/operator?view=attention', heading: 'Operator' },
+    { path: '/dashboard/operator?view=audit', heading: 'Operator' },
+    { path: '/dashboard/operator?view=system', heading: 'Workers' },
     { path: '/dashboard/profile', heading: 'Profile' },
     { path: '/dashboard/nowhere', heading: 'Page not found' },
   ]
+}
+
+/** The demo's own, which is the oldest. */
+export async function firstCampaign(
+  context: BrowserContext,
+  address: string,
+  workspace_id: string,
+): Promise<string> {
+  const answer = await context.request.get(`${address}/dashboard/api/w/${workspace_id}/campaign_progress`)
+  const { campaigns } = (await answer.json()) as { campaigns: { id: string }[] }
+  return campaigns.at(-1)?.id ?? ''
 }
 
 export const sightsBefore: readonly Sight[] = [

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import type { BrowserContext, Page } from 'playwright-core'
 import { exampleChat } from './demo.ts'
+import type { Places } from './every-page.ts'
 
 const run = 'window.parleyRan=1'
 const codes = [
@@ -67,7 +68,7 @@ type Json = Record<string, unknown>
 /** The service's own answer with the payloads in place of every text that people have written. */
 export async function showHostile(
   context: BrowserContext,
-  { address, workspace_id, request_id }: { address: string; workspace_id: string; request_id: string },
+  { address, workspace_id, request_id, campaign_id }: Places & { readonly address: string },
 ): Promise<number> {
   assert.equal(payloads.length, 2_000)
   const page = await context.newPage()
@@ -106,6 +107,8 @@ export async function showHostile(
   await page.unrouteAll({ behavior: 'ignoreErrors' })
   shown += await showInChat(page, address, `/w/${workspace_id}`)
   await showAsContacts(page, address, `/w/${workspace_id}`)
+  await showInLists(page, address, `/w/${workspace_id}`)
+  await showInCampaigns(page, address, { workspace: `/w/${workspace_id}`, campaign_id })
   await page.close()
   return shown
 }
@@ -161,6 +164,94 @@ async function showAsContacts(page: Page, address: string, workspace: string): P
   }
 }
 
+/** As evidence of suppressions, and as addresses, types and bodies of webhooks. */
+async function showInLists(page: Page, address: string, workspace: string): Promise<void> {
+  const created_at = new Date().toISOString()
+  const api = `/dashboard/api${workspace}`
+  await answerAs(page, `${api}/suppressions`, {
+    suppressions: payloads.slice(0, 300).map((text, at) => ({
+      kind: 'username',
+      value: text,
+      ...(at % 2 === 0
+        ? { source: 'import', evidence: { file: text, line: at } }
+        : { source: 'opt_out', evidence: { text, chat_id: text, account_id: text, message_id: text } }),
+      created_at,
+    })),
+    next_cursor: null,
+    has_more: false,
+  })
+  await page.goto(`${address}/dashboard${workspace}/suppressions`)
+  await page.getByRole('table').waitFor()
+  assert.ok((await requireHarmless(page, `${workspace}/suppressions`)) > 0)
+  const last = { at: created_at, status: null, ms: 1, error: payloads[3] }
+  const delivery = { event_id: payloads[1], sequence: 1, state: 'failed', attempts: 1, next_attempt_at: null }
+  const facts = { ...delivery, created_at, delivered_at: null, last }
+  const endpoint = {
+    events: ['*'],
+    active: true,
+    created_at,
+    consecutive_failures: 20,
+    disabled_at: created_at,
+  }
+  await answerAs(page, `${api}/webhooks`, {
+    webhooks: payloads.slice(0, 100).map((url, at) => ({ ...endpoint, id: `hook${at}`, url })),
+  })
+  await answerAs(page, `${api}/webhooks/hook0/deliveries`, {
+    deliveries: payloads.slice(0, 200).map((type, at) => ({ ...facts, id: `delivery${at}`, type })),
+    next_cursor: null,
+    has_more: false,
+  })
+  const tries = payloads.slice(0, 8).map((response, n) => ({ ...last, n, response }))
+  await answerAs(page, `${api}/webhooks/hook0/deliveries/delivery0`, {
+    delivery: { ...facts, id: 'delivery0', type: payloads[0], body: payloads.slice(0, 100).join(' '), tries },
+  })
+  await page.goto(`${address}/dashboard${workspace}/webhooks?delivery=delivery0`)
+  await page.getByRole('dialog').getByText('Attempt 7').first().waitFor()
+  assert.ok((await requireHarmless(page, `${workspace}/webhooks`)) > 0)
+}
+
+/** As names of campaigns, of their creators and recipients, and in sentences. */
+async function showInCampaigns(
+  page: Page,
+  address: string,
+  { workspace, campaign_id }: { workspace: string; campaign_id: string },
+): Promise<void> {
+  const api = `/dashboard/api${workspace}`
+  const created_by = { user_id: '1', name: payloads[0] }
+  await answerWith(page, `${api}/campaign_progress`, (answer: { campaigns: Json[] }) => ({
+    ...answer,
+    campaigns: payloads.slice(0, 200).map((text, at) => ({
+      ...answer.campaigns[0],
+      ...{ id: String(at), name: text, created_by, next: { at: null, sentence: text } },
+    })),
+  }))
+  const one = `${api}/campaigns/${campaign_id}`
+  await answerWith(page, one, (answer: { campaign: Json }) => ({
+    ...answer,
+    campaign: { ...answer.campaign, name: payloads[0] },
+  }))
+  await answerWith(page, `${one}/recipients`, (answer: { recipients: Json[] }) => ({
+    ...answer,
+    created_by,
+    recipients: payloads.map((text, at) => ({
+      ...answer.recipients[0],
+      ...{ id: String(at), name: text, identifier: text, sentence: text },
+    })),
+  }))
+  const [list, detail] = [`${workspace}/campaigns`, `${workspace}/campaigns/${campaign_id}?recipient=0`]
+  await page.goto(`${address}/dashboard${list}`)
+  await page.locator('main tbody tr').nth(199).waitFor()
+  await requireHarmless(page, list)
+  await page.goto(`${address}/dashboard${detail}`)
+  await page.locator('[data-recipient]').first().waitFor()
+  for (const share of [0, 0.4, 1]) {
+    await page.locator('[data-own-bar] > div').evaluate((place, part) => {
+      place.scrollTo(0, place.scrollHeight * part)
+    }, share)
+    assert.ok((await requireHarmless(page, detail)) > 0)
+  }
+}
+
 function hostileItem(text: string, at: number): Json {
   const every = { id: String(at), at: '2026-11-15T09:30:00.000Z', text }
   const ours = { by: { kind: 'key', name: text }, campaign: { id: String(at), name: text, step: 0 } }
@@ -203,6 +294,14 @@ async function answerWith(page: Page, path: string, change: (answer: never) => J
     const response = await route.fetch()
     await route.fulfill({ response, json: change((await response.json()) as never) })
   })
+}
+
+/** For what this instance does not have. */
+async function answerAs(page: Page, path: string, json: Json): Promise<void> {
+  await page.route(
+    ({ pathname }: URL) => pathname === path,
+    (route) => route.fulfill({ json }),
+  )
 }
 
 /** Runs in the page, before anything else: a script that the policy stopped has still become a script. */

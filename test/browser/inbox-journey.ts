@@ -6,14 +6,12 @@ import assert from 'node:assert/strict'
 import type { BrowserContext, Locator, Page } from 'playwright-core'
 import { until } from '../harness/process.ts'
 import { type Demo, exampleChat } from './demo.ts'
+import { seeFiles } from './received-files.ts'
 
 const { account_id } = exampleChat
-/** A red square of 2 by 2. */
-const png =
-  'iVBORw0KGgoAAAANSUhEUgAAAAIAAAACCAIAAAD91JpzAAAAEElEQVR4nGP4z8AARAwQCgAf7gP9i18U1AAAAABJRU5ErkJggg=='
 
 /** A person who writes to us once and never reacts. */
-interface Correspondent {
+export interface Correspondent {
   readonly person_id: number
   readonly name: string
   readonly chat_id: string
@@ -36,7 +34,8 @@ export async function useInbox(context: BrowserContext, demo: Demo, workspace_id
   await sendFromTwoTabs(page, visit, mara)
   await getTextBack(page, visit, mara)
   await resolveAmbiguous(page, visit, mara)
-  await seeFiles(page, visit, mara)
+  await closeByHand(page, visit, mara)
+  await seeFiles(page, demo, mara.person_id)
   await keepNotes(page, mara)
   await moveAndUndo(page)
   await loseSession(page, visit)
@@ -147,28 +146,22 @@ async function resolveAmbiguous(page: Page, { demo }: Visit, person: Corresponde
   assert.equal(await timesSent(demo, text), 1)
 }
 
-async function seeFiles(page: Page, { demo }: Visit, { person_id }: Correspondent): Promise<void> {
-  const photo = {
-    kind: 'photo',
-    file_name: 'lamp.png',
-    media_type: 'image/png',
-    data: png,
-    width: 2,
-    height: 2,
+/** The platform fails and the message never appears: a person says what the phone shows. Neither answer sends anything. */
+async function closeByHand(page: Page, { demo }: Visit, person: Correspondent): Promise<void> {
+  for (const [button, recorded] of [
+    ['I see it on the phone', 'A person recorded it as sent.'],
+    ['It is not there', 'A person recorded it as not sent.'],
+  ] as const) {
+    const text = `${person.name}, answer: ${button}.`
+    await demo.platform('addFault', { on: 'send', fault: 'unavailable', account_id })
+    await composerOf(page).fill(text)
+    await page.keyboard.press('ControlOrMeta+Enter')
+    await ownMessage(page, text).waitFor()
+    await page.getByRole('note').getByRole('button', { name: button }).click()
+    await page.getByRole('note').getByText(recorded).waitFor()
+    assert.equal(await page.getByRole('note').getByRole('button').count(), 0)
+    assert.equal(await timesSent(demo, text), 0)
   }
-  await demo.platform('writeMessage', { account_id, person_id, file: photo })
-  const shown = page.getByRole('img', { name: 'Photo' })
-  await shown.waitFor()
-  await until('the photo is drawn', 20_000, async () => {
-    return (await shown.evaluate((image: HTMLImageElement) => image.naturalWidth)) === 2 || undefined
-  })
-  await page.getByRole('button', { name: 'Open the photo' }).click()
-  await page
-    .getByRole('dialog')
-    .getByRole('link', { name: /^Download/ })
-    .waitFor()
-  await page.keyboard.press('Escape')
-  await page.getByRole('dialog').waitFor({ state: 'detached' })
 }
 
 async function keepNotes(page: Page, { name }: Correspondent): Promise<void> {
@@ -253,6 +246,8 @@ async function byKeyboard({ context, demo, path }: Visit): Promise<void> {
     .waitFor()
   assert.equal(await timesSent(demo, 'Ten is fine. Jekyll and Ernie will be there.'), 1)
   await page.keyboard.press('Escape')
+  // Answering marks a chat as read.
+  await rowOf(page, noor).getByText('1 unread').waitFor({ state: 'detached' })
   await page.keyboard.press('u')
   await rowOf(page, noor).getByText('1 unread').waitFor()
   await page.keyboard.press('z')

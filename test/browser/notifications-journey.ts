@@ -5,7 +5,7 @@ import { until } from '../harness/process.ts'
 import { type Demo, exampleChat } from './demo.ts'
 
 const { account_id } = exampleChat
-const stateMsMax = 20_000
+const stateMsMax = 40_000
 
 interface Shown {
   readonly title: string

@@ -10,7 +10,7 @@ import { setUp } from './approval-journey.ts'
 import { type Demo, exampleChat } from './demo.ts'
 
 const { account_id } = exampleChat
-const stateMsMax = 20_000
+const stateMsMax = 40_000
 
 interface Where {
   readonly workspace_id: string
@@ -55,6 +55,7 @@ export async function usePipeline(
   const visit = { owner, member, demo, ask, person }
   await drag(visit)
   await moveByKey(visit)
+  await seeValues(visit)
   await seeTable(visit)
   await usePalette(visit)
   await editStages(visit)
@@ -78,12 +79,17 @@ const cardIn = (page: Page, label: string, { name }: Visit['person']): Locator =
 
 /** What the service has, whatever a page shows. */
 async function isIn({ ask, person }: Visit, stage_key: string): Promise<void> {
-  await until(`${person.name} is in ${stage_key}`, stateMsMax, async () => {
-    const { chat } = (await ask('GET', `/w/chats/${person.chat_id}?account_id=${account_id}`)) as {
-      chat: { stage_key: string }
-    }
-    return chat.stage_key === stage_key || undefined
-  })
+  await until(
+    `${person.name} is in ${stage_key}`,
+    stateMsMax,
+    async () => {
+      const { chat } = (await ask('GET', `/w/chats/${person.chat_id}?account_id=${account_id}`)) as {
+        chat: { stage_key: string }
+      }
+      return chat.stage_key === stage_key || undefined
+    },
+    200,
+  )
 }
 
 async function drag(visit: Visit): Promise<void> {
@@ -140,6 +146,21 @@ async function moveByKey(visit: Visit): Promise<void> {
   await until('the next card has the focus', stateMsMax, async () => {
     return (await owner.evaluate(isOnCard)) || undefined
   })
+}
+
+/** A value that another user sets appears on the card, and goes with its column. */
+async function seeValues({ owner, ask, person }: Visit): Promise<void> {
+  const { column } = (await ask('POST', '/w/columns', {
+    name: 'Plan',
+    type: 'select',
+    options: [{ value: 'Studio', color: 'purple' }],
+  })) as { column: { id: string } }
+  const value = { column_id: column.id, value: ['Studio'] }
+  await ask('POST', '/w/columns/set', { account_id, chat_id: person.chat_id, ...value })
+  const card = cardIn(owner, 'Contacted', person)
+  await card.getByText('Studio').waitFor()
+  await ask('DELETE', `/w/columns/${column.id}`)
+  await card.getByText('Studio').waitFor({ state: 'detached' })
 }
 
 /** In both themes, of what is open above the page: the page itself is checked with the others. */
@@ -209,15 +230,21 @@ async function editStages(visit: Visit): Promise<void> {
   await owner.keyboard.press('Enter')
   await owner.getByRole('button', { name: 'Move Talking up' }).click()
   await owner.getByLabel('Colour of Talking').selectOption('pink')
+  await owner.getByLabel('Talking is a final stage').click()
   await owner.keyboard.press('Escape')
   await member.getByRole('link', { name: /^Talking/ }).waitFor()
-  const made = await until('the stage is pink, in the last place but one', stateMsMax, async () => {
-    const { stages } = (await ask('GET', '/w/stages')) as {
-      stages: { key: string; label: string; color: string }[]
-    }
-    const last = stages.at(-2)
-    return last?.label === 'Talking' && last.color === 'pink' ? last : undefined
-  })
+  const made = await until(
+    'the stage is pink and final, in the last place but one',
+    stateMsMax,
+    async () => {
+      const { stages } = (await ask('GET', '/w/stages')) as {
+        stages: { key: string; label: string; color: string; terminal: boolean }[]
+      }
+      const last = stages.at(-2)
+      return last?.label === 'Talking' && last.color === 'pink' && last.terminal ? last : undefined
+    },
+    200,
+  )
   await ask('POST', '/w/pipeline/move', { account_id, chat_id: person.chat_id, stage_key: made.key })
   await cardIn(owner, 'Talking', person).waitFor()
   await owner.getByRole('button', { name: 'Edit the stage Talking' }).click()

@@ -1,4 +1,4 @@
-/** A plain member: the members page works for them, and they can leave. */
+/** A plain member: the members page works for them, pages for admins say who may, and they can leave. */
 import assert from 'node:assert/strict'
 import type { BrowserContext } from 'playwright-core'
 import { mouse, setUp } from './approval-journey.ts'
@@ -14,6 +14,25 @@ interface Where {
   readonly owner: BrowserContext
 }
 
+/** A new member with a password, signed in. */
+export async function joinAsMember(
+  context: BrowserContext,
+  demo: Demo,
+  { workspace_id, owner }: Where,
+  member = 'dana@acme.example',
+): Promise<void> {
+  const { address } = demo
+  const added = await owner.request.post(`${address}/dashboard/api/w/${workspace_id}/members`, {
+    data: { email: member, role: 'member' },
+    headers: { origin: address },
+  })
+  assert.ok(added.ok(), await added.text())
+  const { setup_link } = (await added.json()) as { setup_link: string }
+  const page = await context.newPage()
+  await setUp(page, { ...demo, setup_link }, password)
+  await page.close()
+}
+
 /** What is wrong with the page. At the end the member has left. */
 export async function visitAsMember(
   context: BrowserContext,
@@ -21,13 +40,8 @@ export async function visitAsMember(
   { workspace_id, owner }: Where,
 ): Promise<string[]> {
   const { address } = demo
-  const added = await owner.request.post(`${address}/dashboard/api/w/${workspace_id}/members`, {
-    data: { email, role: 'member' },
-    headers: { origin: address },
-  })
-  const { setup_link } = (await added.json()) as { setup_link: string }
+  await joinAsMember(context, demo, { workspace_id, owner }, email)
   const page = await context.newPage()
-  await setUp(page, { ...demo, setup_link }, password)
   const path = `/dashboard/w/${workspace_id}/members`
   const wrong: string[] = []
   for (const [width, theme] of [
@@ -38,6 +52,19 @@ export async function visitAsMember(
     const sight = { path, heading: 'Only admins see the members' }
     wrong.push(...(await lookAt(context, [sight], { address, width, theme })))
   }
+  for (const [name, heading, entry] of [
+    ['campaigns', 'Only admins and owners see campaigns', 'Campaigns'],
+    ['campaigns/new', 'Only admins and owners see campaigns', 'Campaigns'],
+    ['broadcast', 'Only admins and owners send broadcasts', 'Broadcast'],
+    ['webhooks', 'Webhooks are closed', 'Webhooks'],
+  ] as const) {
+    await page.goto(`${address}/dashboard/w/${workspace_id}/${name}`)
+    await page.getByRole('heading', { name: heading }).waitFor()
+    assert.equal(await page.getByRole('link', { name: entry }).count(), 0, 'not in the menu')
+  }
+  await page.goto(`${address}/dashboard/w/${workspace_id}/suppressions`)
+  await page.getByText('Admins and owners import files and remove entries.').waitFor()
+  assert.equal(await page.getByRole('button', { name: /^(Import|Remove)/ }).count(), 0)
   await page.goto(address + path)
   await mouse.press(page, /^Leave this workspace/)
   const dialog = page.getByRole('dialog')

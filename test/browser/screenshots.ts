@@ -6,11 +6,11 @@
 import assert from 'node:assert/strict'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Browser, Page } from 'playwright-core'
+import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { makeKey, mouse, setUp, signIn } from './approval-journey.ts'
 import { openBrowser } from './browser.ts'
 import { callTool, type Demo, exampleChat, startDemo } from './demo.ts'
-import { open, type Sight, sightsOf, widthOver } from './every-page.ts'
+import { firstCampaign, open, type Sight, sightsOf, widthOver } from './every-page.ts'
 
 const root = join(import.meta.dirname, '..', '..')
 const folders = { docs: join(root, 'docs', 'screenshots'), pages: join(root, 'tmp', 'screenshots') }
@@ -64,8 +64,32 @@ async function picturesOfDocs(browser: Browser, demo: Demo): Promise<Sight[]> {
   await page.screenshot({ path: join(folders.docs, 'approvals.png') })
   const answer = await context.request.get(`${demo.address}/dashboard/api/session`)
   const { workspaces } = (await answer.json()) as { workspaces: { id: string }[] }
+  const workspace_id = workspaces[0]?.id ?? ''
+  const campaign_id = await firstCampaign(context, demo.address, workspace_id)
+  await fillCards(context, `${demo.address}/dashboard/api/w/${workspace_id}`)
   await context.close()
-  return sightsOf(workspaces[0]?.id ?? '', String(structuredContent.request_id))
+  return sightsOf({ workspace_id, request_id: String(structuredContent.request_id), campaign_id })
+}
+
+/** The newest chats get a plan, so that the cards of the board show values. */
+async function fillCards(context: BrowserContext, here: string): Promise<void> {
+  const ask = async (path: string, data?: object) => {
+    const headers = { origin: new URL(here).origin }
+    const answer = await (data
+      ? context.request.post(here + path, { headers, data })
+      : context.request.get(here + path))
+    assert.ok(answer.ok(), `${path}: ${answer.status()}`)
+    return answer.json()
+  }
+  const { chats } = (await ask('/inbox?limit=6')) as { chats: { id: string; account_id: string }[] }
+  const { columns } = (await ask('/columns?limit=1')) as {
+    columns: { id: string; options: { value: string }[] }[]
+  }
+  const [{ id: column_id, options } = { id: '', options: [] }] = columns
+  for (const [at, { id: chat_id, account_id }] of chats.entries()) {
+    const value = [options[at % options.length]?.value]
+    await ask('/columns/set', { account_id, chat_id, column_id, value })
+  }
 }
 
 /** With its own session, which has 600 requests a minute. Returns what is wrong. */
@@ -107,7 +131,11 @@ async function picturesOfPages(
 /** The page, the names of its parameters, and what is open on it. */
 function nameOf({ path, open }: Sight): string {
   const { pathname, searchParams } = new URL(path, 'http://localhost')
-  const parts = [pathname.split('/').at(-1), ...searchParams.keys(), open ?? '']
+  // An id stands for the kind of page above it.
+  const page = pathname.split('/').findLast((part) => !/^[0-9a-f]{8}-/.test(part))
+  // The views of the operators' page differ in their value.
+  const view = page === 'operator' ? searchParams.values() : searchParams.keys()
+  const parts = [page === pathname.split('/').at(-1) ? page : `one-of-${page}`, ...view, open ?? '']
   return parts.filter(Boolean).join('-').toLowerCase().replaceAll(/\s+/g, '-')
 }
 

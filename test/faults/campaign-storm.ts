@@ -177,7 +177,8 @@ async function strike(plant: Plant, scene: Scene, isOver: () => boolean): Promis
   while (!isOver()) {
     strikes.killWorker()
     for (let n = 0; n < faultsAtOnce; n++) {
-      await plant.fault(drawFault(chance, chance.pick(plant.accounts), 'send')).catch(() => {})
+      const account_id = chance.pick(plant.accounts)
+      await plant.fault(drawFault(chance, { account_id, kind: 'send' })).catch(() => {})
     }
     await suppressors.add().catch(() => {})
     await goBackWhenDue(plant, scene, isOver)

@@ -168,13 +168,18 @@ const nothing: Commit = { boundary: false, completion: false }
 class Conversation {
   readonly #statements = new Map<string, string>()
   #started = false
+  #limited = false
   #inTransaction = false
   #commits = nothing
 
-  /** Returns the commit, if this message makes one. */
+  /** Returns the commit, if this message makes one. The first question sets the connection's time limits and stores nothing. */
   hear(message: Buffer): Commit | undefined {
     if (!this.#started) {
       this.#started = true
+      return undefined
+    }
+    if (!this.#limited) {
+      this.#limited = isQuestion(message)
       return undefined
     }
     switch (String.fromCharCode(message[0] ?? 0)) {

@@ -1,5 +1,5 @@
 /**
- * For `node --import test/faults/patch.ts src/main.ts …`: changes our own sources at their markers (`markers.ts`) as
+ * For `node --import test/faults/patch.ts bin/main.js …`: changes our own sources at their markers (`markers.ts`) as
  * they are loaded, so that crash points and deliberate bugs are patches of the shipped code and the product needs no
  * switch for them.
  *

@@ -17,6 +17,7 @@
  */
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { changeAccount } from '../../src/capabilities/accounts/accounts.ts'
 import { logIn } from '../../src/capabilities/accounts/login.ts'
 import type { OpenApp } from '../../src/cli/open.ts'
 import { moveClock } from '../../src/db/domain-clock.ts'
@@ -55,12 +56,16 @@ export interface PlantOptions {
   readonly lossy?: LossyOptions['decide']
   /** With `telegram` the accounts reach the same sandbox over MTProto, through its data centre. */
   readonly platform?: 'sandbox' | 'telegram'
+  /** How many of the accounts do so beside those of the sandbox. */
+  readonly telegramAccounts?: number
   /** Whether the data centre accepts a random id only once. */
   readonly dedupe?: 'on' | 'off'
   /** How many updates the data centre keeps for an account that is away. */
   readonly keepUpdates?: number
   /** Opens a way to the data centre's port, and returns the port that workers use instead. */
   readonly via?: (port: number) => Promise<number>
+  /** The proxy of each Telegram account by its number; none by default. */
+  readonly proxyOf?: (account: number) => string
   /** A manual clock moves only by `moveClock`. Real time by default. */
   readonly clock?: PlantDatabase['clock']
 }
@@ -84,7 +89,7 @@ export class Plant {
   /** The people whom every account knows. */
   readonly people: number[] = []
   readonly #clock: PlantDatabase['clock']
-  readonly #telegram: boolean
+  readonly #telegram: number
   readonly #options: PlantOptions
   #dcPort: number | undefined
   #app: Promise<OpenApp> | undefined
@@ -112,13 +117,14 @@ export class Plant {
       workPatches = [],
       clock = 'system',
     } = parts.options
-    const { platform = 'sandbox', dedupe = 'on', keepUpdates } = parts.options
+    const { dedupe = 'on', keepUpdates } = parts.options
     this.#options = parts.options
     this.#clock = clock
-    this.#telegram = platform === 'telegram'
+    this.#telegram = countTelegram(parts.options)
     // A port that is chosen once: a data centre that comes back is where it was.
     const kept = keepUpdates === undefined ? [] : ['--keep-updates', String(keepUpdates)]
-    const centre = this.#telegram ? ['--mtproto-port', parts.mtproto_port, '--dedupe', dedupe, ...kept] : []
+    const centre =
+      this.#telegram > 0 ? ['--mtproto-port', parts.mtproto_port, '--dedupe', dedupe, ...kept] : []
     const member = (verb: Member['verb'], number: number) =>
       new Member({
         verb,
@@ -139,7 +145,8 @@ export class Plant {
       PARLEY_SECRET: secret,
       PARLEY_SANDBOX_URL: this.sandboxUrl,
       PARLEY_RATE_LIMIT: '1000000',
-      ...(this.#telegram && this.telegramEnv()),
+      PARLEY_PROXY_ALLOW: '127.0.0.1',
+      ...(this.#telegram > 0 && this.telegramEnv()),
     }
   }
 
@@ -160,6 +167,11 @@ export class Plant {
 
   get accounts(): readonly string[] {
     return this.tenant.accounts
+  }
+
+  /** The accounts that are Telegram's. */
+  get telegram(): readonly string[] {
+    return this.accounts.slice(0, this.#telegram)
   }
 
   serve(number: number): Member {
@@ -187,7 +199,7 @@ export class Plant {
       this.#dcPort = await via(
         Number(/^PARLEY_TELEGRAM_DC=127.0.0.1:(\d+)/m.exec(this.sandbox.output())?.[1]),
       )
-    if (this.#telegram) await this.#logIn()
+    if (this.#telegram > 0) await this.#logIn()
     await Promise.all(this.members.map((member) => member.start()))
     await this.untilReady()
     for (let n = 0; n < people; n++) this.people.push((await this.addPerson()).person_id)
@@ -210,8 +222,10 @@ export class Plant {
     const options = { role: 'work', data_dir: '', manual_from: undefined, failed: () => {} } as const
     const open = await telegramModule.open({ ...options, env: this.telegramEnv() })
     if (!open) throw new Error('Telegram is not configured.')
-    for (const [n, id] of this.accounts.entries()) {
+    for (const [n, id] of this.telegram.entries()) {
       const phone = `+99966${String(n).padStart(5, '0')}`
+      const proxy = this.#options.proxyOf?.(n)
+      if (proxy) await changeAccount(app, 'system', { id, proxy })
       await this.control('POST', '/accounts', { account_id: id, name: `Account ${n}`, phone })
       const dialogue = { show: () => {}, ask: async () => '12345' }
       await logIn(app, 'system', { id, phone, platform: open.platform, dialogue })
@@ -367,6 +381,10 @@ export class Plant {
   }
 }
 
+function countTelegram({ platform, accounts = 1, telegramAccounts = 0 }: PlantOptions): number {
+  return platform === 'telegram' ? accounts : telegramAccounts
+}
+
 function requireMember(member: Member | undefined): Member {
   if (!member) throw new Error('The plant has no such process.')
   return member
@@ -379,8 +397,9 @@ export async function openPlant(options: PlantOptions = {}): Promise<Plant> {
     await allow(join(directory, 'database'), 'createdb')
     await postgres.start()
     const url = postgres.url(database, { name: 'plant' })
-    const { accounts = 1, clock = 'system', platform = 'sandbox' } = options
-    const tenant = await prepareDatabase(postgres, { database, url, secret, clock, accounts, platform })
+    const { accounts = 1, clock = 'system' } = options
+    const telegram = countTelegram(options)
+    const tenant = await prepareDatabase(postgres, { database, url, secret, clock, accounts, telegram })
     const mtproto_port = await freePort()
     const lossy = options.lossy && (await openLossy({ socket: () => postgres.socket, decide: options.lossy }))
     const db = openDatabase({ connectionString: url }, { pool_size: 4 })

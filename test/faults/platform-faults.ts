@@ -14,6 +14,8 @@ const onCalls: readonly (readonly [FaultKind, number])[] = [
   ['drop_after', 5],
   ['freeze', 1],
 ]
+/** Only where the platform knows a random id again: mtcute sends such a message a second time. */
+const resend: readonly [FaultKind, number] = ['resend', 4]
 const onUpdates: readonly (readonly [FaultKind, number])[] = [
   ['late', 4],
   ['twice', 4],
@@ -26,13 +28,17 @@ const onConnect: readonly (readonly [FaultKind, number])[] = [
   ['drop_after', 1],
 ]
 
-export function drawFault(random: Random, account_id: string, kind: Kind): NewFault {
+export function drawFault(
+  random: Random,
+  { account_id, kind, resends = false }: { account_id: string; kind: Kind; resends?: boolean },
+): NewFault {
   const on = random.weigh<NewFault['on']>([
     [kind, 30],
     ['updates', 3],
     ['connect', 1],
   ])
-  const fault = random.weigh(on === 'updates' ? onUpdates : on === 'connect' ? onConnect : onCalls)
+  const calls = resends && on === 'send' ? [...onCalls, resend] : onCalls
+  const fault = random.weigh(on === 'updates' ? onUpdates : on === 'connect' ? onConnect : calls)
   return { on, fault, seconds: secondsOf(fault, random), times: 1, account_id }
 }
 

@@ -31,6 +31,12 @@ describe('rare states', () => {
     expect(Object.entries(rare).filter(([, count]) => count > 0)).toEqual([[name, 1]])
   })
 
+  test('a late upgrade by the platform itself is counted as proven by it', () => {
+    const proof = change('completed', { from: 'ambiguous', reconciled: true })
+    const rare = countRare({ journal: [], operations: [], history: [], transitions: [boundary, proof] })
+    expect(rare).toMatchObject({ late_upgrade: 1, proven_by_platform: 1 })
+  })
+
   test('an echo seen by another process is not a replay, and a state that never occurred is missing', () => {
     const echo = change('completed', { by: 'work-1.1', reconciled: true })
     const evidence = { journal: [], operations: [], history: [], transitions: [boundary, echo] }

@@ -13,6 +13,8 @@ export interface Rare {
   ambiguous_by_lease: number
   /** Proof arrived later. */
   late_upgrade: number
+  /** Of these: the platform showed our random id. Telegram does so only in `updateMessageID`. */
+  proven_by_platform: number
   /** The worker proved that not a byte was written. */
   never_written: number
   /** The platform asked the account to wait. */
@@ -43,6 +45,7 @@ export function countRare({ transitions = [] }: Evidence, cuts: Cuts = { before:
     ambiguous_by_answer: 0,
     ambiguous_by_lease: 0,
     late_upgrade: 0,
+    proven_by_platform: 0,
     never_written: 0,
     flood_release: 0,
     refused: 0,
@@ -56,6 +59,7 @@ export function countRare({ transitions = [] }: Evidence, cuts: Cuts = { before:
   for (const change of transitions) {
     const name = nameOf(change, submitted.get(change.operation_id))
     if (name) rare[name]++
+    if (name === 'late_upgrade' && change.reconciled) rare.proven_by_platform++
     if (change.from === 'submitting' && isReplay(change, submitted.get(change.operation_id))) {
       rare.journal_replay++
     }

@@ -5,7 +5,10 @@
  * must have ended, every recipient be final or held, and the oracles must find nothing.
  *
  *   npm run test:storm -- --kills 200 --seed 7 --serves 2 --works 2 [--accounts 60] [--clients 60] [--campaigners 3]
- *     [--platform telegram] [--dedupe off] [--keep] [--patch JSON]
+ *     [--platform telegram] [--dedupe off] [--proxies 6] [--downloads 6] [--keep] [--patch JSON]
+ *
+ * With Telegram, `--proxies` puts that many proxies between workers and the data centre, `--downloads` adds that many callers
+ * who download files, and unless `--dedupe` is off the data centre makes clients send some messages again.
  *
  * The seed decides who is hit and how; when depends on the machine. Exit 1: a promise was broken, or the run missed a state that
  * it must reach (only from 80 kills on). `--keep` keeps the data directories, and writes the evidence beside them. `--patch`
@@ -19,6 +22,7 @@ import { type CampaignRare, countCampaignRare, judgeAllCampaigns } from './campa
 import { type Campaigners, shortenWaits, startCampaigners } from './campaigners.ts'
 import { type Clients, startClients } from './clients.ts'
 import { disturbances } from './disturbances.ts'
+import { type Downloaders, startDownloaders } from './downloaders.ts'
 import type { Fate } from './lossy.ts'
 import { judge } from './oracle.ts'
 import { openPlant, type Plant } from './plant.ts'
@@ -26,6 +30,7 @@ import { drawFault } from './platform-faults.ts'
 import { makeRandom, type Random } from './random.ts'
 import { countRare, listMissing, type Rare } from './rare.ts'
 import { printOutcomes, printTable, say } from './report.ts'
+import { StormProxies } from './storm-proxies.ts'
 import { briefAnswer, Strikes } from './strikes.ts'
 
 const faultShare = 0.3
@@ -38,6 +43,7 @@ const mustReach: readonly (keyof Rare)[] = [
   'ambiguous_by_answer',
   'ambiguous_by_lease',
   'late_upgrade',
+  'proven_by_platform',
   'never_written',
   'flood_release',
   'refused',
@@ -81,10 +87,14 @@ const { values } = parseArgs({
     patch: { type: 'string', default: '[]' },
     platform: { type: 'string', default: 'sandbox' },
     dedupe: { type: 'string', default: 'on' },
+    proxies: { type: 'string', default: '0' },
+    downloads: { type: 'string', default: '0' },
   },
 })
 const kills = Number(values.kills)
 const seed = Number(values.seed)
+const isTelegram = values.platform === 'telegram'
+const resends = isTelegram && values.dedupe !== 'off'
 
 /** A connection breaks at one boundary in fifteen, and at one other COMMIT in two thousand. */
 function loseCommits(random: Random, raging: () => boolean): (commit: { boundary: boolean }) => Fate {
@@ -98,16 +108,19 @@ async function main(): Promise<number> {
   say(`seed ${seed}: ${kills} hits on ${values.serves} serve and ${values.works} work processes`)
   const random = makeRandom(seed)
   let raging = false
+  const proxies =
+    isTelegram && Number(values.proxies) > 0 ? await StormProxies.open(Number(values.proxies)) : undefined
   const plant = await openPlant({
     serves: Number(values.serves),
     works: Number(values.works),
     accounts: Number(values.accounts),
     people: 3,
     env: { PARLEY_PACING_SECONDS: '1' },
-    platform: values.platform === 'telegram' ? 'telegram' : 'sandbox',
+    platform: isTelegram ? 'telegram' : 'sandbox',
     dedupe: values.dedupe === 'off' ? 'off' : 'on',
     patches: [briefAnswer, ...JSON.parse(values.patch)],
-    workPatches: values.platform === 'telegram' ? [briefTakeover] : [],
+    workPatches: isTelegram ? [briefTakeover] : [],
+    ...(proxies && { proxyOf: (n) => proxies.urlOf(n), via: (port) => proxies.via(port) }),
     lossy: loseCommits(random.fork('commits'), () => raging),
   })
   const end = () => void plant.close().finally(() => process.exit(130))
@@ -121,7 +134,8 @@ async function main(): Promise<number> {
       hangUpShare,
       apiKeys: true,
       before: async ({ account_id, kind }, chance) => {
-        if (raging && chance.chance(faultShare)) await plant.fault(drawFault(chance, account_id, kind))
+        if (raging && chance.chance(faultShare))
+          await plant.fault(drawFault(chance, { account_id, kind, resends }))
       },
     })
     const campaigners = startCampaigners(plant, {
@@ -129,21 +143,26 @@ async function main(): Promise<number> {
       random,
       count: Number(values.campaigners),
       before: async (accounts, chance) => {
-        for (const id of raging ? accounts : []) await plant.fault(drawFault(chance, id, 'send'))
+        for (const account_id of raging ? accounts : [])
+          await plant.fault(drawFault(chance, { account_id, kind: 'send', resends }))
       },
     })
+    const downloaders = startDownloaders(plant, { random, count: Number(values.downloads) })
     const strikes = new Strikes(plant, random.fork('storm'))
     // Otherwise faults would pile up on accounts that no worker drives.
     const sweeping = setInterval(() => void plant.clearFaults().catch(() => {}), 5_000)
     raging = true
-    await rage(strikes, { clients, campaigners })
+    const cutting = proxies?.disturb(random.fork('proxies'), () => !raging)
+    const load = { clients, campaigners, downloaders, proxies }
+    await rage(strikes, load)
     raging = false
     clearInterval(sweeping)
     await plant.clearFaults()
-    await Promise.all([strikes.calm(), clients.stop(), campaigners.stop()])
-    return await conclude(plant, { strikes, clients, campaigners })
+    await Promise.all([strikes.calm(), clients.stop(), campaigners.stop(), downloaders.stop(), cutting])
+    return await conclude(plant, { strikes, ...load })
   } finally {
     await plant.close(values)
+    await proxies?.close()
     await endProcesses()
   }
 }
@@ -151,9 +170,11 @@ async function main(): Promise<number> {
 interface Load {
   readonly clients: Clients
   readonly campaigners: Campaigners
+  readonly downloaders: Downloaders
+  readonly proxies: StormProxies | undefined
 }
 
-async function rage(strikes: Strikes, { clients, campaigners }: Load): Promise<void> {
+async function rage(strikes: Strikes, { clients, campaigners, downloaders }: Load): Promise<void> {
   const begun = performance.now()
   let reportedAt = begun
   await strikes.rage(kills, (hit) => {
@@ -161,14 +182,14 @@ async function rage(strikes: Strikes, { clients, campaigners }: Load): Promise<v
     reportedAt = performance.now()
     const seconds = Math.round((reportedAt - begun) / 1000)
     const answers = `${clients.keys} keys, ${clients.history.length} answers, ${campaigners.created.size} campaigns`
-    say(`${hit}/${kills} hits, ${seconds} s, ${answers}`)
+    say(`${hit}/${kills} hits, ${seconds} s, ${answers}, ${downloaders.counts.whole} downloads`)
   })
 }
 
 async function conclude(plant: Plant, { strikes, ...load }: Load & { strikes: Strikes }): Promise<number> {
   const late = await untilOver(plant, load)
-  const startsUnseen = values.platform === 'telegram'
-  const evidence = { ...(await plant.evidence(load.clients.history)), startsUnseen }
+  const { downloaders, proxies } = load
+  const evidence = { ...(await plant.evidence(load.clients.history)), startsUnseen: isTelegram }
   const campaigns = await judgeAllCampaigns(plant, evidence.journal, load.campaigners)
   const violations = [...judge(evidence), ...campaigns.findings]
   const rare = countRare(evidence, plant.lossy?.boundaries)
@@ -179,6 +200,9 @@ async function conclude(plant: Plant, { strikes, ...load }: Load & { strikes: St
   printOutcomes(evidence)
   printTable('reached', { ...rare })
   printTable('reached by campaigns', { ...ofCampaigns })
+  printTable('downloads', { ...downloaders.counts })
+  if (proxies) printTable('proxies', { passed: proxies.passed, around: proxies.around, cuts: proxies.cuts })
+  if (proxies && proxies.around > 0) late.push(`${proxies.around} connections went around the proxies`)
   const missing = [
     ...listMissing(rare, mustReach),
     ...listMissing(ofCampaigns, campaignsMustReach).map((name) => `${name} by campaigns`),
@@ -187,13 +211,18 @@ async function conclude(plant: Plant, { strikes, ...load }: Load & { strikes: St
   for (const violation of violations.slice(0, 50)) say(`VIOLATION ${JSON.stringify(violation)}`)
   for (const line of late) say(line)
   for (const name of missing) say(`NEVER REACHED ${name}`)
-  say(`seed ${seed}: ${violations.length} violations, ${missing.length} states never reached`)
+  const found = [
+    `${violations.length} violations`,
+    `${late.length} other findings`,
+    `${missing.length} states never reached`,
+  ]
+  say(`seed ${seed}: ${kills} hits, ${evidence.journal.length} accepted: ${found.join(', ')}`)
   if (values.keep) await writeFile(join(plant.directory, 'evidence.json'), JSON.stringify(evidence))
   return violations.length + missing.length + late.length > 0 ? 1 : 0
 }
 
 /** Waits until everything has ended, and asks every key once more. Returns what has not ended. */
-async function untilOver(plant: Plant, { clients, campaigners }: Load): Promise<string[]> {
+async function untilOver(plant: Plant, { clients, campaigners, downloaders }: Load): Promise<string[]> {
   const late: string[] = []
   const note = (error: Error) => void late.push(error.message)
   const finished = campaigners.finish().catch(note)
@@ -201,6 +230,7 @@ async function untilOver(plant: Plant, { clients, campaigners }: Load): Promise<
   await plant.untilReady().catch((error: Error) => say(error.message))
   await clients.repeat()
   await finished
+  late.push(...(await downloaders.finish()))
   await plant.settled().catch(() => {})
   return late
 }

@@ -76,6 +76,7 @@ export function openPlantApp({ url, secret, clock }: PlantDatabase): Promise<Ope
       PARLEY_SECRET: secret,
       PARLEY_CLOCK: clock,
       PARLEY_POOL_SIZE: '4',
+      PARLEY_PROXY_ALLOW: '127.0.0.1',
     }),
     data_dir: '',
     log: makeLogger('silent'),
@@ -87,7 +88,7 @@ export function openPlantApp({ url, secret, clock }: PlantDatabase): Promise<Ope
 
 export async function prepareDatabase(
   postgres: Postgres,
-  wanted: PlantDatabase & { database: string; accounts: number; platform: string },
+  wanted: PlantDatabase & { database: string; accounts: number; telegram: number },
 ): Promise<Tenant> {
   const admin = openDatabase(
     { connectionString: postgres.url('postgres', { name: 'plant' }) },
@@ -109,7 +110,8 @@ export async function prepareDatabase(
     const [key = ''] = keys
     const accounts: string[] = []
     for (let n = 0; n < wanted.accounts; n++) {
-      const account = { workspace_id, platform: wanted.platform, name: `Account ${n}` }
+      const platform = n < wanted.telegram ? 'telegram' : 'sandbox'
+      const account = { workspace_id, platform, name: `Account ${n}` }
       accounts.push((await createAccount(app, 'system', account)).id)
     }
     return { workspace_id, user_id, key, keys, accounts }

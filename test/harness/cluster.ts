@@ -33,7 +33,7 @@ export async function setup(project: TestProject): Promise<(() => Promise<void>)
 
 export async function openCluster(): Promise<{ cluster: Cluster; close: () => Promise<void> }> {
   const data_dir = await makeScratch('parley-test-')
-  await allow(data_dir, 'createdb')
+  await allow(data_dir, 'createdb', 'createrole')
   const embedded = await openEmbedded({ data_dir, claim: 'service' })
   const { host = '', user = '', password } = embedded.connection
   const close = async () => {

@@ -40,15 +40,17 @@ export async function askDashboard(
   path: string,
   { cookie, body, headers = {} }: PersonAsk = {},
 ): Promise<Answer> {
+  // A text is a file.
+  const isFile = typeof body === 'string'
   const response = await fetch(`${service.url}/dashboard/api${path}`, {
     method,
     headers: {
       origin: service.url,
       ...(cookie !== undefined && { cookie }),
-      ...(body !== undefined && { 'content-type': 'application/json' }),
+      ...(body !== undefined && { 'content-type': isFile ? 'text/csv' : 'application/json' }),
       ...headers,
     },
-    ...(body !== undefined && { body: JSON.stringify(body) }),
+    ...(body !== undefined && { body: isFile ? body : JSON.stringify(body) }),
   })
   const { status, headers: received } = response
   // A stream has no end.
@@ -57,5 +59,6 @@ export async function askDashboard(
     return { status, headers: received, body: {} }
   }
   const text = await response.text()
-  return { status, headers: received, body: text ? JSON.parse(text) : {} }
+  const saved = received.get('content-disposition') !== null
+  return { status, headers: received, body: saved ? { text } : text ? JSON.parse(text) : {} }
 }

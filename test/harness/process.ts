@@ -8,7 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { dialled, dialledExitCode } from './loopback-only.ts'
 
 const root = join(import.meta.dirname, '..', '..')
-const ourMain = join(root, 'src', 'main.ts')
+const ourMain = join(root, 'bin', 'main.js')
 /** Processes share it, so that types are stripped and sources compiled only once. */
 const NODE_COMPILE_CACHE = join(root, 'node_modules', '.cache', 'node')
 /** Loaded first: a process that dials another machine ends. */
@@ -38,6 +38,8 @@ export interface Parley {
   ended(): Promise<Exit>
 }
 
+/** As `bin/parley.js` starts Node. */
+const smallHeap = ['--max-semi-space-size=16']
 const running = new Set<ChildProcess>()
 const { PATH, HOME, TMPDIR } = process.env
 
@@ -53,7 +55,7 @@ export function spawnParley(
   if (writes && !args.includes('--data-dir') && !args.includes('--help')) {
     throw new Error(`A test that runs \`parley ${args[0]}\` names a --data-dir of its own.`)
   }
-  const child = spawn(process.execPath, [...loopbackOnly, ...flags, main, ...args], {
+  const child = spawn(process.execPath, [...smallHeap, ...loopbackOnly, ...flags, main, ...args], {
     env: { PATH, HOME, TMPDIR, NODE_COMPILE_CACHE, ...env },
     stdio: ['pipe', 'pipe', 'pipe'],
   })
@@ -125,13 +127,14 @@ export async function until<T>(
   what: string,
   msMax: number,
   ask: () => T | undefined | false | Promise<T | undefined | false>,
+  everyMs = 20,
 ): Promise<T> {
   const deadline = performance.now() + msMax
   for (;;) {
     const answer = await ask()
     if (answer !== undefined && answer !== false) return answer
     if (performance.now() > deadline) throw new Error(`Waited ${msMax} ms in vain until ${what}.`)
-    await sleep(20)
+    await sleep(everyMs)
   }
 }
 

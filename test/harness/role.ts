@@ -2,7 +2,10 @@
 import { layOut, role, runAlone } from '../../src/db/embedded-cluster.ts'
 
 /** Grants it to Parley's role permanently; the server must not be running. */
-export async function allow(data_dir: string, attribute: 'createdb' | 'superuser'): Promise<void> {
+export async function allow(
+  data_dir: string,
+  ...attributes: readonly ('createdb' | 'createrole' | 'superuser')[]
+): Promise<void> {
   const place = await layOut(data_dir)
-  await runAlone(place, place.cluster, [`alter role ${role} ${attribute}`])
+  await runAlone(place, place.cluster, [`alter role ${role} ${attributes.join(' ')}`])
 }

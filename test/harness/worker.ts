@@ -69,9 +69,9 @@ export class Workplace {
   }
 
   /** Starts the background work in the given process; the first one is the service's own. */
-  async work(app: OpenApp = this.service.app, directory = this.directory): Promise<Running> {
+  async work(app: OpenApp = this.service.app, directory = this.directory, own = loops): Promise<Running> {
     const platforms = new Map([['sandbox' as const, this.sandbox.platform]])
-    const parts = { platforms, directory, loops }
+    const parts = { platforms, directory, loops: own }
     const worker = runWorker(app, await assembleWorker(app, parts))
     this.#workers.add(worker)
     return { ...worker, stop: () => this.#stop(worker) }

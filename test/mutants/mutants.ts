@@ -28,6 +28,7 @@ const rechecking = {
     'a suppressed person gets no first message but others do, and an answer in a chat is not a first message',
 }
 
+const alerting = 'src/capabilities/alerts/alerts.test.ts'
 const ledger = (name: string) => `src/ledger/${name}.test.ts`
 const webhooks = (name: string) => `src/capabilities/webhooks/${name}.test.ts`
 const stopping = { file: 'test/limits/webhook-stop.test.ts' }
@@ -58,6 +59,16 @@ const downloading = { file: 'src/worker/downloads.test.ts', still: 'a download s
 const drafting = {
   file: 'test/web-outbox.test.ts',
   still: 'a text that was written meanwhile is not replaced by one that was refused',
+}
+
+const pageForms = {
+  file: 'test/web-form.test.ts',
+  still: 'after a refusal the user goes on writing, with a new key',
+}
+
+const campaignEditor = {
+  file: 'test/web-editor.test.ts',
+  still: 'a draft becomes the request of the contract, for chats and for contacts',
 }
 
 const notifications = {
@@ -121,6 +132,13 @@ function mutant(place: MutantTests, marker: string, test: string, replace = '', 
 /** Removes a condition of the boundary. */
 const crosses = (marker: string, test: string) => mutant(crossing, marker, `does not cross ${test}`)
 
+const disabled = {
+  file: 'src/capabilities/workspaces/disabled.test.ts',
+  still: 'POST /workspaces/{workspace_id}/disable 404 for a workspace that does not exist',
+}
+const disabledRefused =
+  'POST /workspaces/{workspace_id}/disable 200: keys and members are refused, and not those of the workspace next to it'
+
 const settling = { file: ledger('settle'), still: "the row's own attempt settles submitting: completed" }
 const advancing = {
   file: ledger('positions'),
@@ -130,6 +148,11 @@ const claiming = {
   file: ledger('positions'),
   still: 'claimAccounts skips an account whose owner is alive, and claims one whose lease has expired',
 }
+const ownServer = { file: 'test/own-postgresql.test.ts' }
+const counting = { file: 'test/redis.test.ts' }
+const handingOver = { file: ledger('hand-over') }
+const wasLive = 'a send to an account that was live'
+const wasNotLive = 'a send to an account that was not live'
 const sweeping = { file: ledger('sweep'), still: 'sweep keeps an attempt whose lease is valid' }
 const puttingBack = {
   file: ledger('put-back'),
@@ -330,6 +353,12 @@ const people: readonly Mutant[] = [
     'guard: role at the dashboard',
     '/dashboard/api/w/{workspace_id} create_webhook',
     'const wanted = role',
+  ),
+  mutant(
+    roleMatrix,
+    'guard: members send no broadcasts',
+    '/dashboard/api/w/{workspace_id} create_broadcast',
+    "const senders = { scopes: ['send'] } as const",
   ),
   mutant(
     roleMatrix,
@@ -536,6 +565,72 @@ const people: readonly Mutant[] = [
     'stepsOf,',
   ),
   mutant(
+    { file: 'src/capabilities/suppressions/list-file.test.ts' },
+    'guard: bytes of a text file',
+    'POST /suppressions/import 413 for a file beyond 64 MiB, at once if it says so, otherwise when it exceeds that',
+    'const max = Number.POSITIVE_INFINITY',
+  ),
+  mutant(
+    { file: 'src/capabilities/suppressions/list-file.test.ts' },
+    'guard: media type of a text file',
+    'POST /suppressions/import 415 for anything but plain CSV in UTF-8',
+    'const sound = true',
+  ),
+  mutant(
+    { file: 'test/doors.test.ts' },
+    'guard: a file only where the route takes one',
+    'requests from another site change nothing, and the same from our own page does',
+    'const sound = true',
+  ),
+  mutant(
+    { file: 'src/capabilities/suppressions/list-file.test.ts' },
+    'guard: nothing of a refused text stays stored',
+    'POST /suppressions/import a file that breaks off imports nothing and leaves nothing stored',
+  ),
+  mutant(
+    { file: 'src/capabilities/suppressions/list-file.test.ts' },
+    'guard: imports leave connections free',
+    'POST /suppressions/import 429 for a fifth import at once, so that other requests find connections',
+  ),
+  mutant(
+    {
+      file: 'src/capabilities/users/operator-routes.test.ts',
+      still:
+        'a user who is created as an operator gets a set-up link, and one who can sign in already gets none',
+    },
+    'guard: only an operator disables an operator',
+    'of two operators who disable each other, or take the role from each other, at the same time, one stays',
+  ),
+  mutant(
+    {
+      file: 'src/events/wake.test.ts',
+      still: 'within one process wakes the listeners of the topic until they stop',
+    },
+    'guard: the service on an embedded database sends nothing',
+    'between processes one that does not send is woken by another, gets its marks, and sends nothing itself',
+  ),
+  mutant(
+    { file: 'src/capabilities/suppressions/list-file.test.ts' },
+    'guard: one import of a workspace at a time',
+    'POST /suppressions/import 429 while another file is being imported into the same list, not into others',
+  ),
+  mutant(
+    { file: 'src/capabilities/suppressions/import-table.test.ts' },
+    'guard: other requests run while a file is parsed',
+    'other requests run while bad rows, or one row of many cells, are parsed',
+  ),
+  mutant(
+    { file: 'src/capabilities/suppressions/import-table.test.ts' },
+    'guard: a row costs no more than its cells',
+    'a row costs no more than its cells, however many columns the first line names',
+  ),
+  mutant(
+    { file: 'src/capabilities/users/operator-routes.test.ts' },
+    'guard: one spelling of a user id',
+    '409 for an operator who disables themselves under their id in capitals',
+    'const userParams = z.strictObject({ user_id: z.string() })',
+  ),
+  mutant(
     { file: 'src/capabilities/suppressions/dashboard-routes.test.ts' },
     'guard: the reason of a removal',
     'POST /suppressions/remove 200 for an admin, with the reason in the audit log; 404 for what is not on the list',
@@ -642,6 +737,16 @@ const contract: readonly Mutant[] = [
   ),
   mutant(
     {
+      file: 'src/capabilities/campaigns/campaigns.test.ts',
+      still:
+        'POST /campaigns/{campaign_id}/pause, resume and cancel 200 from status to status, and whether it changed',
+    },
+    'guard: a key changes campaigns of its user only',
+    "POST /campaigns/{campaign_id}/pause, resume and cancel 404 for changing another user's campaign, which may still be read",
+    "return via.kind === 'terminal' ? { workspace_id, user_id } : { workspace_id }",
+  ),
+  mutant(
+    {
       file: 'test/missing-columns.test.ts',
       still:
         'the checks before an operation 503 without gates.enabled for what needs it, and everything else as before',
@@ -667,6 +772,10 @@ const marks = {
 }
 const learning = { file: 'src/capabilities/live/marks.test.ts' }
 const everyCaller = { file: 'test/people.test.ts', still: 'GET /keys answers as its line says to: member' }
+const operatorRoutes = {
+  file: 'src/capabilities/instance/instance.test.ts',
+  still: 'GET /instance 200 with the workers, and which of their loops fail',
+}
 const inbox = {
   file: 'src/capabilities/chats/inbox.test.ts',
   still: 'GET /inbox 200 page by page: every chat once, in each view',
@@ -704,6 +813,11 @@ const team: readonly Mutant[] = [
   ),
   mutant(
     inbox,
+    'guard: column values behind their gate',
+    'GET /inbox 200 with the values of the first columns, cut, only while the gate crm is open',
+  ),
+  mutant(
+    inbox,
     'guard: a message stands for its operation',
     'GET /inbox 200 with accepted for our own last message, also while the ledger does not know it yet',
     'and false',
@@ -727,6 +841,18 @@ const team: readonly Mutant[] = [
     everyCaller,
     'guard: assignments of own accounts',
     'PUT /chats/{chat_id}/assignee answers as its line says to: member',
+  ),
+  mutant(
+    everyCaller,
+    'guard: operators do not disable themselves',
+    'POST /users/{user_id}/disable answers as its line says to: operator',
+    'if (user_id) return',
+  ),
+  mutant(
+    operatorRoutes,
+    'guard: operators do not read who is on a list',
+    'the operators’ routes 200 with nothing of a chat of a workspace that the operator does not belong to',
+    'then a.detail::jsonb',
   ),
   mutant(
     everyCaller,
@@ -802,6 +928,11 @@ const live: readonly Mutant[] = [
     'const reads = true',
   ),
   mutant(learning, 'guard: ingest marks what it stores', 'a page learns that a person wrote'),
+  mutant(
+    learning,
+    'guard: a request to stop marks the list',
+    'a page learns that a person asked to stop, so that an open suppression list shows it',
+  ),
   mutant(
     learning,
     'guard: the ledger marks operations',
@@ -951,6 +1082,27 @@ export const mutants: readonly Mutant[] = [
   ),
   mutant(
     claiming,
+    'guard: no account of a disabled workspace is claimed',
+    'claimAccounts skips those of a disabled workspace, also while it is being disabled',
+  ),
+  mutant(
+    claiming,
+    'guard: a claim sees a workspace that was just disabled',
+    'claimAccounts skips those of a disabled workspace, also while it is being disabled',
+    ')',
+  ),
+  ...(
+    [
+      [
+        'guard: disabling takes the accounts from their workers',
+        'POST /workspaces/{workspace_id}/disable 200: once answered no worker has its accounts, and none takes them',
+      ],
+      ['guard: keys of a disabled workspace', disabledRefused],
+      ['guard: members of a disabled workspace', disabledRefused],
+    ] as const
+  ).map(([marker, test]) => mutant(disabled, marker, test)),
+  mutant(
+    claiming,
     'guard: only accounts that may act are claimed',
     'claimAccounts skips one that is DISABLED, whichever worker drove it before',
   ),
@@ -960,6 +1112,124 @@ export const mutants: readonly Mutant[] = [
     'releaseLease ends the lease of this epoch only: its worker may have claimed the account again',
   ),
   mutant(claiming, 'guard: a lease that has run out is not held', 'holdsLease where it has run out'),
+  // The database of DATABASE_URL.
+  mutant(
+    ownServer,
+    'guard: time limits of a connection',
+    'a pooler that works by session is used as installed, with our time limits',
+  ),
+  mutant(
+    ownServer,
+    'guard: no pooling by transaction',
+    'a pooler that works by transaction is refused with a sentence',
+    'if (false) {',
+  ),
+  mutant(
+    ownServer,
+    'guard: a migrated database is only read',
+    'a role that may create nothing opens a migrated database',
+    'await client.query(makeMigrationsTable)',
+  ),
+  mutant(
+    ownServer,
+    'guard: a command knows the schema',
+    'a sentence for a verb of an older Parley on a newer database',
+  ),
+  mutant(
+    ownServer,
+    'guard: few connections are warned of',
+    'a role whose connections do not suffice for the pool is warned',
+    'return',
+  ),
+  mutant(ownServer, 'guard: one host', 'a sentence for several hosts: postgres://parley:a,b@one,two/parley'),
+  // A limiter in Redis.
+  mutant(
+    counting,
+    'guard: no queue while redis is away',
+    '503 within 100 ms while Redis is away, and 200 once it is back',
+    'enableOfflineQueue: true,',
+  ),
+  mutant(
+    counting,
+    'guard: a lost connection fails its requests',
+    '503 for requests in flight when the connection is lost, also if the next one answers',
+    'maxRetriesPerRequest: null,',
+  ),
+  mutant(
+    counting,
+    'guard: a silent redis is disconnected',
+    '503 within 100 ms, after the first request, while Redis accepts connections and answers nothing',
+  ),
+  mutant(counting, 'guard: readiness asks the limiter', '200 while Redis answers, and /readyz says so'),
+  mutant(
+    claiming,
+    'guard: the remainder is divided',
+    'readShares gives all accounts out, and to no worker over one more than to another, also over two platforms',
+    'return Math.ceil(accounts / workers)',
+  ),
+  // Accounts that change hands.
+  mutant(
+    handingOver,
+    'guard: an account that changes hands is reachable',
+    `${wasLive} 200 after its worker stopped: it stays queued until the next worker has caught up`,
+  ),
+  mutant(
+    handingOver,
+    'guard: no waiting for a lease that no worker may claim',
+    `${wasLive} 503 at once when no worker may claim the lease while the caller waits`,
+    ')',
+  ),
+  mutant(
+    handingOver,
+    'guard: a claim hands over',
+    `${wasLive} 200 after its worker was killed and another one has claimed it`,
+  ),
+  mutant(
+    handingOver,
+    'guard: a claim hands over',
+    `${wasNotLive} 503 at once while its session is lost, and after its worker stopped`,
+    'handed_over_at = real_now(),',
+    'a claim hands over what was not live',
+  ),
+  mutant(
+    handingOver,
+    'guard: a release hands over',
+    `${wasLive} 200 after its worker stopped: it stays queued until the next worker has caught up`,
+    'handed_over_at = handed_over_at',
+  ),
+  mutant(
+    handingOver,
+    'guard: a release hands over',
+    `${wasNotLive} 503 at once while its session is lost, and after its worker stopped`,
+    'handed_over_at = real_now()',
+    'a lost session hands over',
+  ),
+  mutant(
+    handingOver,
+    'guard: handed over until caught up',
+    `${wasLive} 200 after its worker stopped: it stays queued until the next worker has caught up`,
+  ),
+  mutant(
+    handingOver,
+    'guard: nothing waits for a login',
+    `${wasLive} 503 at once after a login has claimed it`,
+    'handed_over_at = handed_over_at',
+  ),
+  mutant(
+    claiming,
+    'guard: the takeover time is stored with the lease',
+    'claimAccounts when a platform requires 75 seconds before another worker takes over stores that time with the lease',
+  ),
+  mutant(
+    sweeping,
+    'guard: an operation waits while its account changes hands',
+    'settleUncrossed leaves it queued while its account changes hands, until it expires',
+  ),
+  mutant(
+    attempting,
+    'guard: given up during preparation',
+    'leaves it queued when the account is given up during preparation',
+  ),
   mutant(
     sweeping,
     'guard: uncrossed under our lease',
@@ -1756,6 +2026,16 @@ export const mutants: readonly Mutant[] = [
     'guard: webhooks counted under a lock',
     'POST /webhooks 409 for the eleventh, however many callers create at once; inactive ones count',
   ),
+  ...[
+    'guard: no endpoint of a disabled workspace is claimed',
+    'guard: nothing is loaded for a disabled workspace',
+  ].map((marker) =>
+    mutant(
+      { file: webhooks('endpoints') },
+      marker,
+      'an endpoint of a disabled workspace is neither claimed nor loaded, and nothing of it is due; enabled, it goes on',
+    ),
+  ),
   mutant(
     { file: webhooks('endpoints') },
     'guard: lease of an endpoint',
@@ -2261,6 +2541,11 @@ export const mutants: readonly Mutant[] = [
   ),
   mutant(
     claiming,
+    'guard: accounts of disabled workspaces are not shared out',
+    'readShares leaves out the accounts of a disabled workspace',
+  ),
+  mutant(
+    claiming,
     'guard: only workers that have the platform',
     'readShares counts the workers of each platform',
   ),
@@ -2555,6 +2840,11 @@ export const mutants: readonly Mutant[] = [
     'GET /chats/{chat_id}/messages/{message_id}/attachments/{index} a PNG is shown, whatever its name says',
   ),
   mutant(
+    servedFiles,
+    'guard: an unfinished download is forgotten',
+    'the cache forgets a file after a week, and after an hour what was never finished',
+  ),
+  mutant(
     downloading,
     'guard: few downloads of a process',
     'downloads at a time a process has four, of the workspaces in turn',
@@ -2648,6 +2938,15 @@ export const mutants: readonly Mutant[] = [
     'if (seconds !== undefined) return seconds * 1000',
   ),
   mutant(
+    {
+      file: 'test/web-csv.test.ts',
+      still: 'the scale of a chart ends at a round number that is high enough',
+    },
+    'guard: cells of a spreadsheet made in the page',
+    'a text never becomes a formula, and a number stays one',
+    'const safe = cell',
+  ),
+  mutant(
     drafting,
     'guard: key of a changed draft',
     'a changed draft has its own key, an unchanged one keeps it',
@@ -2669,13 +2968,45 @@ export const mutants: readonly Mutant[] = [
     'sign-out leaves no draft behind, and another user finds none',
   ),
   mutant(
+    pageForms,
+    'guard: sign out leaves no form',
+    'sign-out leaves no form behind, and another user finds none',
+  ),
+  mutant(pageForms, 'guard: key of a changed form', 'a changed form has its own key'),
+  mutant(
+    { ...pageForms, still: 'a changed form has its own key' },
+    'guard: request of a form stored before it leaves',
+    'the request is stored before it leaves, repeated with its key until the outcome is known, and then gone',
+  ),
+  mutant(
+    pageForms,
+    'guard: key of a form that may have started',
+    'a repeat refused before the service looks the key up keeps its key, because the first attempt may have succeeded',
+    'await end(draft, true)',
+  ),
+  mutant(
+    pageForms,
+    'guard: a full disk loses nothing that is being sent',
+    'on a full disk the request is sent all the same, repeated with its key, and the page knows that it is not kept',
+  ),
+  mutant(
+    pageForms,
+    'guard: one request of a form at a time',
+    'a second tab that starts the same form repeats the request of the first',
+  ),
+  mutant(
+    campaignEditor,
+    'guard: a start needs a preview of this very draft',
+    'previews are of a draft only if they are of its very text, with everyone in it',
+  ),
+  mutant(
     notifications,
     'guard: notifications without text',
     'a notification has no name and no text unless they are switched on',
   ),
   mutant(
     pipelinePage,
-    'guard: moves of a chat in turn',
+    'guard: changes of a chat in turn',
     'a move and its undo are asked one after the other, also if the first fails; another chat does not wait',
   ),
   mutant(
@@ -2729,4 +3060,36 @@ export const mutants: readonly Mutant[] = [
       ],
     ] as const
   ).map(([marker, test, replace]) => mutant({ file: worker('account-pool') }, marker, test, replace)),
+  mutant(
+    { file: 'test/doctor.test.ts' },
+    'guard: only the doctor learns the way',
+    'parley doctor and PARLEY_BASE_URL only a probe with the secret, and a recent one, learns how it came',
+  ),
+  mutant(
+    { file: 'test/doctor.test.ts' },
+    'guard: an old probe says nothing',
+    'parley doctor and PARLEY_BASE_URL only a probe with the secret, and a recent one, learns how it came',
+  ),
+  ...(
+    [
+      ['guard: alerts once an hour', 'an alert of the kind sending_off'],
+      ['guard: a loop fails for a while', 'an alert of the kind loop_failing'],
+    ] as const
+  ).map(([marker, describe]) =>
+    mutant(
+      { file: alerting },
+      marker,
+      `${describe} is posted when it begins and when it is over, once each, and not again within an hour`,
+    ),
+  ),
+  mutant(
+    { file: alerting },
+    'guard: a restart ends no alert',
+    'alerts a restart of the worker that reported it ends none',
+  ),
+  mutant(
+    { file: alerting },
+    'guard: alerts in order',
+    'alerts are retried, in their order, until the receiver accepts them',
+  ),
 ]

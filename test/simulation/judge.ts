@@ -1,6 +1,9 @@
 /** Checks all promises of campaigns over a whole story. */
+import { readCampaign } from '../../src/capabilities/campaigns/campaign-pages.ts'
+import { readReporting } from '../../src/capabilities/campaigns/reporting.ts'
 import { verifyCampaign } from '../../src/capabilities/campaigns/verify.ts'
 import { type Database, sql } from '../../src/db/sql.ts'
+import { partsOf } from '../../web/src/pages/campaigns/recipient-parts.ts'
 import { judgeCampaigns } from '../faults/campaign-oracle.ts'
 import { presentCampaigns, readCampaignEvidence } from '../harness/campaign-evidence.ts'
 import type { Place } from './place.ts'
@@ -41,13 +44,35 @@ async function judgeReasons({ app, tenant: { workspace_id } }: Place): Promise<J
   return { wrong, reasons }
 }
 
-/** The findings of `verify` for each campaign. */
+/** The findings of `verify` for each campaign, and figures of the dashboard that are not the number of their rows. */
 async function judgeBooks(db: Database): Promise<string[]> {
-  const campaigns = await db.rows<{ id: string }>(sql`select id from campaigns order by id`)
+  const campaigns = await db.rows<{ id: string; kind: string }>(
+    sql`select id, kind from campaigns order by id`,
+  )
   const wrong: string[] = []
-  for (const { id } of campaigns) {
+  for (const { id, kind } of campaigns) {
     const { checks } = await verifyCampaign(db, id)
     wrong.push(...checks.filter(({ ok }) => !ok).map(({ name }) => `verify: ${name}`))
+    if (kind !== 'broadcast') wrong.push(...(await judgeFigures(db, id)))
+  }
+  return wrong
+}
+
+/** What the page of a campaign shows, from what `GET /campaigns/{campaign_id}` answers. */
+async function judgeFigures(db: Database, id: string): Promise<string[]> {
+  const { totals } = (await readCampaign(db, id)) as { totals: Parameters<typeof partsOf>[0] }
+  const parts = partsOf(totals, await readReporting(db, id))
+  const shown = new Map(parts.map(({ label, count }) => [label, count]))
+  const rows = await db.rows<{ label: string; count: number }>(sql`
+    select case when opted_out and status = 'replied' then 'Asked to stop' else status end as label, count(*)::int as count
+    from campaign_recipients where campaign_id = ${id} group by 1`)
+  const everybody = rows.reduce((sum, { count }) => sum + count, 0)
+  const added = parts.reduce((sum, { count }) => sum + count, 0)
+  const wrong = added === everybody ? [] : [`figures: ${added} of ${everybody} recipients`]
+  for (const label of ['Asked to stop', 'Replied']) {
+    const counted = rows.find((row) => row.label.toLowerCase() === label.toLowerCase())?.count ?? 0
+    if (shown.get(label) !== counted)
+      wrong.push(`figures: ${label} ${shown.get(label)} instead of ${counted}`)
   }
   return wrong
 }

@@ -36,4 +36,5 @@ await runProgram(
       },
     },
   ],
+  parts.migrations,
 )

@@ -7,7 +7,6 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { copyDatabase, type TestDatabase } from '../harness/database.ts'
-import { runVerb } from '../harness/operator.ts'
 import { type Exit, endProcesses, type Parley, spawnParley, until } from '../harness/process.ts'
 
 const main = join(import.meta.dirname, 'main.ts')
@@ -55,7 +54,7 @@ function runToy(args: readonly string[]): Promise<Exit> {
 }
 
 async function made(args: readonly string[]): Promise<{ id: string; key?: string; ok?: boolean }> {
-  const { stdout, stderr } = await runVerb([...args, '--json', '--data-dir', directory], environment())
+  const { stdout, stderr } = await runToy(args)
   if (!stdout) throw new Error(stderr)
   return JSON.parse(stdout)
 }

@@ -6,7 +6,7 @@ export type AccountCompleteness = { account_id: string; history_complete: boolea
 
 export type AccountLoad = { account_id: string; day: string; messages: number; total: number }
 
-export type AccountLogin = { way: 'qr' | 'phone'; state: 'qr' | 'code' | 'password' | 'done' | 'failed'; begun_at: string; expires_at: string; pending: boolean; qr_url: string | null; qr_expires_at: string | null; sent_by: 'app' | 'sms' | 'call' | 'email' | 'other' | null; hint: string | null; wrong: boolean; tries_left: number | null; failure: { code: 'invalid_request' | 'invalid_text' | 'invalid_cursor' | 'account_scope_required' | 'idempotency_key_required' | 'idempotency_collision' | 'invalid_username' | 'unsupported_identifier' | 'unsupported_attachment' | 'message_refused' | 'invalid_stage' | 'invalid_column_value' | 'suppressed_recipient' | 'unresolved_personalization' | 'branching_disabled' | 'invalid_key' | 'not_signed_in' | 'sign_in_refused' | 'missing_scope' | 'missing_role' | 'origin_refused' | 'not_allowlisted' | 'account_unavailable' | 'chat_unavailable' | 'blocked_by_person' | 'privacy_restricted' | 'cold_stopped' | 'approval_required' | 'approval_used' | 'approval_expired' | 'approval_mismatch' | 'approval_denied' | 'not_found' | 'chat_not_found' | 'column_not_found' | 'username_not_found' | 'campaign_not_found' | 'webhook_not_found' | 'method_not_allowed' | 'request_timeout' | 'conflict' | 'operation_in_progress' | 'account_not_ready' | 'identity_suppressed' | 'identity_ineligible' | 'campaign_completed' | 'campaign_not_paused' | 'not_a_sequence' | 'invalid_sequence_status' | 'webhook_limit_reached' | 'attachment_too_large' | 'payload_too_large' | 'unsupported_media_type' | 'range_not_satisfiable' | 'headers_too_large' | 'rate_limited' | 'flood_wait' | 'internal' | 'rest_disabled' | 'feature_disabled' | 'schema_unavailable' | 'stream_unavailable' | 'store_unavailable' | 'provider_unavailable' | 'session_unavailable' | 'suppression_unavailable' | 'outcome_ambiguous'; error: string; retry_after: number | null } | null }
+export type AccountLogin = { way: 'qr' | 'phone'; state: 'qr' | 'code' | 'password' | 'done' | 'failed'; begun_at: string; expires_at: string; pending: boolean; qr_url: string | null; qr_expires_at: string | null; sent_by: 'app' | 'sms' | 'call' | 'email' | 'other' | null; hint: string | null; wrong: boolean; tries_left: number | null; failure: { code: 'invalid_request' | 'invalid_text' | 'invalid_cursor' | 'account_scope_required' | 'idempotency_key_required' | 'idempotency_collision' | 'invalid_username' | 'unsupported_identifier' | 'unsupported_attachment' | 'message_refused' | 'invalid_stage' | 'invalid_column_value' | 'suppressed_recipient' | 'unresolved_personalization' | 'branching_disabled' | 'invalid_key' | 'not_signed_in' | 'sign_in_refused' | 'missing_scope' | 'workspace_disabled' | 'missing_role' | 'origin_refused' | 'not_allowlisted' | 'account_unavailable' | 'chat_unavailable' | 'blocked_by_person' | 'privacy_restricted' | 'cold_stopped' | 'approval_required' | 'approval_used' | 'approval_expired' | 'approval_mismatch' | 'approval_denied' | 'not_found' | 'chat_not_found' | 'column_not_found' | 'username_not_found' | 'campaign_not_found' | 'webhook_not_found' | 'method_not_allowed' | 'request_timeout' | 'conflict' | 'operation_in_progress' | 'account_not_ready' | 'identity_suppressed' | 'identity_ineligible' | 'campaign_completed' | 'campaign_not_paused' | 'not_a_sequence' | 'invalid_sequence_status' | 'webhook_limit_reached' | 'attachment_too_large' | 'payload_too_large' | 'unsupported_media_type' | 'range_not_satisfiable' | 'headers_too_large' | 'rate_limited' | 'flood_wait' | 'internal' | 'rest_disabled' | 'feature_disabled' | 'schema_unavailable' | 'stream_unavailable' | 'store_unavailable' | 'provider_unavailable' | 'session_unavailable' | 'suppression_unavailable' | 'outcome_ambiguous'; error: string; retry_after: number | null } | null }
 
 export type Analytics = { period: '7d' | '30d' | 'all'; from: string | null; to: string; messages: MessageCounts; campaign_sends: CampaignSends; totals: AnalyticsTotals; campaigns: (CampaignFigures)[] }
 
@@ -51,6 +51,8 @@ export type CampaignForecast = { creatable: boolean; warnings: ('steps_truncated
 export type CampaignOperation = { id: string; recipient_id: string; step: number; kind: string; state: 'queued' | 'submitting' | 'completed' | 'refused' | 'released' | 'ambiguous'; account_id: string | null; chat_id: string | null; variant: number | null; created_at: string; crossed_at: string | null; finished_at: string | null; reconciled: boolean; reason: string | null; detail: string | null; message_id: string | null }
 
 export type CampaignPage = { campaigns: (Campaign)[]; coverage: CampaignCoverage; next_cursor: string | null; has_more: boolean }
+
+export type CampaignProgress = { id: string; name: string | null; status: 'scheduled' | 'queued' | 'sending' | 'paused' | 'cancelled' | 'completed'; kind: 'scoped' | 'contacts'; pause_reason: 'requested' | 'late' | null; created_at: string; scheduled_at: string | null; started_at: string | null; completed_at: string | null; cancelled_at: string | null; totals: CampaignTotals; created_by: CampaignCreator; next: NextMessage }
 
 export type CampaignRecipient = { id: string; account_id: string | null; chat_id: string | null; identifier: string | null; name: string | null; status: 'queued' | 'submitting' | 'waiting' | 'completed' | 'replied' | 'failed' | 'ambiguous' | 'cancelled' | 'suppressed'; reason: string | null; step: number; next_action_at: string | null; blocked_by: 'scheduled' | 'waiting' | 'quota' | 'pacing' | 'flood_wait' | 'account_not_ready' | 'ambiguous' | 'gate' | 'window' | 'paused' | null; timeline: (CampaignTimelineEntry)[] }
 
@@ -138,7 +140,7 @@ export type ExcludedRecipient = { account_id: string | null; chat_id: string | n
 
 export type ExplainedRecipient = { id: string; account_id: string | null; chat_id: string | null; identifier: string | null; name: string | null; status: 'queued' | 'submitting' | 'waiting' | 'completed' | 'replied' | 'failed' | 'ambiguous' | 'cancelled' | 'suppressed'; reason: string | null; step: number; next_action_at: string | null; blocked_by: 'scheduled' | 'waiting' | 'quota' | 'pacing' | 'flood_wait' | 'account_not_ready' | 'ambiguous' | 'gate' | 'window' | 'paused' | null; timeline: (CampaignTimelineEntry)[]; sentence: string }
 
-export type InboxChat = { account_id: string; id: string; name: string; provider: string; kind: 'private' | 'group' | 'channel'; last_message_text: string | null; last_message_at: string | null; unread_count: number; username: string | null; last_is_sender: boolean | null; last_state: 'sending' | 'accepted' | 'refused' | 'ambiguous' | null; stage_key: string | null; assignee: { user_id: string; name: string } | null }
+export type InboxChat = { account_id: string; id: string; name: string; provider: string; kind: 'private' | 'group' | 'channel'; last_message_text: string | null; last_message_at: string | null; unread_count: number; username: string | null; last_is_sender: boolean | null; last_state: 'sending' | 'accepted' | 'refused' | 'ambiguous' | null; stage_key: string | null; assignee: { user_id: string; name: string } | null; columns: (ColumnValue)[] }
 
 export type Key = { name: string; prefix: string; scopes: ('read' | 'write' | 'send' | 'campaigns')[] }
 
@@ -165,6 +167,8 @@ export type MoveEventData = { account_id: string; chat_id: string; from_stage_ke
 export type MoveRequest = { account_id?: string; chat_id: string; stage_key: string }
 
 export type MoveResult = { ok: true; message: string; account_id: string; chat_id: string; stage_key: string; changed: boolean }
+
+export type NextMessage = { at: string | null; sentence: string } | null
 
 export type Operation = { id: string; kind: string; state: 'queued' | 'submitting' | 'completed' | 'refused' | 'released' | 'ambiguous'; account_id: string | null; chat_id: string | null; created_at: string; crossed_at: string | null; finished_at: string | null; reconciled: boolean; reason: string | null; detail: string; message_id: string | null }
 
@@ -282,7 +286,7 @@ export interface Routes {
     answer: { ok: true; message: string }
   }
   'GET /session': {
-    answer: { user: { id: string; email: string; name: string; operator: boolean; time_zone: string | null; has_password: boolean }; session: { id: string; created_at: string; expires_at: string }; workspaces: ({ id: string; name: string; role: 'member' | 'admin' | 'owner'; scopes: ('read' | 'write' | 'send' | 'campaigns')[] })[]; base_url: string; version: string }
+    answer: { user: { id: string; email: string; name: string; operator: boolean; time_zone: string | null; has_password: boolean }; session: { id: string; created_at: string; expires_at: string }; workspaces: ({ id: string; name: string; role: 'member' | 'admin' | 'owner'; disabled_at: string | null; scopes: ('read' | 'write' | 'send' | 'campaigns')[] })[]; base_url: string; version: string }
   }
   'PATCH /profile': {
     body: { name?: string; time_zone?: string | null }
@@ -307,12 +311,12 @@ export interface Routes {
     answer: { location: string }
   }
   'GET /gates': {
-    answer: { gates: ({ name: 'rest' | 'crm' | 'pipeline' | 'analytics' | 'start_chat' | 'campaigns' | 'scoped_routing' | 'campaign_mutation' | 'branching' | 'read_receipts' | 'broadcast' | 'extended' | 'mcp_send' | 'mcp_pipeline' | 'mcp_columns'; enabled: boolean; changed_at: string | null; description: string })[] }
+    answer: { gates: ({ name: 'rest' | 'crm' | 'pipeline' | 'analytics' | 'start_chat' | 'campaigns' | 'scoped_routing' | 'campaign_mutation' | 'branching' | 'read_receipts' | 'broadcast' | 'extended' | 'mcp_send' | 'mcp_pipeline' | 'mcp_columns'; enabled: boolean; changed_at: string | null; description: string; noticed_by: string })[] }
   }
   'POST /gates/{name}': {
     params: { name: string }
     body: { enabled: boolean }
-    answer: { gate: { name: 'rest' | 'crm' | 'pipeline' | 'analytics' | 'start_chat' | 'campaigns' | 'scoped_routing' | 'campaign_mutation' | 'branching' | 'read_receipts' | 'broadcast' | 'extended' | 'mcp_send' | 'mcp_pipeline' | 'mcp_columns'; enabled: boolean; changed_at: string | null; description: string } }
+    answer: { gate: { name: 'rest' | 'crm' | 'pipeline' | 'analytics' | 'start_chat' | 'campaigns' | 'scoped_routing' | 'campaign_mutation' | 'branching' | 'read_receipts' | 'broadcast' | 'extended' | 'mcp_send' | 'mcp_pipeline' | 'mcp_columns'; enabled: boolean; changed_at: string | null; description: string; noticed_by: string } }
   }
   'GET /allowlists': {
     answer: { campaign_user: ({ id: string; label: string })[]; campaign_workspace: ({ id: string; label: string })[] }
@@ -322,18 +326,90 @@ export interface Routes {
     body: { id: string; listed: boolean }
     answer: { ok: true; message: string }
   }
+  'GET /sending': {
+    answer: { on: boolean; stop: string | null; since: string | null; reason: string | null }
+  }
+  'GET /dispatch': {
+    answer: { dispatch: boolean; since: string | null; reason: string | null; owing: ({ id: string; beat_at: string })[]; unconfirmed: ({ account_id: string; workspace_id: string; status: string })[] }
+  }
+  'POST /dispatch': {
+    body: { on: true } | { on: false; reason?: string }
+    answer: { dispatch: boolean; since: string | null; reason: string | null; owing: ({ id: string; beat_at: string })[]; unconfirmed: ({ account_id: string; workspace_id: string; status: string })[] }
+  }
+  'POST /dispatch/without': {
+    body: { worker_id: string }
+    answer: { ok: true; message: string }
+  }
   'GET /users': {
     answer: { users: ({ id: string; email: string; name: string; time_zone: string | null; has_password: boolean; operator: boolean; created_at: string; disabled_at: string | null; memberships: ({ workspace_id: string; role: 'member' | 'admin' | 'owner' })[] })[] }
+  }
+  'POST /users': {
+    body: { email: string; workspace_id: string; role: 'member' | 'admin' | 'owner'; operator?: boolean }
+    answer: { user: { id: string; email: string; name: string; time_zone: string | null; has_password: boolean; operator: boolean; created_at: string; disabled_at: string | null; memberships: ({ workspace_id: string; role: 'member' | 'admin' | 'owner' })[] }; setup_link: string | null }
+  }
+  'PATCH /users/{user_id}': {
+    params: { user_id: string }
+    body: { name?: string; email?: string; operator?: boolean }
+    answer: { user: { id: string; email: string; name: string; time_zone: string | null; has_password: boolean; operator: boolean; created_at: string; disabled_at: string | null; memberships: ({ workspace_id: string; role: 'member' | 'admin' | 'owner' })[] } }
+  }
+  'POST /users/{user_id}/enable': {
+    params: { user_id: string }
+    answer: { user: { id: string; email: string; name: string; time_zone: string | null; has_password: boolean; operator: boolean; created_at: string; disabled_at: string | null; memberships: ({ workspace_id: string; role: 'member' | 'admin' | 'owner' })[] } }
+  }
+  'POST /users/{user_id}/disable': {
+    params: { user_id: string }
+    answer: { user: { id: string; email: string; name: string; time_zone: string | null; has_password: boolean; operator: boolean; created_at: string; disabled_at: string | null; memberships: ({ workspace_id: string; role: 'member' | 'admin' | 'owner' })[] } }
   }
   'POST /users/{user_id}/setup-link': {
     params: { user_id: string }
     answer: { setup_link: string; expires_at: string }
   }
   'GET /workspaces': {
-    answer: { workspaces: ({ id: string; name: string; timezone: string; sending_window: string | null; created_at: string })[] }
+    answer: { workspaces: ({ id: string; name: string; timezone: string; sending_window: string | null; created_at: string; disabled_at: string | null })[] }
+  }
+  'POST /workspaces': {
+    body: { name: string; timezone?: string }
+    answer: { workspace: { id: string; name: string; timezone: string; sending_window: string | null; created_at: string; disabled_at: string | null } }
+  }
+  'PATCH /workspaces/{workspace_id}': {
+    params: { workspace_id: string }
+    body: { name?: string; timezone?: string }
+    answer: { workspace: { id: string; name: string; timezone: string; sending_window: string | null; created_at: string; disabled_at: string | null } }
+  }
+  'POST /workspaces/{workspace_id}/enable': {
+    params: { workspace_id: string }
+    answer: { workspace: { id: string; name: string; timezone: string; sending_window: string | null; created_at: string; disabled_at: string | null } }
+  }
+  'POST /workspaces/{workspace_id}/disable': {
+    params: { workspace_id: string }
+    answer: { workspace: { id: string; name: string; timezone: string; sending_window: string | null; created_at: string; disabled_at: string | null } }
+  }
+  'GET /accounts': {
+    answer: { accounts: ({ id: string; workspace_id: string; workspace_name: string; platform: string; name: string; status: 'CONNECTING' | 'READY' | 'NEEDS_LOGIN' | 'RESTRICTED' | 'DISABLED'; status_reason: string | null; first_messages_stopped_at: string | null })[] }
+  }
+  'GET /operations/ambiguous': {
+    answer: { operations: ({ id: string; workspace_id: string; account_id: string; chat_id: string | null; kind: string; reason: string | null; detail: string; created_at: string })[] }
+  }
+  'POST /operations/{operation_id}/close': {
+    params: { operation_id: string }
+    body: { sent: boolean }
+    answer: { operation: { id: string; workspace_id: string; account_id: string; chat_id: string | null; kind: string; reason: string | null; detail: string; created_at: string } }
+  }
+  'GET /audit': {
+    query?: { workspace_id?: string; action?: string; actor?: string; cursor?: string; limit?: number }
+    answer: { rows: ({ seq: string; at: string; actor: string; actor_email: string | null; action: string; target: string; workspace_id: string | null; workspace_name: string | null; detail: Record<string, unknown> })[]; next_cursor: string | null; has_more: boolean }
+  }
+  'GET /audit/verdict': {
+    answer: { verdict: { ok: boolean; rows: number; seq?: string; problem?: string; at: string } | null; actions: (string)[] }
+  }
+  'POST /audit/verify': {
+    answer: { verdict: { ok: boolean; rows: number; seq?: string; problem?: string; at: string } }
+  }
+  'GET /instance': {
+    answer: { version: string; node: string; database: { version: string; size: number; connections: number; connections_max: number; migration: string; embedded: boolean }; workers: ({ id: string; state: 'driving' | 'without_journal' | 'owing' | 'silent' | 'stopped'; version: string; started_at: string; beat_at: string; platforms: (string)[]; accounts: number; failing: (string)[]; disk_free: number | null })[]; queued: number; queued_seconds: number | null; ambiguous: number; files_waiting: number }
   }
   'GET /stream': {
-    answer: ({ workspace_id: string | null; kind: 'chats' | 'messages' | 'operations' | 'notes' | 'assignees' | 'pipeline' | 'columns' | 'saved_replies' | 'accounts' | 'campaigns' | 'suppressions' | 'approvals' | 'keys' | 'members' | 'webhooks' | 'gates' | 'workspace' | 'sessions' | 'presence' | 'everything'; account_id?: string; chat_id?: string; user_id?: string; state?: 'open' | 'typing' | 'gone' })[]
+    answer: ({ workspace_id: string | null; kind: 'chats' | 'messages' | 'operations' | 'notes' | 'assignees' | 'pipeline' | 'columns' | 'saved_replies' | 'accounts' | 'campaigns' | 'suppressions' | 'approvals' | 'keys' | 'members' | 'webhooks' | 'gates' | 'workspace' | 'instance' | 'sessions' | 'presence' | 'everything'; account_id?: string; chat_id?: string; user_id?: string; state?: 'open' | 'typing' | 'gone' })[]
   }
   'GET /w/{workspace_id}/me': {
     params: { workspace_id: string }
@@ -515,7 +591,7 @@ export interface Routes {
   }
   'GET /w/{workspace_id}/workspace': {
     params: { workspace_id: string }
-    answer: { workspace: { id: string; name: string; timezone: string; sending_window: string | null; role: 'member' | 'admin' | 'owner' }; dispatch: { on: boolean; reason: string | null }; capabilities: { read: Capability; history: Capability; media: Capability; send: Capability; start_chat: Capability; read_state: Capability; search: Capability; contacts: Capability; pipeline: Capability; columns: Capability; analytics: Capability; campaigns: Capability; create_campaign: Capability; broadcast: Capability; webhooks: Capability } }
+    answer: { workspace: { id: string; name: string; timezone: string; sending_window: string | null; role: 'member' | 'admin' | 'owner' }; dispatch: { on: boolean; reason: string | null }; opt_out_words: (string)[]; capabilities: { read: Capability; history: Capability; media: Capability; send: Capability; start_chat: Capability; read_state: Capability; search: Capability; contacts: Capability; pipeline: Capability; columns: Capability; analytics: Capability; campaigns: Capability; create_campaign: Capability; broadcast: Capability; webhooks: Capability } }
   }
   'PATCH /w/{workspace_id}/workspace': {
     params: { workspace_id: string }
@@ -589,6 +665,11 @@ export interface Routes {
     params: { workspace_id: string }
     query?: { account_id?: string; stage_key?: string; column_id?: string; column_value?: string; needs_name?: 'true' | 'false'; cursor?: string; limit?: number }
     answer: { counts: { chats: number; can_receive: number; left_out: { not_ready: number; no_person: number; suppressed: number; nameless: number } }; broadcast: { max: number; recipients: number; capped: boolean } | null; people: (AudiencePerson)[]; next_cursor: string | null; has_more: boolean }
+  }
+  'GET /w/{workspace_id}/campaign_progress': {
+    params: { workspace_id: string }
+    query?: { cursor?: string; limit?: number }
+    answer: { campaigns: (CampaignProgress)[]; next_cursor: string | null; has_more: boolean }
   }
   'GET /w/{workspace_id}/campaigns/{campaign_id}/recipients': {
     params: { workspace_id: string; campaign_id: string }
@@ -747,6 +828,16 @@ export interface Routes {
     params: { workspace_id: string }
     body: { kind: 'platform_id' | 'username' | 'phone'; value: string; reason: string }
     answer: { suppression: { kind: 'platform_id' | 'username' | 'phone'; value: string }; removed: true }
+  }
+  'POST /w/{workspace_id}/suppressions/import': {
+    params: { workspace_id: string }
+    query: { file_name: string }
+    body: Blob
+    answer: { added: number; skipped_count: number; skipped: ({ line: number; reason: string })[] }
+  }
+  'GET /w/{workspace_id}/suppressions/export': {
+    params: { workspace_id: string }
+    answer: string
   }
   'GET /w/{workspace_id}/chats/{chat_id}/timeline': {
     params: { workspace_id: string; chat_id: string }

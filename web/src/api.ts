@@ -42,7 +42,7 @@ export class Refused extends Error {
   readonly retry_after: number | undefined
 
   constructor(status: number, { code, error }: ErrorBody, headers?: Headers) {
-    super(error)
+    super(error.replace(waitWords, ''))
     this.status = status
     this.code = code
     this.request_id = headers?.get('x-request-id') ?? undefined
@@ -50,6 +50,9 @@ export class Refused extends Error {
     this.retry_after = Number.isNaN(seconds) ? undefined : seconds
   }
 }
+
+/** How programs read the time to wait; pages say it in seconds. */
+const waitWords = / Retry (after the seconds in Retry-After|in some seconds)\.$/
 
 const prefix = '/dashboard/api'
 const unreachable = { code: 'unreachable', error: 'Parley cannot be reached.' }

@@ -34,6 +34,11 @@ const databaseName = 'parley'
 const channelName = 'parley.outbox'
 const draftsStore = 'drafts'
 const sendingStore = 'sending'
+/** Forms of whole pages: `form-draft.ts`. */
+const formsStore = 'forms'
+const allStores = [draftsStore, sendingStore, formsStore]
+/** Version 1 had no forms. */
+const databaseVersion = 2
 
 const placeOf = ({ user_id, workspace_id, account_id, chat_id }: ChatPlace) =>
   [user_id, workspace_id, account_id, chat_id].join(' ')
@@ -41,20 +46,30 @@ const placeOf = ({ user_id, workspace_id, account_id, chat_id }: ChatPlace) =>
 let opened: Promise<IDBDatabase | null> | undefined
 /** Without IndexedDB (a private window, a full disk) drafts are kept only while the tab is open. */
 const memory = { drafts: new Map<string, Draft>(), sending: new Map<string, OutboxEntry>() }
+/** Called at sign-out, for what others keep in memory. */
+const forgetting = new Set<() => void>()
+export function onForget(forget: () => void): void {
+  forgetting.add(forget)
+}
+
 let stored = true
+/** The browser refused a write, as on a full disk: from then on what this tab has in memory is newer. */
+let isFull = false
 
 /** Whether drafts outlive this tab. */
 export function isStored(): boolean {
-  return stored
+  return stored && !isFull
 }
 
 function open(): Promise<IDBDatabase | null> {
   opened ??= new Promise<IDBDatabase | null>((resolve) => {
-    const request = globalThis.indexedDB?.open(databaseName, 1)
+    const request = globalThis.indexedDB?.open(databaseName, databaseVersion)
     if (!request) return resolve(null)
     request.onupgradeneeded = () => {
-      request.result.createObjectStore(draftsStore)
-      request.result.createObjectStore(sendingStore)
+      const { objectStoreNames } = request.result
+      for (const name of allStores) {
+        if (!objectStoreNames.contains(name)) request.result.createObjectStore(name)
+      }
     }
     request.onsuccess = () => {
       // Another tab deletes the database at sign-out: it must not wait for this one.
@@ -73,24 +88,31 @@ function open(): Promise<IDBDatabase | null> {
   })
 }
 
-type Work<T> = (stores: { drafts: IDBObjectStore; sending: IDBObjectStore }, done: (value: T) => void) => void
+interface Stores {
+  readonly drafts: IDBObjectStore
+  readonly sending: IDBObjectStore
+  readonly forms: IDBObjectStore
+}
+
+type Work<T> = (stores: Stores, done: (value: T) => void) => void
 
 /** Runs the work in one transaction; undefined if the browser stores nothing. */
-async function transact<T>(work: Work<T>): Promise<{ value: T } | undefined> {
+export async function transact<T>(work: Work<T>): Promise<{ value: T } | undefined> {
   const database = await open()
   if (!database) return undefined
   return new Promise((resolve) => {
     try {
-      const transaction = database.transaction([draftsStore, sendingStore], 'readwrite')
+      const transaction = database.transaction(allStores, 'readwrite')
       let value: { value: T } | undefined
       transaction.oncomplete = () => resolve(value)
       transaction.onabort = transaction.onerror = () => {
-        stored = false
+        isFull = true // guard: a full disk loses nothing that is being sent
         resolve(undefined)
       }
       const drafts = transaction.objectStore(draftsStore)
       const sending = transaction.objectStore(sendingStore)
-      work({ drafts, sending }, (result) => {
+      const forms = transaction.objectStore(formsStore)
+      work({ drafts, sending, forms }, (result) => {
         value = { value: result }
       })
     } catch {
@@ -98,6 +120,11 @@ async function transact<T>(work: Work<T>): Promise<{ value: T } | undefined> {
       resolve(undefined)
     }
   })
+}
+
+/** A page that is being left may end before the browser commits by itself. Nothing can be asked of the store after it. */
+export function commitNow({ transaction }: { readonly transaction?: IDBTransaction }): void {
+  transaction?.commit()
 }
 
 const channel = globalThis.BroadcastChannel ? new BroadcastChannel(channelName) : undefined
@@ -108,7 +135,7 @@ function notifyThisTab(): void {
   for (const listener of listeners) listener()
 }
 
-function notify(): void {
+export function notify(): void {
   notifyThisTab()
   channel?.postMessage('changed')
 }
@@ -139,7 +166,7 @@ export async function readDraft(place: ChatPlace): Promise<Draft | undefined> {
     const request = drafts.get(id)
     request.onsuccess = () => done(request.result)
   })
-  return found ? found.value : memory.drafts.get(id)
+  return (isStored() ? undefined : memory.drafts.get(id)) ?? found?.value
 }
 
 /** Stores a draft; an empty one is removed. */
@@ -151,6 +178,7 @@ export async function saveDraft(draft: Draft): Promise<void> {
   await transact<void>(({ drafts }) => {
     if (isEmpty) drafts.delete(id)
     else drafts.put(draft, id)
+    commitNow(drafts)
   })
   channel?.postMessage('changed')
 }
@@ -195,7 +223,9 @@ export async function listSending(user_id: string): Promise<OutboxEntry[]> {
     const request = sending.getAll()
     request.onsuccess = () => done(request.result)
   })
-  return (found?.value ?? [...memory.sending.values()])
+  const entries = new Map((found?.value ?? []).map((entry) => [entry.key, entry]))
+  if (!isStored()) for (const [key, entry] of memory.sending) entries.set(key, entry)
+  return [...entries.values()]
     .filter((entry) => entry.user_id === user_id)
     .toSorted((a, b) => a.sent_at.localeCompare(b.sent_at))
 }
@@ -206,13 +236,13 @@ export async function isSending(key: string): Promise<boolean> {
     const request = sending.count(key)
     request.onsuccess = () => done(request.result > 0)
   })
-  return found ? found.value : memory.sending.has(key)
+  return found?.value || (!isStored() && memory.sending.has(key))
 }
 
 /** Another user signed in to this browser before, and their session ended without a sign-out. */
 export async function forgetOthers(user_id: string): Promise<void> {
   await transact<void>((stores) => {
-    for (const store of [stores.drafts, stores.sending]) {
+    for (const store of [stores.drafts, stores.sending, stores.forms]) {
       const cursor = store.openCursor()
       cursor.onsuccess = () => {
         if (!cursor.result) return
@@ -227,9 +257,11 @@ export async function forgetOthers(user_id: string): Promise<void> {
 export async function clearOutbox(): Promise<void> {
   memory.drafts.clear()
   memory.sending.clear()
-  await transact<void>(({ drafts, sending }) => {
+  for (const forget of forgetting) forget()
+  await transact<void>(({ drafts, sending, forms }) => {
     drafts.clear() // guard: sign out leaves no draft
     sending.clear()
+    forms.clear() // guard: sign out leaves no form
   })
   notify()
 }

@@ -10,9 +10,14 @@ export function rememberWorkspace(id: string): void {
   localStorage.setItem(name, id)
 }
 
-/** The workspace that the user opened last, else the first. */
+/** The workspace that the user opened last, else the first; a disabled one only if there is no other. */
 export function lastWorkspace({ workspaces }: Session): Workspace | undefined {
-  return workspaces.find(({ id }) => id === localStorage.getItem(name)) ?? workspaces[0]
+  const isOpen = ({ disabled_at }: Workspace) => disabled_at === null
+  return (
+    workspaces.find((each) => each.id === localStorage.getItem(name) && isOpen(each)) ??
+    workspaces.find(isOpen) ??
+    workspaces[0]
+  )
 }
 
 export function useSession(): Session {

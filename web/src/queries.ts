@@ -71,6 +71,9 @@ export const membersQuery = (workspace_id: string) =>
 
 export const sessionsQuery = queryOptions({ queryKey: ['sessions'], queryFn: () => ask('GET /sessions') })
 
+/** Whether this instance sends, for the bar on every page. */
+export const sendingQuery = queryOptions({ queryKey: ['sending'], queryFn: () => ask('GET /sending') })
+
 export const gatesQuery = queryOptions({ queryKey: ['gates'], queryFn: () => ask('GET /gates') })
 
 export const allowlistsQuery = queryOptions({

@@ -8,10 +8,17 @@ import {
   redirect,
 } from '@tanstack/react-router'
 import { Refused } from './api.ts'
+import type { AnalyticsSearch } from './pages/analytics/analytics-queries.ts'
+import type { BroadcastSearch } from './pages/broadcast/broadcast.tsx'
+import type { EditorSearch } from './pages/campaign-editor/campaign-editor.tsx'
+import type { CampaignSearch } from './pages/campaigns/campaign.tsx'
 import type { ContactsSearch } from './pages/contacts/contacts.tsx'
-import type { InboxSearch } from './pages/inbox/inbox.tsx'
+import type { InboxSearch } from './pages/inbox/inbox-queries.ts'
+import { type OperatorSearch, views } from './pages/operator/operator-views.ts'
 import type { PipelineSearch } from './pages/pipeline/pipeline-queries.ts'
 import { Missing, Stopped } from './pages/stopped.tsx'
+import type { SuppressionSearch } from './pages/suppressions/suppression-queries.ts'
+import type { WebhooksSearch } from './pages/webhooks/webhook-queries.ts'
 import { lastWorkspace, rememberWorkspace } from './place.ts'
 import { queryClient, sessionQuery } from './queries.ts'
 import { Shell } from './shell.tsx'
@@ -129,6 +136,71 @@ const contacts = createRoute({
   component: lazyRouteComponent(() => import('./pages/contacts/contacts.tsx'), 'ContactsPage'),
 })
 
+const campaigns = createRoute({
+  getParentRoute: () => workspace,
+  path: '/campaigns',
+  component: lazyRouteComponent(() => import('./pages/campaigns/campaigns.tsx'), 'CampaignsPage'),
+})
+
+const campaign = createRoute({
+  getParentRoute: () => workspace,
+  path: '/campaigns/$campaign_id',
+  validateSearch: (search): CampaignSearch => textsOf(search, ['status', 'name', 'recipient']),
+  component: lazyRouteComponent(() => import('./pages/campaigns/campaign.tsx'), 'CampaignPage'),
+})
+
+const analytics = createRoute({
+  getParentRoute: () => workspace,
+  path: '/analytics',
+  validateSearch: (search): AnalyticsSearch => {
+    const period = (['7d', '30d', 'all'] as const).find((each) => each === search.period)
+    return { ...textsOf(search, ['from', 'to', 'account']), ...(period !== undefined && { period }) }
+  },
+  component: lazyRouteComponent(() => import('./pages/analytics/analytics.tsx'), 'AnalyticsPage'),
+})
+
+const campaignEditor = createRoute({
+  getParentRoute: () => workspace,
+  path: '/campaigns/new',
+  validateSearch: (search): EditorSearch => textsOf(search, ['copy']),
+  component: lazyRouteComponent(
+    () => import('./pages/campaign-editor/campaign-editor.tsx'),
+    'CampaignEditorPage',
+  ),
+})
+
+const broadcast = createRoute({
+  getParentRoute: () => workspace,
+  path: '/broadcast',
+  validateSearch: (search): BroadcastSearch => textsOf(search, ['broadcast']),
+  component: lazyRouteComponent(() => import('./pages/broadcast/broadcast.tsx'), 'BroadcastPage'),
+})
+
+const suppressions = createRoute({
+  getParentRoute: () => workspace,
+  path: '/suppressions',
+  validateSearch: (search): SuppressionSearch => {
+    const kind = (['username', 'phone', 'platform_id'] as const).find((each) => each === search.kind)
+    const open = (['add', 'import'] as const).find((each) => each === search.open)
+    return { ...textsOf(search, ['q']), ...(kind && { kind }), ...(open && { open }) }
+  },
+  component: lazyRouteComponent(() => import('./pages/suppressions/suppressions.tsx'), 'SuppressionsPage'),
+})
+
+const webhooks = createRoute({
+  getParentRoute: () => workspace,
+  path: '/webhooks',
+  validateSearch: (search): WebhooksSearch => {
+    const state = (['pending', 'delivered', 'failed'] as const).find((each) => each === search.state)
+    return {
+      ...textsOf(search, ['hook', 'delivery']),
+      ...(state && { state }),
+      ...(search.open === 'add' && { open: search.open }),
+    }
+  },
+  component: lazyRouteComponent(() => import('./pages/webhooks/webhooks.tsx'), 'WebhooksPage'),
+})
+
 const keys = createRoute({
   getParentRoute: () => workspace,
   path: '/keys',
@@ -156,10 +228,29 @@ const connect = createRoute({
   component: lazyRouteComponent(() => import('./pages/connect.tsx'), 'ConnectPage'),
 })
 
+/** Where the gates were before; pages that a gate closes lead here. */
 const gates = createRoute({
   getParentRoute: () => inside,
   path: '/gates',
-  component: lazyRouteComponent(() => import('./pages/gates.tsx'), 'GatesPage'),
+  beforeLoad: () => {
+    throw redirect({ to: '/operator' })
+  },
+})
+
+const operator = createRoute({
+  getParentRoute: () => inside,
+  path: '/operator',
+  validateSearch: (search): OperatorSearch => {
+    const view = views.find((each) => each === search.view)
+    return { ...(view !== undefined && { view }), ...textsOf(search, ['workspace', 'action', 'actor']) }
+  },
+  component: lazyRouteComponent(() => import('./pages/operator/operator.tsx'), 'OperatorPage'),
+})
+
+const settings = createRoute({
+  getParentRoute: () => workspace,
+  path: '/settings',
+  component: lazyRouteComponent(() => import('./pages/settings/settings.tsx'), 'SettingsPage'),
 })
 
 const profile = createRoute({
@@ -175,8 +266,26 @@ const routeTree = root.addChildren([
     home,
     approvals,
     gates,
+    operator,
     profile,
-    workspace.addChildren([workspaceHome, inbox, pipeline, contacts, accounts, keys, members, connect]),
+    workspace.addChildren([
+      workspaceHome,
+      inbox,
+      pipeline,
+      contacts,
+      campaigns,
+      campaign,
+      analytics,
+      campaignEditor,
+      broadcast,
+      accounts,
+      suppressions,
+      webhooks,
+      keys,
+      members,
+      connect,
+      settings,
+    ]),
   ]),
 ])
 

@@ -1,27 +1,15 @@
 /** The frame of every page behind the sign-in: a menu at the side or, on a narrow screen, behind a button. */
 import { useQuery } from '@tanstack/react-query'
-import { Link, type LinkProps, Outlet, useNavigate, useRouterState } from '@tanstack/react-router'
-import {
-  Bot,
-  Columns3,
-  ContactRound,
-  Inbox,
-  KeyRound,
-  LogOut,
-  Menu,
-  ShieldCheck,
-  SlidersHorizontal,
-  Smartphone,
-  Users,
-} from 'lucide-react'
-import { type ComponentType, lazy, type ReactNode, Suspense, useEffect, useState } from 'react'
-import { ask } from './api.ts'
+import { Outlet, useNavigate, useParams, useRouterState } from '@tanstack/react-router'
+import { Menu } from 'lucide-react'
+import { lazy, type ReactNode, Suspense, useEffect, useState } from 'react'
 import { startLive, useLiveState } from './live/live.ts'
-import { clearOutbox } from './outbox.ts'
-import { PaletteButton, PalettePlace } from './palette/opening.tsx'
+import { DisabledWorkspace } from './pages/stopped.tsx'
+import { PalettePlace } from './palette/opening.tsx'
 import { useSession, useWorkspace } from './place.ts'
-import { queryClient, waitingQuery } from './queries.ts'
+import { sendingQuery } from './queries.ts'
 import { useGoKeys } from './shortcuts.ts'
+import { Mark, SideBar } from './side-bar.tsx'
 import { TimeZone } from './ui/time.tsx'
 
 export function Shell() {
@@ -42,13 +30,24 @@ export function Shell() {
         </aside>
         <TopBar />
         <main id="content" tabIndex={-1} className="min-w-0 bg-surface outline-none">
-          <Outlet />
+          <Content />
         </main>
       </div>
+      <SendingPlace />
       <LiveNote />
       <PalettePlace />
     </TimeZone.Provider>
   )
+}
+
+/** The pages of a disabled workspace would only be refused. */
+function Content() {
+  const { workspace_id } = useParams({ strict: false })
+  const workspace = useWorkspace()
+  if (workspace_id !== undefined && workspace?.id === workspace_id && workspace.disabled_at !== null) {
+    return <DisabledWorkspace name={workspace.name} />
+  }
+  return <Outlet />
 }
 
 function useGoToPages(): void {
@@ -62,8 +61,24 @@ function useGoToPages(): void {
           p: () => void navigate({ to: '/w/$workspace_id/pipeline', params }),
           c: () => void navigate({ to: '/w/$workspace_id/contacts', params }),
           a: () => void navigate({ to: '/w/$workspace_id/accounts', params }),
+          ...(workspace.role !== 'member' && {
+            s: () => void navigate({ to: '/w/$workspace_id/campaigns', params }),
+          }),
         }
       : {},
+  )
+}
+
+const SendingBar = lazy(async () => ({ default: (await import('./sending-bar.tsx')).SendingBar }))
+
+/** Loads the bar only while nothing is sent. */
+function SendingPlace() {
+  const { data } = useQuery(sendingQuery)
+  if (!data || data.on) return null
+  return (
+    <Suspense>
+      <SendingBar {...data} />
+    </Suspense>
   )
 }
 
@@ -167,209 +182,5 @@ export function MenuButton() {
         </Suspense>
       )}
     </>
-  )
-}
-
-function Mark() {
-  return (
-    <Link to="/" className="flex items-center gap-2 rounded-md px-1.5 py-1 text-base font-semibold">
-      <img src="/dashboard/mark.svg" alt="" width="22" height="22" />
-      Parley
-    </Link>
-  )
-}
-
-function SideBar() {
-  const { user } = useSession()
-  const workspace = useWorkspace()
-  const { data } = useQuery(waitingQuery)
-  const waiting = data?.approvals.length ?? 0
-  return (
-    <div className="flex h-full flex-col gap-4 overflow-y-auto p-2.5 pt-3">
-      <div className="pt-1">
-        <Mark />
-      </div>
-      <PaletteButton />
-      <nav aria-label="Main" className="grid gap-5">
-        <ul className="grid gap-0.5">
-          {workspace && (
-            <Entry
-              to="/w/$workspace_id/inbox"
-              params={{ workspace_id: workspace.id }}
-              icon={Inbox}
-              label="Inbox"
-            />
-          )}
-          <Entry to="/mcp-approvals" icon={ShieldCheck} label="Approvals">
-            {waiting > 0 && (
-              <span className="ml-auto rounded-md bg-accent px-1.5 text-xs font-semibold text-accent-ink">
-                {waiting}
-                <span className="sr-only"> waiting</span>
-              </span>
-            )}
-          </Entry>
-          {workspace && (
-            <>
-              <Entry
-                to="/w/$workspace_id/pipeline"
-                params={{ workspace_id: workspace.id }}
-                icon={Columns3}
-                label="Pipeline"
-              />
-              <Entry
-                to="/w/$workspace_id/contacts"
-                params={{ workspace_id: workspace.id }}
-                icon={ContactRound}
-                label="Contacts"
-              />
-            </>
-          )}
-        </ul>
-        {workspace && (
-          <div>
-            <WorkspaceMenu />
-            <ul className="mt-1 grid gap-0.5">
-              <Entry
-                to="/w/$workspace_id/accounts"
-                params={{ workspace_id: workspace.id }}
-                icon={Smartphone}
-                label="Accounts"
-              />
-              <Entry
-                to="/w/$workspace_id/keys"
-                params={{ workspace_id: workspace.id }}
-                icon={KeyRound}
-                label="API keys"
-              />
-              <Entry
-                to="/w/$workspace_id/members"
-                params={{ workspace_id: workspace.id }}
-                icon={Users}
-                label="Members"
-              />
-              <Entry
-                to="/w/$workspace_id/connect"
-                params={{ workspace_id: workspace.id }}
-                icon={Bot}
-                label="Connect an agent"
-              />
-            </ul>
-          </div>
-        )}
-        {user.operator && (
-          <div>
-            <p className="px-2.5 pb-1 text-xs font-medium text-muted">This instance</p>
-            <ul className="grid gap-0.5">
-              <Entry to="/gates" icon={SlidersHorizontal} label="Gates" />
-            </ul>
-          </div>
-        )}
-      </nav>
-      <div className="mt-auto">
-        <a
-          href="/docs/"
-          className="flex h-9 items-center rounded-lg px-2.5 text-muted transition-colors hover:bg-hover hover:text-ink"
-        >
-          API reference
-        </a>
-        <AccountRow />
-      </div>
-    </div>
-  )
-}
-
-interface EntryProps {
-  to: LinkProps['to']
-  params?: { workspace_id: string }
-  icon: ComponentType<{ className?: string }>
-  label: string
-  children?: ReactNode
-}
-
-function Entry({ to, params, icon: Icon, label, children }: EntryProps) {
-  return (
-    <li>
-      <Link
-        {...({ to, params } as LinkProps)}
-        className="group flex h-11 items-center gap-2.5 rounded-lg px-2.5 text-soft transition-colors hover:bg-hover hover:text-ink lg:h-8"
-        activeProps={{ className: 'bg-hover !text-ink font-medium' }}
-      >
-        <Icon className="size-4 shrink-0 text-muted group-aria-[current=page]:text-accent" />
-        {label}
-        {children}
-      </Link>
-    </li>
-  )
-}
-
-/** A native select: it loads nothing, and works with every keyboard and screen reader. */
-function WorkspaceMenu() {
-  const { workspaces } = useSession()
-  const workspace = useWorkspace()
-  const navigate = useNavigate()
-  if (!workspace) return null
-  if (workspaces.length === 1)
-    return <p className="truncate px-2.5 pb-1 text-xs font-medium text-muted">{workspace.name}</p>
-  return (
-    <select
-      aria-label="Workspace"
-      value={workspace.id}
-      onChange={(event) => {
-        void navigate({ to: '/w/$workspace_id/inbox', params: { workspace_id: event.target.value } })
-      }}
-      className="h-8 w-full truncate rounded-lg bg-transparent px-1.5 text-xs font-medium text-muted hover:bg-hover"
-    >
-      {workspaces.map(({ id, name }) => (
-        <option key={id} value={id} className="bg-raised text-ink">
-          {name}
-        </option>
-      ))}
-    </select>
-  )
-}
-
-function AccountRow() {
-  const { user } = useSession()
-  const signOut = async () => {
-    // If signing out may have failed, the dashboard checks, and asks to sign in only if the session has ended.
-    const to = await ask('POST /sign-out').then(
-      () => '/dashboard/sign-in',
-      () => '/dashboard/',
-    )
-    // Only after a sign-out: a draft outlives a session that expired.
-    if (to === '/dashboard/sign-in') await clearOutbox()
-    queryClient.clear()
-    // Load a whole new page: nothing that was read as this user stays in memory.
-    location.assign(to)
-  }
-  return (
-    <div className="flex items-center gap-1">
-      <Link
-        to="/profile"
-        className="flex min-w-0 flex-1 items-center gap-2.5 rounded-lg p-2 transition-colors hover:bg-hover"
-        activeProps={{ className: 'bg-hover' }}
-      >
-        <span
-          aria-hidden
-          className="grid size-8 shrink-0 place-items-center rounded-full bg-accent-wash text-sm font-semibold uppercase text-accent"
-        >
-          {[...(user.name || user.email)][0]}
-        </span>
-        <span className="min-w-0">
-          <span className="sr-only">Profile of</span>
-          <span className="block truncate font-medium">{user.name || user.email}</span>
-          {user.name && <span className="block truncate text-xs text-muted">{user.email}</span>}
-        </span>
-      </Link>
-      <button
-        type="button"
-        aria-label="Sign out"
-        title="Sign out"
-        onClick={() => void signOut()}
-        className="grid size-9 shrink-0 place-items-center rounded-lg text-muted transition-colors hover:bg-hover hover:text-ink"
-      >
-        <LogOut aria-hidden className="size-4" />
-      </button>
-    </div>
   )
 }

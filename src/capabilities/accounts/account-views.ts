@@ -2,7 +2,7 @@
 import type { App } from '../../app.ts'
 import { type Db, type Sql, sql } from '../../db/sql.ts'
 import { isLive } from '../../ledger/liveness.ts'
-import { listDrivenPlatforms } from '../../ledger/workers.ts'
+import { hasWorker, listDrivenPlatforms } from '../../ledger/workers.ts'
 import { notFound } from '../../lib/names.ts'
 import { coldLimitOf } from '../campaigns/campaigns.ts'
 import type { Status } from './account-row.ts'
@@ -65,6 +65,30 @@ export async function requireAccountView(app: App, workspace_id: string, id: str
   const [account] = await listAccountViews(app, workspace_id, id)
   if (!account) throw notFound('account', id)
   return account
+}
+
+interface TroubledAccount {
+  readonly id: string
+  readonly workspace_id: string
+  readonly workspace_name: string
+  readonly platform: string
+  readonly name: string
+  readonly status: Status
+  readonly status_reason: string | null
+  /** The platform stopped its first messages at this time; null if not. */
+  readonly first_messages_stopped_at: Date | null
+}
+
+/** The accounts of all workspaces that work again only once a person acts. */
+export async function listTroubled(db: Db): Promise<TroubledAccount[]> {
+  const accounts = await db.rows<TroubledAccount>(sql`
+    select a.id, a.workspace_id, w.name as workspace_name, a.platform, a.name, a.status, a.status_reason,
+      h.cold_stopped_at as first_messages_stopped_at
+    from accounts a join workspaces w on w.id = a.workspace_id left join account_hosts h on h.account_id = a.id
+    where w.disabled_at is null and (a.status in ('NEEDS_LOGIN', 'RESTRICTED')
+      or a.status in ('CONNECTING', 'READY') and (h.cold_stopped_at is not null or not ${hasWorker}))
+    order by w.name, a.name, a.id limit 1000`)
+  return accounts.map((account) => ({ ...account, status_reason: withoutCommands(account.status_reason) }))
 }
 
 /** What applies to every account of the workspace. */

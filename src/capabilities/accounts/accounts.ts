@@ -25,6 +25,7 @@ import { sealProxy } from './proxy.ts'
 
 export { changeAccount } from './account-changes.ts'
 export { markAccount, noWorker, type Status, statuses } from './account-row.ts'
+export { listTroubled } from './account-views.ts'
 export { type LoginDialogue, logIn } from './login.ts'
 export { endLost, loginsChanged } from './login-requests.ts'
 export {
@@ -38,7 +39,7 @@ export {
 } from './login-runs.ts'
 export { logOut } from './logout.ts'
 export { openAccountStore } from './platform-store.ts'
-export { findProxy, unreadableProxy } from './proxy.ts'
+export { type AccountProxies, findProxy, listProxies, unreadableProxy } from './proxy.ts'
 
 /** The name of the account's platform. */
 export async function requirePlatform(db: Db, id: string): Promise<string> {

@@ -1,14 +1,21 @@
-/** Accounts on the dashboard: members read, admins and owners change. */
+/** Accounts on the dashboard: members read, admins and owners change. Operators see those that need a person. */
 import { z } from 'zod'
 import type { App } from '../../app.ts'
 import type { Caller } from '../../contract.ts'
 import { accountId, text } from '../../lib/shapes.ts'
-import { said } from '../../lib/wire.ts'
-import { ok, type Reply, type Route, route } from '../../route.ts'
+import { momentOrNull, said, uuid } from '../../lib/wire.ts'
+import { ok, ownRoute, type Reply, type Route, route } from '../../route.ts'
 import { actorOf } from '../audit/audit.ts'
 import { changeAccount } from './account-changes.ts'
+import { statuses } from './account-row.ts'
 import { accountOut } from './account-shapes.ts'
-import { describeDay, listAccountViews, requireAccountView, requireOwnAccount } from './account-views.ts'
+import {
+  describeDay,
+  listAccountViews,
+  listTroubled,
+  requireAccountView,
+  requireOwnAccount,
+} from './account-views.ts'
 import { createAccount, setAccountEnabled } from './accounts.ts'
 import { requestLogout } from './login-requests.ts'
 import { loginRoutes } from './login-routes.ts'
@@ -209,3 +216,49 @@ const logout = route({
 })
 
 export const workspaceRoutes: readonly Route[] = [...accountRoutes, ...loginRoutes, logout]
+
+const troubled = {
+  id: accountExample.id,
+  workspace_id: '0199a1f0-0000-7000-8000-000000000001',
+  workspace_name: 'Acme',
+  platform: 'telegram',
+  name: 'Sales',
+  status: 'NEEDS_LOGIN',
+  status_reason: 'The session was ended on another device. Log it in.',
+  first_messages_stopped_at: null,
+}
+
+export const ownRoutes: readonly Route[] = [
+  ownRoute({
+    scopes: [],
+    operator: true,
+    name: 'list_troubled_accounts',
+    method: 'GET',
+    path: '/accounts',
+    summary: 'List the accounts of all workspaces that need a person',
+    effect: 'read',
+    response: z.object({
+      accounts: z
+        .array(
+          z.object({
+            id: said('Id of the account.'),
+            workspace_id: uuid('Its workspace.'),
+            workspace_name: said('Name of its workspace.'),
+            platform: said('Its platform.'),
+            name: said('Its name.'),
+            status: z.enum(statuses),
+            status_reason: z
+              .string()
+              .nullable()
+              .meta({ description: 'Why, as a sentence; null if unknown.' }),
+            first_messages_stopped_at: momentOrNull(
+              'When the platform stopped its first messages; null if it did not.',
+            ),
+          }),
+        )
+        .meta({ description: 'At most 1,000.' }),
+    }),
+    example: { response: { accounts: [troubled] } },
+    handle: async ({ db }) => ok({ accounts: await listTroubled(db) }),
+  }),
+]

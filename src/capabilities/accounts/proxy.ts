@@ -40,6 +40,36 @@ export async function findProxy(
   }
 }
 
+export interface AccountProxies {
+  /** Each once, however many accounts use it. */
+  readonly proxies: readonly AccountProxy[]
+  /** Whether an account has none, or there is no account yet. */
+  readonly direct: boolean
+  /** Accounts whose proxy was stored under another secret. */
+  readonly unreadable: readonly string[]
+}
+
+const proxiedMax = 200
+
+/** How the enabled accounts of a platform reach it. */
+export async function listProxies(
+  app: Pick<App, 'db' | 'secrets' | 'config'>,
+  platform: string,
+): Promise<AccountProxies> {
+  const accounts = await app.db.rows<{ id: string; proxy: string | null }>(sql`
+    select id, proxy from accounts where platform = ${platform} and status <> 'DISABLED' order by id limit ${proxiedMax}`)
+  const found = new Map<string, AccountProxy>()
+  const unreadable: string[] = []
+  for (const { id, proxy } of accounts) {
+    if (proxy === null || found.has(proxy)) continue
+    const opened = await findProxy(app, id)
+    if (opened === 'unreadable') unreadable.push(id)
+    else if (opened) found.set(proxy, opened)
+  }
+  const direct = accounts.length === 0 || accounts.some(({ proxy }) => proxy === null)
+  return { proxies: [...found.values()], direct, unreadable }
+}
+
 export const unreadableProxy = 'The proxy was stored under another PARLEY_SECRET. Set it again.'
 
 export async function requireProxy(app: App, account_id: string): Promise<AccountProxy | null> {

@@ -90,7 +90,7 @@ export function listAudit(
     where ${own} order by seq desc limit ${limit}`)
 }
 
-interface Verdict {
+export interface Verdict {
   readonly ok: boolean
   readonly rows: number
   /** The first row that was changed or is missing, and why. */
@@ -98,8 +98,33 @@ interface Verdict {
   readonly problem?: string
 }
 
-/** Walks the whole chain in pages and reports the first row that was changed or is missing. */
+/** Walks the whole chain in pages and reports the first row that was changed or is missing. Stores the result. */
 export async function verifyAudit(app: App): Promise<Verdict> {
+  const verdict = await walkChain(app)
+  await storeVerdict(app.db, verdict)
+  return verdict
+}
+
+/** Stored, so that a failed verification stays on the operators' pages until one succeeds. */
+async function storeVerdict(db: Db, verdict: Verdict): Promise<void> {
+  await db.run(sql`
+    insert into settings (name, value)
+    values ('audit_verdict', ${JSON.stringify(verdict)}::jsonb || jsonb_build_object('at', domain_now()))
+    on conflict (name) do update set value = excluded.value`)
+}
+
+export interface StoredVerdict extends Verdict {
+  readonly at: Date
+}
+
+/** The result of the last verification, by any operator or at the terminal. */
+export async function findVerdict(db: Db): Promise<StoredVerdict | null> {
+  const row = await db.maybe<{ value: Verdict; at: Date }>(sql`
+    select value - 'at' as value, (value ->> 'at')::timestamptz as at from settings where name = 'audit_verdict'`)
+  return row ? { ...row.value, at: row.at } : null
+}
+
+async function walkChain(app: App): Promise<Verdict> {
   // Read first, because rows recorded during the walk come after it.
   const head = await findHead(app.db)
   let before: Head = { seq: '0', hash: '' }

@@ -62,7 +62,8 @@ const audience = z.object({
 
 export const workspaceRoutes: readonly Route[] = [
   route({
-    ...members,
+    scopes: [],
+    role: 'admin',
     gates: ['broadcast'],
     name: 'list_broadcasts',
     method: 'GET',

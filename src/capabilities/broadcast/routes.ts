@@ -88,6 +88,9 @@ export const example = {
   capped: false,
 }
 
+/** A key needs its scope; at the dashboard a message to thirty people at once is for admins and owners. */
+const senders = { scopes: ['send'], dashboard_role: 'admin' } as const // guard: members send no broadcasts
+
 export const routes: readonly Route[] = [
   route({
     name: 'create_broadcast',
@@ -98,7 +101,7 @@ export const routes: readonly Route[] = [
       'Queues a message to the private chats of the account in a stage or with a column value, most recent first, ' +
       'at most 30; the worker sends them. Skips suppressed people, bots, deleted accounts, and people without a name ' +
       'if the message needs one.',
-    scopes: ['send'],
+    ...senders,
     gates: ['broadcast'],
     idempotency: 'optional',
     collision: 409,
@@ -106,7 +109,7 @@ export const routes: readonly Route[] = [
     effect: 'local',
     touches: ['campaigns'],
     variant: ({ body: { audience_type } }) => ({
-      scopes: ['send'],
+      ...senders,
       gates: ['broadcast', audience_type === 'stage' ? 'pipeline' : 'crm'],
       idempotency: 'optional',
     }),
@@ -138,7 +141,7 @@ export const routes: readonly Route[] = [
     path: '/broadcast/{broadcast_id}',
     summary: 'Get a broadcast',
     description: 'Returns the status, the blocking reason and the history of every recipient.',
-    scopes: ['send'],
+    ...senders,
     gates: ['broadcast'],
     effect: 'read',
     params: z.strictObject({ broadcast_id: uuid('Id of the broadcast.') }),

@@ -6,6 +6,7 @@ import { type Db, sql } from '../../db/sql.ts'
 import { type Paging, readPaging } from '../../lib/cursor.ts'
 import { ApiError } from '../../lib/errors.ts'
 import { pageText, type Row } from '../../lib/page.ts'
+import { reachOf } from './control.ts'
 import { type CampaignRow, campaignRow, findStop, readStanding, type Standing, toPlanned } from './facts.ts'
 import { type PlannedCampaign, type PlannedRecipient, plan } from './planning/plan.ts'
 import { whyOf } from './planning/why.ts'
@@ -13,7 +14,7 @@ import { pickFromPool } from './pool.ts'
 import { type OperationRow, type RecipientHistory, readReporting, timelineOf } from './reporting.ts'
 
 /** Only campaigns that were created here; no broadcasts. */
-const internal = sql`k.kind in ('scoped', 'contacts')`
+export const internal = sql`k.kind in ('scoped', 'contacts')`
 
 /** Counts the recipients of campaign `k` by status. */
 export const totalsOf = sql`(
@@ -121,6 +122,8 @@ export interface ChosenRecipients {
   readonly status?: PlannedRecipient['status'] | undefined
   /** Part of a name, username or identifier, in any letter case. */
   readonly name?: string | undefined
+  /** Only these. */
+  readonly ids?: readonly string[] | undefined
 }
 
 interface PeoplePage {
@@ -153,8 +156,9 @@ export async function presentRecipients(
 function listRecipients(
   db: Db,
   campaign_id: string,
-  { after, limit, chosen: { status, name } }: Required<Pick<PeoplePage, 'after' | 'limit' | 'chosen'>>,
+  { after, limit, chosen: { status, name, ids } }: Required<Pick<PeoplePage, 'after' | 'limit' | 'chosen'>>,
 ): Promise<RecipientRow[]> {
+  const known = ids === undefined ? sql`` : sql`and r.id = any(${ids}::uuid[])`
   const ofStatus = status === undefined ? sql`` : sql`and r.status = ${status}`
   // Compares one recipient after the other: a campaign has at most 5,000.
   const named =
@@ -171,7 +175,7 @@ function listRecipients(
       r.step = 0 and not exists (
         select from messages m where m.account_id = r.account_id and m.chat_id = r.chat_id and not m.is_sender) as cold
     from campaign_recipients r left join chats chat on chat.account_id = r.account_id and chat.chat_id = r.chat_id
-    where r.campaign_id = ${campaign_id} and r.position > ${after} ${ofStatus} ${named}
+    where r.campaign_id = ${campaign_id} and r.position > ${after} ${ofStatus} ${named} ${known}
     order by r.position limit ${limit}`)
 }
 
@@ -234,7 +238,8 @@ function abilities(app: App, settings: Snapshot, caller: Caller, row: CampaignRo
     const needs = app.routes.find((route) => route.name === name)
     return needs !== undefined && isCapable(settings, caller, needs)
   }
-  const own = row.user_id === caller.user_id
+  const { user_id = row.user_id } = reachOf(caller)
+  const own = row.user_id === user_id
   const active = ['scheduled', 'queued', 'sending'].includes(row.status)
   const paused = row.status === 'paused'
   return {

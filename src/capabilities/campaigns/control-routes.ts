@@ -1,9 +1,10 @@
 /** Pausing, resuming and cancelling over HTTP. */
 import { z } from 'zod'
+import type { Caller } from '../../contract.ts'
 import type { Tx } from '../../db/sql.ts'
 import { ok, type Route, route } from '../../route.ts'
 import { controlledOut } from './campaign-shapes.ts'
-import { type Control, controlCampaign, requireControl } from './control.ts'
+import { type Control, controlCampaign, reachOf, requireControl } from './control.ts'
 import { example } from './examples.ts'
 
 /**
@@ -62,17 +63,12 @@ function sequenceRoute(control: 'pause' | 'resume'): Route {
       },
     },
     handle: async (_, tx, { caller, params: { campaign_id: id } }) =>
-      ok(await changeOwn(tx, caller, { id, control })),
+      ok(await change(tx, caller, { id, control })),
   })
 }
 
-/** Another user's campaign does not exist for this caller. */
-async function changeOwn(
-  tx: Tx,
-  { workspace_id, user_id }: { workspace_id: string; user_id: string },
-  wanted: { id: string; control: Control },
-) {
-  const { campaign, changed } = await controlCampaign(tx, { workspace_id, user_id }, wanted)
+async function change(tx: Tx, caller: Caller, wanted: { id: string; control: Control }) {
+  const { campaign, changed } = await controlCampaign(tx, reachOf(caller), wanted)
   return { campaign, changed }
 }
 
@@ -100,9 +96,9 @@ export const controlRoutes: readonly Route[] = [
         changed: true,
       },
     },
-    require_resources: ({ db }, { caller: { workspace_id, user_id }, params: { campaign_id: id } }) =>
-      requireControl(db, { workspace_id, user_id }, { id, control: 'cancel' }),
+    require_resources: ({ db }, { caller, params: { campaign_id: id } }) =>
+      requireControl(db, reachOf(caller), { id, control: 'cancel' }),
     handle: async (_, tx, { caller, params: { campaign_id: id } }) =>
-      ok(await changeOwn(tx, caller, { id, control: 'cancel' })),
+      ok(await change(tx, caller, { id, control: 'cancel' })),
   }),
 ]

@@ -1,4 +1,5 @@
 /** Pausing, resuming and cancelling change the status under the campaign's row lock. They send and recall nothing. */
+import type { Caller } from '../../contract.ts'
 import { type Db, sql, type Tx } from '../../db/sql.ts'
 import { ApiError } from '../../lib/errors.ts'
 import type { CampaignRow } from './facts.ts'
@@ -22,10 +23,18 @@ interface ControlRow extends Pick<CampaignRow, 'id' | 'workspace_id' | 'status' 
   readonly resumed: CampaignStatus
 }
 
-/** Which campaigns may be changed: a caller's own; for an operator, all of them. */
+/** Which campaigns may be changed. An operator at the terminal may change all of them. */
 interface Reach {
   readonly workspace_id?: string
   readonly user_id?: string
+}
+
+/**
+ * With a key, another user's campaign does not exist. At the dashboard, where the routes are for admins and owners, they change
+ * every campaign of the workspace: its creator may be away when it has to stop.
+ */
+export function reachOf({ workspace_id, user_id, via }: Caller): Reach {
+  return via.kind === 'session' ? { workspace_id } : { workspace_id, user_id } // guard: a key changes campaigns of its user only
 }
 
 /** Throws if the change would be refused. */

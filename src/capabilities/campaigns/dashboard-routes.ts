@@ -1,12 +1,13 @@
 /** Campaigns on the dashboard, besides the contract's routes: what only people read. */
 import { z } from 'zod'
 import { accountId, chatId, cursor, limit } from '../../lib/shapes.ts'
-import { pageEnd, said } from '../../lib/wire.ts'
+import { momentOrNull, pageEnd, said } from '../../lib/wire.ts'
 import { ok, type Route, route } from '../../route.ts'
 import { campaignOut, creatorOut, recipientOut, recipientStatuses } from './campaign-shapes.ts'
 import { listChatCampaigns } from './chat-campaigns.ts'
 import { params } from './control-routes.ts'
 import { example } from './examples.ts'
+import { listProgress } from './progress.ts'
 import { listCampaignRecipients } from './recipient-page.ts'
 
 const explainedOut = z
@@ -15,6 +16,32 @@ const explainedOut = z
     sentence: said('Why it gets no message now, or how it ended, with the account and the time.'),
   })
   .meta({ id: 'ExplainedRecipient', description: 'A recipient of a campaign, and why it is where it is.' })
+
+const progressOut = z
+  .object({
+    ...campaignOut.pick({
+      id: true,
+      name: true,
+      status: true,
+      kind: true,
+      pause_reason: true,
+      created_at: true,
+      scheduled_at: true,
+      started_at: true,
+      completed_at: true,
+      cancelled_at: true,
+      totals: true,
+    }).shape,
+    created_by: creatorOut,
+    next: z
+      .object({
+        at: momentOrNull('Earliest time of the next message; null if a person has to act first.'),
+        sentence: said('Why it is not sent now, with the account and the time.'),
+      })
+      .nullable()
+      .meta({ id: 'NextMessage', description: 'The next message; null if none waits.' }),
+  })
+  .meta({ id: 'CampaignProgress', description: 'A campaign, how far it is, and its next message.' })
 
 const chatCampaign = z
   .object({
@@ -25,12 +52,49 @@ const chatCampaign = z
   })
   .meta({ id: 'ChatCampaign' })
 
+const reading = {
+  scopes: [],
+  role: 'admin',
+  gates: ['campaigns'],
+  allowlists: ['campaign_user'],
+} as const
+
+const creator = { user_id: '0199a1f0-0000-7000-8000-000000000002', name: 'Ana' }
+
 export const workspaceRoutes: readonly Route[] = [
   route({
-    scopes: [],
-    role: 'admin',
-    gates: ['campaigns'],
-    allowlists: ['campaign_user'],
+    ...reading,
+    name: 'list_campaign_progress',
+    method: 'GET',
+    path: '/campaign_progress',
+    summary: 'List the campaigns with their progress and their next message',
+    effect: 'read',
+    query: z.object({ cursor, limit: limit(50, 20) }),
+    errors: ['invalid_cursor'],
+    response: z.object({
+      campaigns: z.array(progressOut).meta({ description: 'Campaigns, newest first.' }),
+      ...pageEnd,
+    }),
+    example: {
+      response: {
+        campaigns: [
+          {
+            ...example.progress,
+            created_by: creator,
+            next: {
+              at: '2026-11-15T09:31:00.000Z',
+              sentence: 'Sales pauses between two messages. Sun 09:31',
+            },
+          },
+        ],
+        next_cursor: null,
+        has_more: false,
+      },
+    },
+    handle: async (app, { caller, query }) => ok(await listProgress(app, caller, query)),
+  }),
+  route({
+    ...reading,
     name: 'list_recipients',
     method: 'GET',
     path: '/campaigns/{campaign_id}/recipients',
@@ -58,7 +122,7 @@ export const workspaceRoutes: readonly Route[] = [
     example: {
       params: { campaign_id: example.campaign.id },
       response: {
-        created_by: { user_id: '0199a1f0-0000-7000-8000-000000000002', name: 'Ana' },
+        created_by: creator,
         recipients: [
           {
             ...example.detail.campaign.recipients[0],

@@ -32,6 +32,15 @@ const campaign = {
   },
 }
 
+const {
+  message_text: _,
+  branching_enabled: __,
+  daily_quota_per_account: ___,
+  max_followups: ____,
+  schedule_timezone: _____,
+  ...progress
+} = campaign
+
 const steps = [{ branch: 'no_reply', wait_hours: 48, variants: ['Shall I put one aside for you?'] }]
 
 const body = {
@@ -43,6 +52,7 @@ const body = {
 
 export const example = {
   campaign,
+  progress,
   body,
   created: { campaign, queued: true, warnings: [] },
   page: {

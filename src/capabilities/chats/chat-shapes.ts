@@ -43,6 +43,10 @@ export const chatPage = z
   .object({ chats: z.array(chat).meta({ description: 'Chats, newest first.' }), ...pageEnd })
   .meta({ id: 'ChatPage', description: 'A page of chats.' })
 
+const columnValue = z
+  .object({ column_id: uuid('Id of the column.'), value: columnValueOut })
+  .meta({ id: 'ColumnValue', description: 'Value of the chat in one column.' })
+
 export const chatDetail = z
   .object({
     chat: z
@@ -57,11 +61,7 @@ export const chatDetail = z
           .nullable()
           .meta({ description: 'Stage of the chat; null while the gate `pipeline` is closed.' }),
         columns: z
-          .array(
-            z
-              .object({ column_id: uuid('Id of the column.'), value: columnValueOut })
-              .meta({ id: 'ColumnValue', description: 'Value of the chat in one column.' }),
-          )
+          .array(columnValue)
           .meta({ description: 'Column values of the chat; empty while the gate `crm` is closed.' }),
       })
       .meta({ id: 'ChatDetail', description: 'A chat with its participants, stage and column values.' }),
@@ -100,5 +100,9 @@ export const inboxRow = z
       .nullable()
       .meta({ description: 'Stage of the chat; null while the gate `pipeline` is closed.' }),
     assignee: member.nullable().meta({ description: 'The member who answers the chat; null if none does.' }),
+    columns: z.array(columnValue).meta({
+      description:
+        'Values of the first three columns that the chat has one in, each with at most four options and 80 characters; empty while the gate `crm` is closed.',
+    }),
   })
   .meta({ id: 'InboxChat', description: 'A chat as the inbox lists it.' })

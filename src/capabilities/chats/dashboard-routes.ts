@@ -16,6 +16,7 @@ const example = {
   last_state: null,
   stage_key: 'new',
   assignee: { user_id: '0199a1f0-0000-7000-8000-000000000002', name: 'Ana' },
+  columns: [{ column_id: '0199a1f0-0000-7000-8000-00000000000a', value: ['Studio'] }],
 }
 
 const members = { scopes: [], role: 'member' } as const

@@ -5,6 +5,7 @@ import type { AccountKey } from '../../contract.ts'
 import { sql, type Tx } from '../../db/sql.ts'
 import type { ChatNumber } from '../../lib/shapes.ts'
 import type { Message } from '../../platform/port.ts'
+import { createColumn } from '../columns/columns.ts'
 import { deleteMessages, storeEdits, storeMessages } from '../messages/messages.ts'
 import { storeSentMessages } from '../messages/sent-messages.ts'
 import {
@@ -31,6 +32,7 @@ interface InboxRow {
   readonly last_is_sender: boolean | null
   readonly last_state: string | null
   readonly stage_key: string | null
+  readonly columns: readonly { column_id: string; value: string[] }[]
 }
 
 async function inbox(query = '', ask: Asking = team.ask) {
@@ -150,6 +152,44 @@ describe('GET /inbox', () => {
       })
     } finally {
       await service.open('pipeline')
+    }
+  })
+
+  test('200 with the values of the first columns, cut, only while the gate crm is open', async () => {
+    const own = await openTeam(service, 'Columns')
+    const { workspace_id, account_id } = own
+    await chat(own, '42', 1)
+    await chat(own, '43', 1)
+    const options = ['a', 'b', 'c', 'd', 'e'].map((value) => ({ value }))
+    const values: { column_id: string; value: string[] }[] = []
+    for (const [type, value] of [
+      ['text', ['x'.repeat(2_000)]],
+      ['number', []],
+      ['multi_select', ['e', 'd', 'c', 'b', 'a']],
+      ['checkbox', ['true']],
+      ['text', ['the fourth']],
+    ] as const) {
+      const column = { workspace_id, name: type, type, options: type === 'multi_select' ? options : [] }
+      const { id: column_id } = await createColumn(service.app, 'system', column)
+      values.push({ column_id, value: [...value] })
+      const body = { account_id, chat_id: 'platform:chat:42', column_id, value }
+      expect((await own.ask('POST', '/columns/set', body)).status).toBe(200)
+    }
+    const [long, , many, check] = values
+    const shown = [{ ...long, value: ['x'.repeat(80)] }, { ...many, value: ['e', 'd', 'c', 'b'] }, check]
+    const columnsOf = async () => (await inbox('', own.ask)).chats.map(({ id, columns }) => [id, columns])
+    expect(await columnsOf()).toEqual([
+      ['platform:chat:43', []],
+      ['platform:chat:42', shown],
+    ])
+    await service.shut('crm')
+    try {
+      expect(await columnsOf()).toEqual([
+        ['platform:chat:43', []],
+        ['platform:chat:42', []],
+      ])
+    } finally {
+      await service.open('crm')
     }
   })
 

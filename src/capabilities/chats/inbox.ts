@@ -59,13 +59,15 @@ export function readInboxPaging(
 export interface ShownFields {
   /** Whether the gate `pipeline` lets stages show. */
   readonly stages: boolean
+  /** Whether the gate `crm` lets column values show. */
+  readonly columns: boolean
   /** Kinds of operation that send a message. */
   readonly kinds: readonly string[]
 }
 
 export async function shownBy({ settings, operations }: App): Promise<ShownFields> {
   const { gates } = await settings.current()
-  return { stages: gates.has('pipeline'), kinds: messageKinds(operations) }
+  return { stages: gates.has('pipeline'), columns: gates.has('crm'), kinds: messageKinds(operations) }
 }
 
 interface ChosenChats {
@@ -112,13 +114,32 @@ export const inboxColumns: Sql = sql`c.account_id, c.chat_id, c.name, c.username
   c.last_is_sender, c.unread_count, c.stage_key, c.assignee_id`
 
 /** A row of the inbox, from `p`: a chat's `inboxColumns` and its provider. */
-export function inboxItem({ stages, kinds }: ShownFields): Sql {
+export function inboxItem({ stages, columns, kinds }: ShownFields): Sql {
   return sql`
     select p.account_id, 'platform:chat:' || p.chat_id as id, p.name, p.username, p.provider, p.kind, p.last_message_text,
       wire_time(p.last_message_at) as last_message_at, p.last_is_sender,
       coalesce(${lastUnsent(kinds)}, case when p.last_is_sender then 'accepted' end) as last_state, p.unread_count,
       case when ${stages}::boolean then p.stage_key end as stage_key, -- guard: stages behind their gate
-      (select json_build_object('user_id', u.id, 'name', ${memberName}) from users u where u.id = p.assignee_id) as assignee`
+      (select json_build_object('user_id', u.id, 'name', ${memberName}) from users u where u.id = p.assignee_id) as assignee,
+      ${columnValues(columns)} as columns`
+}
+
+/** How much a card has room for: a chat can have 100 columns with texts of 2,000 characters. */
+export const shownColumnsMax = 3
+export const shownOptionsMax = 4
+export const shownTextMax = 80
+
+/** The chat's first columns that have a value. */
+function columnValues(shown: boolean): Sql {
+  return sql`(
+    select coalesce(json_agg(json_build_object('column_id', v.column_id, 'value', v.value) order by v.position, v.column_id), '[]')
+    from (
+      select own.column_id, k.position,
+        array(select left(each, ${shownTextMax}) from unnest(own.value[1:${shownOptionsMax}::int]) each) as value
+      from column_values own join columns k on k.id = own.column_id
+      where own.account_id = p.account_id and own.chat_id = p.chat_id
+        and ${shown}::boolean -- guard: column values behind their gate
+      order by k.position, k.id limit ${shownColumnsMax}) v)`
 }
 
 /** The state of an operation that is newer than the chat's last message and has none itself. */

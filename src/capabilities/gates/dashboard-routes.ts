@@ -7,23 +7,69 @@ import { ok, ownRoute, type Route } from '../../route.ts'
 import { actorOf } from '../audit/audit.ts'
 import { listAllowedNamed, listGates, setAllowed, setGates } from './gates.ts'
 
-/** What each gate switches, in a sentence for the operator who decides. */
-const descriptions: Readonly<Record<Gate, string>> = {
-  rest: 'The whole REST API. While it is off, every key is refused; the dashboard still works.',
-  crm: 'Contacts and the columns that a team keeps about its chats.',
-  pipeline: 'The pipeline: stages, and moving chats between them.',
-  analytics: 'Statistics about messages and campaigns.',
-  start_chat: 'Writing first to people who have not written to the account.',
-  campaigns: 'All of campaigns, including reading them.',
-  scoped_routing: 'Creating and cancelling campaigns whose recipients each name their account.',
-  campaign_mutation: 'Creating, cancelling, pausing and resuming campaigns.',
-  branching: 'Campaigns whose next step depends on what the recipient did.',
-  read_receipts: 'Campaigns whose next step depends on whether a message was read.',
-  broadcast: 'One message to everyone in a stage or with a column value.',
-  extended: 'Extras: all accounts at once, phone numbers, a first text when a chat is started.',
-  mcp_send: 'Agents may ask to send messages. Each needs an approval.',
-  mcp_pipeline: 'Agents may ask to move chats in the pipeline. Each move needs an approval.',
-  mcp_columns: 'Agents may ask to set columns. Each change needs an approval.',
+/** For the operator who decides: what each gate switches, and who notices when it closes. */
+const sentences: Readonly<Record<Gate, { readonly description: string; readonly noticed_by: string }>> = {
+  rest: {
+    description: 'The whole REST API. While it is off, every key is refused; the dashboard still works.',
+    noticed_by: 'Every program and agent with a key.',
+  },
+  crm: {
+    description: 'Contacts and the columns that a team keeps about its chats.',
+    noticed_by: 'Members, whose contacts and columns close, and keys that use them.',
+  },
+  pipeline: {
+    description: 'The pipeline: stages, and moving chats between them.',
+    noticed_by: 'Members, whose pipeline closes, and keys that move chats.',
+  },
+  analytics: {
+    description: 'Statistics about messages and campaigns.',
+    noticed_by: 'Members and keys that read statistics. Parley still counts.',
+  },
+  start_chat: {
+    description: 'Writing first to people who have not written to the account.',
+    noticed_by: 'Members and keys that start a chat.',
+  },
+  campaigns: {
+    description: 'All of campaigns, including reading them.',
+    noticed_by: 'Admins and keys that use campaigns. Running campaigns wait until it opens.',
+  },
+  scoped_routing: {
+    description: 'Creating and cancelling campaigns whose recipients each name their account.',
+    noticed_by: 'Admins and keys that create or cancel campaigns.',
+  },
+  campaign_mutation: {
+    description: 'Creating, cancelling, pausing and resuming campaigns.',
+    noticed_by: 'Admins and keys that change campaigns.',
+  },
+  branching: {
+    description: 'Campaigns whose next step depends on what the recipient did.',
+    noticed_by: 'Admins and keys that create such campaigns. Running ones wait until it opens.',
+  },
+  read_receipts: {
+    description: 'Campaigns whose next step depends on whether a message was read.',
+    noticed_by:
+      'Admins and keys that create such campaigns. Running campaigns with branches wait until it opens.',
+  },
+  broadcast: {
+    description: 'One message to everyone in a stage or with a column value.',
+    noticed_by: 'Admins and keys that send broadcasts. Running broadcasts wait until it opens.',
+  },
+  extended: {
+    description: 'Extras: all accounts at once, phone numbers, a first text when a chat is started.',
+    noticed_by: 'Programs and agents that use the extras. Running campaigns to contacts wait until it opens.',
+  },
+  mcp_send: {
+    description: 'Agents may ask to send messages. Each needs an approval.',
+    noticed_by: 'Agents, and the users who approve for them.',
+  },
+  mcp_pipeline: {
+    description: 'Agents may ask to move chats in the pipeline. Each move needs an approval.',
+    noticed_by: 'Agents, and the users who approve for them.',
+  },
+  mcp_columns: {
+    description: 'Agents may ask to set columns. Each change needs an approval.',
+    noticed_by: 'Agents, and the users who approve for them.',
+  },
 }
 
 const needs = { scopes: [], operator: true } as const
@@ -33,12 +79,13 @@ const gateOut = z.object({
   enabled: z.boolean(),
   changed_at: momentOrNull('When it last changed; null if never.'),
   description: said('What the gate opens.'),
+  noticed_by: said('Who notices when it closes.'),
 })
 const gate = {
   name: 'rest',
   enabled: true,
   changed_at: '2026-11-15T09:30:00.000Z',
-  description: descriptions.rest,
+  ...sentences.rest,
 }
 
 const entriesOut = z.array(
@@ -117,5 +164,5 @@ export const ownRoutes: readonly Route[] = [
 ]
 
 function described<State extends { readonly name: Gate }>(state: State) {
-  return { ...state, description: descriptions[state.name] }
+  return { ...state, ...sentences[state.name] }
 }

@@ -2,7 +2,15 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { openService, type Service, type Tenant } from '../../../test/harness/service.ts'
 import { gates } from '../../contract.ts'
 import { sql } from '../../db/sql.ts'
-import { listAllowed, listGates, setAllowed, setDispatch, setGates } from './gates.ts'
+import {
+  describeSending,
+  listAllowed,
+  listGates,
+  readDispatch,
+  setAllowed,
+  setDispatch,
+  setGates,
+} from './gates.ts'
 
 let service: Service
 let tenant: Tenant
@@ -130,5 +138,31 @@ describe('dispatch', () => {
     await setDispatch(service.app, 'system', true)
     expect((await service.app.settings.current()).dispatch).toBe(true)
     expect(await audited()).toMatchObject([{ action: 'dispatch.off' }, { action: 'dispatch.on' }])
+  })
+
+  test('keeps the first reason and time while it is off', async () => {
+    const { app } = service
+    await setDispatch(app, 'system', false, 'The database moves to another machine.')
+    const first = await readDispatch(app.db)
+    await setDispatch(app, 'system', false, 'Another reason.')
+    expect(await readDispatch(app.db)).toEqual(first)
+    expect(await describeSending(app)).toEqual({
+      on: false,
+      stop: 'Sending is switched off on this instance.',
+      since: expect.any(Date),
+      reason: 'The database moves to another machine.',
+    })
+    await setDispatch(app, 'system', true)
+    expect(await describeSending(app)).toEqual({ on: true, stop: null, since: null, reason: null })
+    await setDispatch(app, 'system', false)
+    expect(await readDispatch(app.db)).toMatchObject({ dispatch: false, reason: null })
+    await setDispatch(app, 'system', true)
+  })
+
+  test('refuses a reason that is empty or too long', async () => {
+    for (const reason of ['', '  ', 'x'.repeat(501)]) {
+      await expect(setDispatch(service.app, 'system', false, reason)).rejects.toThrow('A reason has 1 to 500')
+    }
+    expect((await readDispatch(service.app.db)).dispatch).toBe(true)
   })
 })

@@ -3,12 +3,13 @@
 import type { App } from '../../app.ts'
 import { type Allowlist, type Gate, gates } from '../../contract.ts'
 import { type Db, sql, type Tx } from '../../db/sql.ts'
+import { findSendingStop } from '../../ledger/liveness.ts'
 import { confirmInstance } from '../../ledger/restore-counter.ts'
 import { type HoldingAccount, listHolding } from '../../ledger/runs.ts'
 import { forgiveWorker, listOwing } from '../../ledger/workers.ts'
 import { ApiError } from '../../lib/errors.ts'
 import { isUuid } from '../../lib/ids.ts'
-import { quote } from '../../lib/text.ts'
+import { isBlank, isWellFormed, lengthOf, quote } from '../../lib/text.ts'
 import { type Actor, type Recorder, record } from '../audit/audit.ts'
 import { requireUser } from '../users/users.ts'
 import { requireWorkspace } from '../workspaces/workspaces.ts'
@@ -120,24 +121,83 @@ export async function setAllowed(
   return listAllowed(app.db)
 }
 
-/** The switch that stops all sending, on every path and every process. */
-export async function setDispatch(app: App, actor: Actor, on: boolean): Promise<{ dispatch: boolean }> {
-  await app.db.transaction((tx) => switchDispatch(app, tx, actor, on))
+/** The switch that stops all sending, on every path and every process. A reason is for stopping only. */
+export async function setDispatch(
+  app: App,
+  actor: Actor,
+  on: boolean,
+  reason?: string,
+): Promise<{ dispatch: boolean }> {
+  if (reason !== undefined) requireReason(reason)
+  await app.db.transaction((tx) => switchDispatch(app, tx, actor, on, reason))
+  // Workers and the terminal switch it too, and every open page shows it.
+  app.wake.mark({ workspace_id: null, kind: 'gates' }, { workspace_id: null, kind: 'instance' })
   await app.settings.refresh()
   return { dispatch: on }
 }
 
-/** The same, within the caller's transaction. */
-export async function switchDispatch(app: Recorder, tx: Tx, actor: Actor, on: boolean): Promise<void> {
+const reasonMax = 500
+
+function requireReason(reason: string): void {
+  if (isBlank(reason) || !isWellFormed(reason) || lengthOf(reason) > reasonMax) {
+    throw new ApiError('invalid_request', { detail: `A reason has 1 to ${reasonMax} characters.` })
+  }
+}
+
+/** The same, within the caller's transaction. Stopping what is stopped already keeps the first reason and time. */
+export async function switchDispatch(
+  app: Recorder,
+  tx: Tx,
+  actor: Actor,
+  on: boolean,
+  reason?: string,
+): Promise<void> {
   const changed = await tx.run(sql`
     update settings set value = to_jsonb(${on}::boolean)
     where name = 'dispatch' and value <> to_jsonb(${on}::boolean)`)
   if (on) await confirmInstance(tx)
-  if (changed > 0)
-    await record(app, tx, actor, { action: on ? 'dispatch.on' : 'dispatch.off', target: 'instance' })
+  if (changed === 0) return
+  if (!on) {
+    await tx.run(sql`
+      insert into settings (name, value)
+      values ('dispatch_stop', jsonb_build_object('since', domain_now(), 'reason', ${reason ?? null}::text))
+      on conflict (name) do update set value = excluded.value`)
+  }
+  await record(app, tx, actor, {
+    action: on ? 'dispatch.on' : 'dispatch.off',
+    target: 'instance',
+    ...(!on && reason !== undefined && { detail: { reason } }),
+  })
 }
 
-interface DispatchStatus {
+interface DispatchStop {
+  /** Null while dispatch is on, and for a stop before a version of Parley that stored it. */
+  readonly since: Date | null
+  readonly reason: string | null
+}
+
+/** Since when and why dispatch is off. */
+async function findStop(db: Db): Promise<DispatchStop> {
+  const row = await db.maybe<DispatchStop>(sql`
+    select (s.value ->> 'since')::timestamptz as since, s.value ->> 'reason' as reason
+    from settings s join settings d on d.name = 'dispatch' and d.value = 'false'::jsonb
+    where s.name = 'dispatch_stop'`)
+  return row ?? { since: null, reason: null }
+}
+
+interface SendingState extends DispatchStop {
+  readonly on: boolean
+  /** Why this instance sends nothing; null if it sends. */
+  readonly stop: string | null
+}
+
+/** Whether this instance sends, for every user: a stop is shown on every page. */
+export async function describeSending(app: App): Promise<SendingState> {
+  const [stop, stopped] = await Promise.all([findSendingStop(app), findStop(app.db)])
+  return { on: stop === null, stop, ...stopped }
+}
+
+interface DispatchStatus extends DispatchStop {
   readonly dispatch: boolean
   /** Workers that found the database restored and have not yet replayed their journals. Until then nothing is sent. */
   readonly owing: readonly { readonly id: string; readonly beat_at: Date }[]
@@ -149,7 +209,12 @@ export async function readDispatch(db: Db): Promise<DispatchStatus> {
   const { on } = await db.one<{ on: boolean }>(
     sql`select coalesce(bool_or(value = 'true'::jsonb), false) as on from settings where name = 'dispatch'`,
   )
-  return { dispatch: on, owing: await listOwing(db), unconfirmed: await listHolding(db) }
+  return {
+    dispatch: on,
+    ...(await findStop(db)),
+    owing: await listOwing(db),
+    unconfirmed: await listHolding(db),
+  }
 }
 
 /** Stops waiting for a worker whose disk is lost for good. The outcomes in its journals stay unknown. */

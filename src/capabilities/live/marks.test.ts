@@ -45,6 +45,12 @@ describe('a page learns', () => {
     expect(JSON.stringify(stream.marks)).not.toMatch(/secret|Otto/)
   })
 
+  test('that a person asked to stop, so that an open suppression list shows it', async () => {
+    place.write(account_id, place.person('Opal'), 'Stop')
+    const { workspace_id } = tenant
+    expect(await stream.received({ kind: 'suppressions' })).toEqual({ workspace_id, kind: 'suppressions' })
+  })
+
   test('how a send ended, also one of another caller', async () => {
     // The route's own mark says the same, so the send is refused before it marks anything.
     place.fault({ on: 'send', fault: 'refuse', error: 'blocked_by_person', account_id })

@@ -2,7 +2,7 @@
 import { type Audience, listAudiences } from '../../access/sessions.ts'
 import type { App } from '../../app.ts'
 import { MarkBatch } from '../../events/mark-batch.ts'
-import { isPrivate, type Mark } from '../../mark.ts'
+import { isPrivate, type Mark, type MarkKind } from '../../mark.ts'
 import type { EventSink } from '../../route.ts'
 
 const streamsMax = 1_000
@@ -13,8 +13,11 @@ const lookMs = 20_000
 const unreadBytesMax = 64 * 1024
 /** With more marks than this, reading everything again costs a page less. */
 const eventLengthMax = 32 * 1024
-/** Between two deliveries: about 20 times what one costs, because sends come first. */
-const gatherMs = { perStream: 0.3, most: 500 }
+/**
+ * Between two deliveries: about 60 times the CPU that one costs. Sends come first, and on a busy machine they get only a part of
+ * a core. A page reads at most once a second anyway.
+ */
+const gatherMs = { perStream: 1, most: 1_000 }
 /** How long a browser waits before it opens the stream again. */
 const retryMs = 2_000
 
@@ -178,6 +181,9 @@ interface SortedMarks {
   readonly everyone: string
 }
 
+/** What the operators' pages show of all workspaces. They learn that something changed, not in which workspace. */
+const shownToOperators: ReadonlySet<MarkKind> = new Set(['accounts', 'operations', 'members', 'workspace'])
+
 function sortOut(marks: readonly Mark[]): SortedMarks {
   const workspaces = new Map<string, string>()
   const users = new Map<string, string>()
@@ -193,6 +199,8 @@ function sortOut(marks: readonly Mark[]): SortedMarks {
     else if (kind === 'gates' || kind === 'everything') everyone = join(everyone, mark)
     else operators = join(operators, mark)
   }
+  if (marks.some(({ kind, workspace_id }) => workspace_id !== null && shownToOperators.has(kind)))
+    operators = join(operators, { workspace_id: null, kind: 'instance' })
   return { workspaces, users, operators, everyone }
 }
 

@@ -244,6 +244,6 @@ export function forgetMedia(db: Db): Promise<number> {
     delete from media_files where id in (
       select id from media_files
       where ended_at < clock_timestamp() - make_interval(days => ${keptDays})
-        or ((ended_at is null or failure is not null) and wanted_at < clock_timestamp() - interval '1 hour')
+        or ((ended_at is null or failure is not null) and wanted_at < clock_timestamp() - interval '1 hour') -- guard: an unfinished download is forgotten
       order by wanted_at limit ${forgottenMax} for update skip locked)`)
 }

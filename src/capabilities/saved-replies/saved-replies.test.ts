@@ -85,7 +85,7 @@ describe('POST /saved_replies', () => {
     [{ title: 'x\u0000', text: 'x' }, 'invalid_text'],
     [{ title: 'x', text: 'x\ud800' }, 'invalid_text'],
     [[], 'invalid_request'],
-    ['x', 'invalid_request'],
+    [1, 'invalid_request'],
   ])('400 for %j, and stores nothing', async (body, code) => {
     expect(await ask('POST', '', body)).toMatchObject({ status: 400, body: { code } })
     expect(await list()).toEqual([])

@@ -24,6 +24,8 @@ interface OwnWorkspace {
   readonly id: string
   readonly name: string
   readonly role: Role
+  /** Null: it is enabled. */
+  readonly disabled_at: Date | null
 }
 
 interface SessionDescription {
@@ -41,7 +43,7 @@ export async function describeSession(app: App, { user_id, via }: UserCaller): P
       sql`select id, created_at, expires_at from sessions where id = ${via.id}`,
     ),
     app.db.rows<OwnWorkspace>(sql`
-      select w.id, w.name, m.role from memberships m join workspaces w on w.id = m.workspace_id
+      select w.id, w.name, m.role, w.disabled_at from memberships m join workspaces w on w.id = m.workspace_id
       where m.user_id = ${user_id} and m.ended_at is null order by w.name, w.id`),
   ])
   return {

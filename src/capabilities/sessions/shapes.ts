@@ -1,7 +1,7 @@
 /** The replies of signing in and of the user's own pages. */
 import { z } from 'zod'
 import { roles, scopes } from '../../contract.ts'
-import { moment, said, uuid } from '../../lib/wire.ts'
+import { moment, momentOrNull, said, uuid } from '../../lib/wire.ts'
 
 export const ownUser = z.object({
   id: uuid('Id of the user.'),
@@ -37,6 +37,7 @@ export const ownWorkspace = z.object({
   id: uuid('Id of the workspace.'),
   name: said('What people call it.'),
   role: z.enum(roles).meta({ description: 'Role of the user.' }),
+  disabled_at: momentOrNull('When an operator disabled it; null if it is enabled.'),
   scopes: z
     .array(z.enum(scopes))
     .meta({ description: 'Scopes of the user, and the most that their keys can have.' }),
@@ -61,6 +62,7 @@ export const examples = {
   workspace: {
     id: '019a7e6e-7c1a-7b55-9f53-0d6a1f0c7a03',
     name: 'Acme',
+    disabled_at: null,
     role: 'member',
     scopes: ['read', 'write', 'send'],
   },

@@ -1,11 +1,15 @@
-/** The suppression list on the dashboard: members read it and add to it, admins and owners remove from it. */
+/** The suppression list on the dashboard: members read it and add to it, admins and owners also import files and remove entries. */
 import { z } from 'zod'
+import type { Tx } from '../../db/sql.ts'
+import { readChunksIn } from '../../ledger/files.ts'
+import { decodeCsv } from '../../lib/csv.ts'
 import { notFound } from '../../lib/names.ts'
 import { cursor, limit, text } from '../../lib/shapes.ts'
 import { moment, pageEnd, said } from '../../lib/wire.ts'
-import { Json, ok, type Route, route } from '../../route.ts'
+import { Json, ok, type Route, route, Stream, TextFile } from '../../route.ts'
 import { actorOf } from '../audit/audit.ts'
 import { kinds } from './entries.ts'
+import { exportSuppressions, importSuppressions } from './list-file.ts'
 import { listSuppressionPage, readSuppressionPaging } from './suppression-page.ts'
 import { addSuppression, removeSuppression } from './suppressions.ts'
 
@@ -35,6 +39,9 @@ const suppressionOut = z
     created_at: moment('When it was added.'),
   })
   .meta({ id: 'Suppression', description: 'An identity that the workspace never writes to first.' })
+
+/** How many skipped rows a report names. */
+const namedMax = 10_000
 
 const example = { kind: 'username', value: 'ines_garcia' }
 
@@ -120,6 +127,64 @@ export const workspaceRoutes: readonly Route[] = [
       const { removed, ...suppression } = await removeSuppression(app, actorOf(caller), wanted)
       if (!removed) throw notFound('entry', value)
       return ok({ suppression, removed })
+    },
+  }),
+  route({
+    scopes: [],
+    role: 'admin',
+    name: 'import_suppressions',
+    method: 'POST',
+    path: '/suppressions/import',
+    summary: 'Add the rows of a CSV file to the suppression list, all or nothing',
+    effect: 'admin',
+    touches,
+    text: 'text/csv',
+    query: z.object({
+      file_name: text(255).meta({ description: 'The name of the file. Each entry keeps it as evidence.' }),
+    }),
+    body: z.instanceof(TextFile),
+    response: z.object({
+      added: z.int().meta({ description: 'How many identities were added.' }),
+      skipped_count: z.int().meta({ description: 'How many rows added nothing.' }),
+      skipped: z
+        .array(
+          z.object({
+            line: z.int().meta({ description: 'The line of the file, counted from 1.' }),
+            reason: said('Why it added nothing, as a sentence.'),
+          }),
+        )
+        .meta({
+          description: `The first ${namedMax.toLocaleString('en')} of them, in the order of the file.`,
+        }),
+    }),
+    example: {
+      query: { file_name: 'list.csv' },
+      body: 'kind,value\r\nusername,ines_garcia_3\r\nphone,12\r\n',
+      response: {
+        added: 1,
+        skipped_count: 1,
+        skipped: [{ line: 3, reason: '"12" is not a phone number.' }],
+      },
+    },
+    handle: async (app, { caller, query, body: { file_id } }) => {
+      const read = (tx: Tx) => decodeCsv(readChunksIn(tx, file_id))
+      const wanted = { workspace_id: caller.workspace_id, file: query.file_name, text: read, namedMax }
+      return ok(await importSuppressions(app, actorOf(caller), wanted))
+    },
+  }),
+  route({
+    ...members,
+    name: 'export_suppressions',
+    method: 'GET',
+    path: '/suppressions/export',
+    summary: 'The suppression list as a CSV file, which an import accepts',
+    effect: 'read',
+    saved: 'text/csv',
+    response: z.string(),
+    example: { response: 'kind,value,source,created_at,evidence\r\n' },
+    handle: async (app, { caller: { workspace_id } }) => {
+      const saved_as = { media_type: 'text/csv', file_name: 'suppressions.csv' } as const
+      return ok(await Stream.begin(exportSuppressions(app.db, workspace_id), saved_as))
     },
   }),
 ]

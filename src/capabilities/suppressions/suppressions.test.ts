@@ -34,7 +34,7 @@ const list = (workspace_id = own.workspace_id) => listSuppressions(app().db, wor
 const add = (given: object, workspace_id = own.workspace_id) =>
   addSuppression(app(), 'cli:ana', { workspace_id, ...given })
 const importText = (text: string, workspace_id = own.workspace_id) =>
-  importSuppressions(app(), 'cli:ana', { workspace_id, file: 'list.csv', text: [text] })
+  importSuppressions(app(), 'cli:ana', { workspace_id, file: 'list.csv', text: () => [text] })
 async function exported(workspace_id: string): Promise<string> {
   let text = ''
   for await (const piece of exportSuppressions(app().db, workspace_id)) text += piece
@@ -186,6 +186,7 @@ describe('the list as a file', () => {
     ].join('\r\n')
     expect(await importText(text, workspace_id)).toEqual({
       added: 5,
+      skipped_count: 9,
       skipped: [
         { line: 3, reason: 'Already on the list.' },
         { line: 5, reason: expect.stringContaining('"x" is not a username') },
@@ -212,13 +213,17 @@ describe('the list as a file', () => {
   test('imports what was exported, also in another workspace', async () => {
     const [from, to] = [await workplace.service.tenant('From'), await workplace.service.tenant('To')]
     const rows = Array.from({ length: 2_500 }, (_, at) => `user_${at}`).join('\n')
-    expect(await importText(`username\n${rows}`, from.workspace_id)).toEqual({ added: 2_500, skipped: [] })
+    expect(await importText(`username\n${rows}`, from.workspace_id)).toEqual({
+      added: 2_500,
+      skipped_count: 0,
+      skipped: [],
+    })
     const text = await exported(from.workspace_id)
     expect(text.split('\r\n').slice(0, 2)).toEqual([
       'kind,value,source,created_at,evidence',
       expect.stringMatching(/^username,user_0,import,\d{4}-.*Z,"\{""file"":""list.csv"",""line"":2\}"$/),
     ])
-    expect(await importText(text, to.workspace_id)).toEqual({ added: 2_500, skipped: [] })
+    expect(await importText(text, to.workspace_id)).toEqual({ added: 2_500, skipped_count: 0, skipped: [] })
     const again = await importText(text, to.workspace_id)
     expect(again.added).toBe(0)
     expect(again.skipped).toHaveLength(2_500)

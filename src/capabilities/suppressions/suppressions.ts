@@ -3,17 +3,18 @@ import type { App } from '../../app.ts'
 import type { AccountKey } from '../../contract.ts'
 import { given } from '../../db/given.ts'
 import { type Db, type Sql, sql, type Tx } from '../../db/sql.ts'
-import { writeCsv } from '../../lib/csv.ts'
 import { ApiError } from '../../lib/errors.ts'
 import { type ChatNumber, chatIdOf } from '../../lib/shapes.ts'
 import { listedDigits } from '../../platform/identifier.ts'
 import type { Message } from '../../platform/port.ts'
 import { type Actor, record } from '../audit/audit.ts'
 import { type Entry, type Kind, kinds, toEntry } from './entries.ts'
-import { type FoundEntry, readTable, type SkippedRow, type Text } from './import-table.ts'
 import { isOptOut } from './opt-out.ts'
+import { insertEntries, lockList, type Suppression } from './stored-entries.ts'
 
+export { exportSuppressions, type ImportReport, importSuppressions } from './list-file.ts'
 export { isOptOut } from './opt-out.ts'
+export { listSuppressions } from './stored-entries.ts'
 
 /** The known names of a person. */
 export interface Identity {
@@ -74,18 +75,6 @@ export const listedPhone = (phone: Sql): Sql => sql`phone_digits(${phone})`
  */
 export const forbiddenBySuppression: Sql = sql`forbidden_by_suppression(o.workspace_id, o.account_id, o.chat_id)`
 
-/** Taken last before the commit, so that crossings wait for no more than the commit. */
-function lockList(tx: Tx, workspace_id: string): void {
-  tx.atCommit(sql`select pg_advisory_xact_lock(suppressions_lock(${workspace_id}))`) // guard: entries wait for crossings
-}
-
-export interface Suppression extends Entry {
-  readonly source: 'operator' | 'import' | 'opt_out'
-  /** For an opt-out, the message that asked; for an import, the file and line. */
-  readonly evidence: Readonly<Record<string, unknown>>
-  readonly created_at: Date
-}
-
 /** One of the kinds, named by its property. */
 type GivenEntry = { readonly [K in Kind]?: string | undefined }
 
@@ -96,7 +85,7 @@ export async function addSuppression(
 ): Promise<Entry & { added: boolean }> {
   const entry = requireEntry(given)
   const added = await app.db.transaction(async (tx) => {
-    const rows = await insert(tx, workspace_id, [{ ...entry, evidence: {} }], 'operator')
+    const rows = await insertEntries(tx, workspace_id, [{ ...entry, evidence: {} }], 'operator')
     if (rows > 0) await note(app, tx, actor, { workspace_id, action: 'added', entry })
     return rows > 0
   })
@@ -158,143 +147,6 @@ function note(
   })
 }
 
-async function insert(
-  tx: Tx,
-  workspace_id: string,
-  entries: readonly (Entry & { readonly evidence: object })[],
-  source: Suppression['source'],
-): Promise<number> {
-  lockList(tx, workspace_id)
-  return tx.run(sql`
-    insert into suppressions (workspace_id, kind, value, source, evidence)
-    select ${workspace_id}, kind, value, ${source}, evidence
-    from ${given(entries, { kind: 'text', value: 'text', evidence: 'jsonb', place: 'ordinality' })} as entry
-    order by kind, value, place
-    on conflict do nothing`)
-}
-
-export async function listSuppressions(db: Db, workspace_id: string): Promise<Suppression[]> {
-  const all: Suppression[] = []
-  for await (const rows of suppressionsIn(db, workspace_id)) all.push(...rows)
-  return all
-}
-
-const readAtOnce = 5_000
-
-/** In batches, so that no statement reads the whole list. */
-async function* suppressionsIn(db: Db, workspace_id: string): AsyncGenerator<Suppression[], void> {
-  let last: Entry | undefined
-  do {
-    const beyond = last ? sql`and (kind, value) > (${last.kind}, ${last.value})` : sql``
-    const rows: Suppression[] = await db.rows<Suppression>(sql`
-      select kind, value, source, evidence, created_at from suppressions
-      where workspace_id = ${workspace_id} ${beyond} order by kind, value limit ${readAtOnce}`)
-    yield rows
-    last = rows.length < readAtOnce ? undefined : rows.at(-1)
-  } while (last)
-}
-
-/** The CSV that `importSuppressions` accepts, in pieces. */
-export async function* exportSuppressions(db: Db, workspace_id: string): AsyncGenerator<string, void> {
-  yield writeCsv([['kind', 'value', 'source', 'created_at', 'evidence']])
-  for await (const rows of suppressionsIn(db, workspace_id)) {
-    yield writeCsv(
-      rows.map(({ kind, value, source, created_at, evidence }) => [
-        kind,
-        value,
-        source,
-        created_at.toISOString(),
-        JSON.stringify(evidence),
-      ]),
-    )
-  }
-}
-
-export interface ImportReport {
-  readonly added: number
-  /** Every row that added nothing, and why. */
-  readonly skipped: readonly SkippedRow[]
-}
-
-const importedAtOnce = 1_000
-/** The report is kept in memory until the end of the file, so it is limited. */
-const skippedMax = 1_000_000
-
-/** All or nothing, in one transaction: an interrupted upload imports nothing. */
-export async function importSuppressions(
-  app: App,
-  actor: Actor,
-  { workspace_id, file, text }: { workspace_id: string; file: string; text: Text },
-): Promise<ImportReport> {
-  return app.db.transaction(async (tx) => {
-    // The list may grow a thousandfold meanwhile: a plan cached while it was small would scan it for each batch.
-    await tx.run(sql`set local plan_cache_mode = force_custom_plan`)
-    const skipped: SkippedRow[] = []
-    let added = 0
-    let batch: FoundEntry[] = []
-    const store = async () => {
-      added += await insert(
-        tx,
-        workspace_id,
-        batch.map(({ line, entry }) => ({ ...entry, evidence: { file, line } })),
-        'import',
-      )
-      skipped.push(...(await findSkipped(tx, workspace_id, batch)))
-      batch = []
-      if (skipped.length > skippedMax) {
-        throw new ApiError('invalid_request', {
-          detail: `More than ${skippedMax} rows are invalid or already on the list. Nothing was imported.`,
-        })
-      }
-    }
-    for await (const row of readTable(text)) {
-      if ('reason' in row) skipped.push(row)
-      else batch.push(row)
-      if (batch.length === importedAtOnce || skipped.length > skippedMax) await store()
-    }
-    await store()
-    await record(app, tx, actor, {
-      action: 'suppression.imported',
-      target: workspace_id,
-      workspace_id,
-      detail: { added, skipped: skipped.length },
-    })
-    return { added, skipped: skipped.sort((a, b) => a.line - b.line) }
-  })
-}
-
-/** Which rows of a batch that was just stored were on the list before, or earlier in the file. */
-async function findSkipped(
-  tx: Tx,
-  workspace_id: string,
-  batch: readonly FoundEntry[],
-): Promise<SkippedRow[]> {
-  if (batch.length === 0) return []
-  const entries = batch.map(({ entry }) => entry)
-  // A row that this transaction wrote holds its line number. Each is looked up by its key, because the planner's
-  // statistics do not cover rows that are being imported.
-  const rows = await tx.rows<Entry & { line: number | null }>(sql`
-    select entry.kind, entry.value, s.line
-    from ${given(entries, { kind: 'text', value: 'text' })} as entry
-    cross join lateral (
-      select case when xmin = pg_current_xact_id()::xid then (evidence ->> 'line')::int end as line
-      from suppressions
-      where workspace_id = ${workspace_id} and kind = entry.kind and value = entry.value limit 1) s`)
-  const lines = new Map(rows.map(({ kind, value, line }) => [`${kind} ${value}`, line]))
-  // If a line names one identity twice, the first one was stored.
-  const stored = new Set<string>()
-  const skipped: SkippedRow[] = []
-  for (const { line, entry } of batch) {
-    const name = `${entry.kind} ${entry.value}`
-    const before = lines.get(name) ?? null
-    if (before === line && !stored.has(name)) stored.add(name)
-    else skipped.push({ line, reason: before === null ? onTheList : `Duplicate of line ${before}.` })
-  }
-  return skipped
-}
-
-const onTheList = 'Already on the list.'
-
 /** A message from the other side of a private chat. */
 interface IncomingMessage {
   readonly chat_id: ChatNumber
@@ -341,6 +193,7 @@ export function noteOptOuts(
     order by value, place
     on conflict do nothing`)
   lockList(tx, workspace_id)
+  tx.afterCommit(() => app.wake.mark({ workspace_id, kind: 'suppressions' })) // guard: a request to stop marks the list
 }
 
 /**

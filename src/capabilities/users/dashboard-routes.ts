@@ -1,14 +1,14 @@
-/** Members of a workspace on the dashboard, for admins and owners; every user of the instance, for operators. */
+/** Members of a workspace on the dashboard, for admins and owners. */
 import { z } from 'zod'
 import { hasRole } from '../../access/needs.ts'
 import type { App } from '../../app.ts'
 import { type Caller, roles } from '../../contract.ts'
 import { ApiError } from '../../lib/errors.ts'
 import { done, moment, momentOrNull, said, uuid } from '../../lib/wire.ts'
-import { ok, ownRoute, type Route, route } from '../../route.ts'
+import { ok, type Route, route } from '../../route.ts'
 import { actorOf } from '../audit/audit.ts'
 import { endMembership, listMembers, mayLink, requireMember, setRole } from './members.ts'
-import { createUser, listUsers, makeSetupLink, requireUser } from './users.ts'
+import { createUser, makeSetupLink } from './users.ts'
 
 const user_id = '0199a1f0-0000-7000-8000-000000000002'
 const params = { user_id }
@@ -140,61 +140,6 @@ export const workspaceRoutes: readonly Route[] = [
           detail: `The user ${email} can already sign in, or belongs to another workspace too. Only an operator of this instance can create a link for them.`,
         })
       }
-      return ok(await makeSetupLink(app, actorOf(caller), params.user_id))
-    },
-  }),
-]
-
-const operators = { scopes: [], operator: true } as const
-const userOut = z.object({
-  id: uuid('Id of the user.'),
-  email: said('E-mail address of the user.'),
-  name: said('Name of the user; may be empty.'),
-  time_zone: z.string().nullable().meta({ description: 'Time zone; null for that of the browser.' }),
-  has_password: z.boolean().meta({ description: 'Whether the user can sign in with a password.' }),
-  operator: z.boolean().meta({ description: 'Whether the user is an operator of the instance.' }),
-  created_at: moment('When the user was created.'),
-  disabled_at: momentOrNull('When the user was disabled; null if not.'),
-  memberships: z.array(z.object({ workspace_id: uuid('A workspace of the user.'), role: z.enum(roles) })),
-})
-const user = {
-  id: user_id,
-  email: member.email,
-  name: member.name,
-  time_zone: null,
-  has_password: false,
-  operator: false,
-  created_at: member.joined_at,
-  disabled_at: null,
-  memberships: [{ workspace_id: '0199a1f0-0000-7000-8000-000000000001', role: 'member' }],
-}
-
-export const ownRoutes: readonly Route[] = [
-  ownRoute({
-    ...operators,
-    name: 'list_users',
-    method: 'GET',
-    path: '/users',
-    summary: 'List users',
-    effect: 'read',
-    response: z.object({ users: z.array(userOut) }),
-    example: { response: { users: [user] } },
-    handle: async ({ db }) => ok({ users: await listUsers(db) }),
-  }),
-  ownRoute({
-    ...operators,
-    name: 'make_user_setup_link',
-    method: 'POST',
-    path: '/users/{user_id}/setup-link',
-    summary: 'Create a set-up link for a user',
-    effect: 'admin',
-    touches: ['members'],
-    params: memberParams,
-    errors: ['not_found'],
-    response: setupOut,
-    example: { params, response: setup },
-    handle: async (app, { caller, params }) => {
-      await requireUser(app.db, params.user_id)
       return ok(await makeSetupLink(app, actorOf(caller), params.user_id))
     },
   }),

@@ -213,6 +213,7 @@ export async function updateUser(
     })
   }
   await app.db.transaction(async (tx) => {
+    if (operator !== undefined) await requireStillOperator(tx, actor, id)
     await tx
       .run(sql`
         update users set email = coalesce(${email ?? null}, email), name = coalesce(${name ?? null}, name),
@@ -240,6 +241,27 @@ function emailTaken(email: string): ApiError {
   return new ApiError('conflict', { detail: `Another user already has the address ${quote(email)}.` })
 }
 
+/**
+ * Of two operators who disable each other at the same time, one stays: the other is none any more when their turn comes. The
+ * terminal needs no operator.
+ */
+async function requireStillOperator(tx: Tx, actor: Actor, id: string): Promise<void> {
+  if (!actor.startsWith('user:')) return
+  const own_id = actor.slice('user:'.length)
+  const rows = await tx.rows<{ id: string; acts: boolean }>(sql`
+    select id, operator and disabled_at is null as acts from users
+    where id = any(${[own_id, id]}::uuid[]) order by id for no key update`)
+  const acts = rows.find((row) => row.id === own_id)?.acts
+  if (!acts) throw new ApiError('missing_role') // guard: only an operator disables an operator
+}
+
+/** Whether the user has no way to sign in yet. */
+export async function needsSetupLink(db: Db, user_id: string): Promise<boolean> {
+  const { needed } = await db.one<{ needed: boolean }>(sql`
+    select not exists (select from identities where user_id = ${user_id}) as needed`)
+  return needed
+}
+
 /** Disabling ends the user's sessions for good and suspends their keys, on every process within a second. */
 export async function setUserEnabled(
   app: App,
@@ -248,6 +270,7 @@ export async function setUserEnabled(
 ): Promise<User> {
   await requireUser(app.db, id)
   await app.db.transaction(async (tx) => {
+    await requireStillOperator(tx, actor, id)
     const changed = await tx.run(sql`
       update users set disabled_at = ${enabled ? sql`null` : sql`domain_now()`}
       where id = ${id} and (disabled_at is null) <> ${enabled}`)

@@ -5,7 +5,16 @@ import { sql } from '../../db/sql.ts'
 import { emit } from '../../events/emit.ts'
 import { sequence } from '../../events/sequencer.ts'
 import { newId } from '../../lib/ids.ts'
-import { type AttemptResult, claimEndpoints, loadDue, recordAttempts, releaseLeases } from './endpoints.ts'
+import { setWorkspaceEnabled } from '../workspaces/workspaces.ts'
+import {
+  type AttemptResult,
+  claimEndpoints,
+  countDue,
+  findNextDue,
+  loadDue,
+  recordAttempts,
+  releaseLeases,
+} from './endpoints.ts'
 import { plan } from './planning.ts'
 import { createWebhook } from './webhooks.ts'
 
@@ -85,6 +94,31 @@ describe('planning', () => {
     await emitMany(10)
     expect(await plan(service.app.db)).toBe(0)
     expect(await count()).toEqual({ position: 0, planned: 0 })
+  })
+})
+
+describe('an endpoint of a disabled workspace', () => {
+  test('is neither claimed nor loaded, and nothing of it is due; enabled, it goes on', async () => {
+    const { app } = service
+    const { workspace_id: id } = tenant
+    await emitMany(1)
+    await plan(app.db)
+    const [one, two] = [newId(), newId()]
+    await setWorkspaceEnabled(app, 'system', { id, enabled: false })
+    expect([await claim(one), await countDue(app.db), await findNextDue(app.db)]).toEqual([[], 0, null])
+    await setWorkspaceEnabled(app, 'system', { id, enabled: true })
+    expect([await claim(one), await countDue(app.db)]).toEqual([[webhook_id], 1])
+    // One that a process holds already.
+    await setWorkspaceEnabled(app, 'system', { id, enabled: false })
+    const load = () => loadDue(app.db, { owner: one, wanted: [{ webhook_id, room: 5 }], busy: [] })
+    expect(await load()).toEqual([])
+    tenant = await service.tenant()
+    const next = await endpoint()
+    await emitMany(1)
+    await plan(app.db)
+    expect(await claim(two)).toEqual([next])
+    await setWorkspaceEnabled(app, 'system', { id, enabled: true })
+    expect(await load()).toMatchObject([{ due: [{ sequence: 1 }] }])
   })
 })
 

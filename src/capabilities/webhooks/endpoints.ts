@@ -24,6 +24,9 @@ const ready = sql`(
     where d.webhook_id = w.id and ${isDue} and d.sequence is not null)
   or w.id in (select d.webhook_id from webhook_deliveries d where d.sequence is null and ${isDue}))`
 
+/** Deliveries of a disabled workspace wait until it is enabled. */
+const ofEnabled = sql`exists (select from workspaces k where k.id = w.workspace_id and k.disabled_at is null)`
+
 /** Claims endpoints with due deliveries that no process holds. Returns their ids. */
 export async function claimEndpoints(
   db: Db,
@@ -35,6 +38,7 @@ export async function claimEndpoints(
     where id in (
       select w.id from webhooks w
       where w.deleted_at is null and w.lease_owner is distinct from ${owner}
+        and ${ofEnabled} -- guard: no endpoint of a disabled workspace is claimed
         and (w.lease_until is null or w.lease_until < real_now() -- guard: lease of an endpoint
           or w.lease_until > real_now() + make_interval(secs => ${2 * leaseSeconds}))
         and ${ready}
@@ -103,6 +107,7 @@ export async function loadDue(
     from ${given(wanted, { webhook_id: 'uuid', room: 'int' })} as wanted
     join webhooks w on w.id = wanted.webhook_id and w.lease_owner = ${owner}
       and w.deleted_at is null -- guard: nothing is loaded for a deleted endpoint
+      and ${ofEnabled} -- guard: nothing is loaded for a disabled workspace
     left join lateral (
       select * from webhook_deliveries d
       where d.webhook_id = w.id and ${isDue}
@@ -270,7 +275,7 @@ export async function countDue(db: Db): Promise<number> {
         where d.webhook_id = w.id and ${isDue}
           and (d.sequence is null or w.active and (w.probe_at is null or w.probe_at <= domain_now()))
         limit 10000) d) due
-    where w.deleted_at is null`)
+    where w.deleted_at is null and ${ofEnabled}`)
   return count
 }
 
@@ -281,6 +286,6 @@ export async function findNextDue(db: Db): Promise<Date | null> {
     from webhooks w cross join lateral (
       select d.due_at from webhook_deliveries d where d.webhook_id = w.id and d.state = 'pending'
       order by d.due_at limit 1) first
-    where w.active`)
+    where w.active and ${ofEnabled}`)
   return due_at
 }

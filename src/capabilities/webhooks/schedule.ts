@@ -9,7 +9,7 @@ const retryAfterMax = 3_600
 
 /** How many failures in a row open the circuit breaker, and how many make an endpoint inactive. */
 export const breakerFailures = 3
-export const disablingFailures = 20
+export const disablingFailures = 20 // limit: failures that disable a webhook
 /** The gap between attempts while the breaker is open: it doubles from the first to the last. */
 export const probeGapSeconds = { first: 5, most: 3_600 } as const
 

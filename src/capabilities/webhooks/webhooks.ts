@@ -8,6 +8,10 @@ import { type Actor, record } from '../audit/audit.ts'
 import { readTarget } from './url-rules.ts'
 import { allEvents } from './webhook-shapes.ts'
 
+export { type CallOutcome, HttpCaller, isSuccess } from './call.ts'
+export { nextDelay } from './schedule.ts'
+export { readTarget } from './url-rules.ts'
+
 const webhooksMax = 10
 /** How long the previous secret also signs after a rotation. */
 const rotationHours = 24
@@ -69,6 +73,13 @@ export function listWebhooks(db: Db, workspace_id: string): Promise<Webhook[]> {
   return db.rows<Webhook>(sql`
     select ${fields} from webhooks where workspace_id = ${workspace_id} and deleted_at is null
     order by created_at, id`)
+}
+
+/** The endpoints of all workspaces that Parley made inactive after too many failures. */
+export function listDisabled(db: Db): Promise<{ id: string; workspace_id: string }[]> {
+  return db.rows(sql`
+    select id, workspace_id from webhooks
+    where disabled_at is not null and not active and deleted_at is null order by disabled_at, id limit 1000`)
 }
 
 interface WebhookChange {

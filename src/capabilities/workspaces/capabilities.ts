@@ -43,6 +43,7 @@ export async function describeWorkspace(app: App, caller: Caller) {
   return {
     workspace: { id, name, timezone, sending_window, role },
     dispatch: { on: reason === null, reason },
+    opt_out_words: app.config.opt_out_words,
     capabilities: Object.fromEntries(capabilities),
   }
 }

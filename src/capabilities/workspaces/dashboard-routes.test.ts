@@ -121,7 +121,12 @@ describe('GET /workspace', () => {
       create_campaign: unlisted('campaign_user'),
     })
     const admin = { kind: 'role', name: 'admin' }
-    expect(await closed(member)).toEqual({ campaigns: admin, create_campaign: admin, webhooks: admin })
+    expect(await closed(member)).toEqual({
+      broadcast: admin,
+      campaigns: admin,
+      create_campaign: admin,
+      webhooks: admin,
+    })
     await service.allow(tenant)
     expect(await closed()).toEqual({})
     await service.app.db.run(sql`delete from allowlists where list = 'campaign_workspace'`)

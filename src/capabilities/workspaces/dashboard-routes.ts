@@ -1,11 +1,11 @@
 /** Workspaces on the dashboard: for operators all of them, for members what they can do in theirs. */
 import { z } from 'zod'
 import { roles } from '../../contract.ts'
-import { moment, said, uuid } from '../../lib/wire.ts'
+import { moment, momentOrNull, said, uuid } from '../../lib/wire.ts'
 import { ok, ownRoute, type Route, route } from '../../route.ts'
 import { actorOf } from '../audit/audit.ts'
 import { capabilityNames, describeWorkspace } from './capabilities.ts'
-import { listWorkspaces, updateWorkspace } from './workspaces.ts'
+import { createWorkspace, listWorkspaces, setWorkspaceEnabled, updateWorkspace } from './workspaces.ts'
 
 const workspace = {
   id: '0199a1f0-0000-7000-8000-000000000001',
@@ -55,6 +55,9 @@ export const workspaceRoutes: readonly Route[] = [
           .nullable()
           .meta({ description: 'Why it does not, as a sentence; null if it does.' }),
       }),
+      opt_out_words: z.array(z.string()).meta({
+        description: 'A message that consists of one of these adds its sender to the suppression list.',
+      }),
       capabilities: z.object(
         Object.fromEntries(capabilityNames.map((name) => [name, capability])) as Record<
           (typeof capabilityNames)[number],
@@ -66,6 +69,7 @@ export const workspaceRoutes: readonly Route[] = [
       response: {
         workspace: { ...workspace, role: 'member' },
         dispatch: { on: true, reason: null },
+        opt_out_words: ['stop', 'unsubscribe'],
         capabilities: Object.fromEntries(
           capabilityNames.map((name) => [
             name,
@@ -108,27 +112,101 @@ export const workspaceRoutes: readonly Route[] = [
     handle: async (app, { caller, body: { name, timezone, sending_window } }) => {
       const window = sending_window === null ? 'none' : sending_window
       const changes = { id: caller.workspace_id, name, timezone, window }
-      const { created_at: _, ...changed } = await updateWorkspace(app, actorOf(caller), changes)
+      const {
+        created_at: _,
+        disabled_at: __,
+        ...changed
+      } = await updateWorkspace(app, actorOf(caller), changes)
       return ok({ workspace: changed })
     },
   }),
 ]
 
+const operators = { scopes: [], operator: true } as const
+const listedOut = z.object({
+  ...workspaceOut,
+  created_at: moment('When the workspace was created.'),
+  disabled_at: momentOrNull('When the workspace was disabled; null if not.'),
+})
+const listed = { ...workspace, created_at: '2026-11-15T09:30:00.000Z', disabled_at: null }
+/** In lower case, as the audit log has it. */
+const params = z.strictObject({ workspace_id: z.string().toLowerCase() })
+const given = {
+  name: z.string().meta({ description: 'Name of the workspace.' }),
+  timezone: z.string().meta({ description: 'IANA time zone, such as Europe/Berlin.' }),
+}
+
 export const ownRoutes: readonly Route[] = [
   ownRoute({
-    scopes: [],
-    operator: true,
+    ...operators,
     name: 'list_workspaces',
     method: 'GET',
     path: '/workspaces',
     summary: 'List workspaces',
     effect: 'read',
-    response: z.object({
-      workspaces: z.array(
-        z.object({ ...workspaceOut, created_at: moment('When the workspace was created.') }),
-      ),
-    }),
-    example: { response: { workspaces: [{ ...workspace, created_at: '2026-11-15T09:30:00.000Z' }] } },
+    response: z.object({ workspaces: z.array(listedOut) }),
+    example: { response: { workspaces: [listed] } },
     handle: async ({ db }) => ok({ workspaces: await listWorkspaces(db) }),
+  }),
+  ownRoute({
+    ...operators,
+    name: 'create_workspace',
+    method: 'POST',
+    path: '/workspaces',
+    summary: 'Create a workspace',
+    effect: 'admin',
+    touches: ['instance'],
+    statuses: [201],
+    body: z.strictObject({ name: given.name, timezone: given.timezone.optional() }),
+    response: z.object({ workspace: listedOut }),
+    example: { body: { name: 'Acme', timezone: 'Europe/Berlin' }, response: { workspace: listed } },
+    handle: async (app, { caller, body }) => ({
+      status: 201,
+      body: { workspace: await createWorkspace(app, actorOf(caller), body) },
+    }),
+  }),
+  ownRoute({
+    ...operators,
+    name: 'rename_workspace',
+    method: 'PATCH',
+    path: '/workspaces/{workspace_id}',
+    summary: 'Change the name or time zone of a workspace',
+    effect: 'admin',
+    touches: ['workspace', 'campaigns', 'instance'],
+    params,
+    body: z
+      .strictObject({ name: given.name.optional(), timezone: given.timezone.optional() })
+      .refine((body) => Object.values(body).some((value) => value !== undefined), {
+        message: 'must name at least one of name and timezone',
+      }),
+    errors: ['not_found'],
+    response: z.object({ workspace: listedOut }),
+    example: {
+      params: { workspace_id: workspace.id },
+      body: { name: 'Acme' },
+      response: { workspace: listed },
+    },
+    handle: async (app, { caller, params: { workspace_id: id }, body }) =>
+      ok({ workspace: await updateWorkspace(app, actorOf(caller), { id, ...body }) }),
+  }),
+  ...[true, false].map((enabled) => {
+    const verb = enabled ? 'enable' : 'disable'
+    return ownRoute({
+      ...operators,
+      name: `${verb}_workspace`,
+      method: 'POST',
+      path: `/workspaces/{workspace_id}/${verb}`,
+      summary: enabled
+        ? 'Enable a workspace: everything continues where it stopped'
+        : 'Disable a workspace: its keys and members are refused, its accounts send nothing',
+      effect: 'admin',
+      touches: ['workspace', 'accounts', 'instance'],
+      params,
+      errors: ['not_found'],
+      response: z.object({ workspace: listedOut }),
+      example: { params: { workspace_id: workspace.id }, response: { workspace: listed } },
+      handle: async (app, { caller, params: { workspace_id: id } }) =>
+        ok({ workspace: await setWorkspaceEnabled(app, actorOf(caller), { id, enabled }) }),
+    })
   }),
 ]

@@ -1,6 +1,8 @@
 /** Workspaces: the tenants. Everything else belongs to exactly one. */
 import type { App } from '../../app.ts'
 import { type Db, sql } from '../../db/sql.ts'
+import { emitted } from '../../events/emit.ts'
+import { accountsChanged, revokeLeases } from '../../ledger/leases.ts'
 import { ApiError } from '../../lib/errors.ts'
 import { isUuid, newId } from '../../lib/ids.ts'
 import { notFound, requireName } from '../../lib/names.ts'
@@ -16,9 +18,11 @@ interface Workspace {
   /** When campaigns and broadcasts may write, in its time zone. Null: always. */
   readonly sending_window: string | null
   readonly created_at: Date
+  /** Null: it is enabled. */
+  readonly disabled_at: Date | null
 }
 
-const fields = sql`id, name, timezone, sending_window, created_at`
+const fields = sql`id, name, timezone, sending_window, created_at, disabled_at`
 
 export interface WorkspaceFields {
   readonly name?: string | undefined
@@ -63,10 +67,34 @@ export async function updateWorkspace(
       update workspaces set name = coalesce(${name ?? null}, name), timezone = coalesce(${timezone ?? null}, timezone),
         sending_window = case when ${window !== undefined} then ${sending_window} else sending_window end
       where id = ${id} returning ${fields}`)
-    const { created_at: _, id: __, ...detail } = workspace
+    const { created_at: _, id: __, disabled_at: ___, ...detail } = workspace
     await record(app, tx, actor, { action: 'workspace.updated', target: id, workspace_id: id, detail })
     return workspace
   })
+}
+
+/**
+ * Disabling refuses its keys and members on every process within a second, and takes its accounts from their workers: once
+ * this commits, nothing of the workspace crosses the boundary. Nothing is deleted, so enabling resumes at once.
+ */
+export async function setWorkspaceEnabled(
+  app: App,
+  actor: Actor,
+  { id, enabled }: { id: string; enabled: boolean },
+): Promise<Workspace> {
+  await requireWorkspace(app.db, id)
+  await app.db.transaction(async (tx) => {
+    const changed = await tx.run(sql`
+      update workspaces set disabled_at = ${enabled ? sql`null` : sql`domain_now()`}
+      where id = ${id} and (disabled_at is null) <> ${enabled}`)
+    if (!enabled) await revokeLeases(tx, id) // guard: disabling takes the accounts from their workers
+    const action = enabled ? 'workspace.enabled' : 'workspace.disabled'
+    if (changed > 0) await record(app, tx, actor, { action, target: id, workspace_id: id })
+  })
+  app.wake.signal(accountsChanged)
+  app.wake.signal(emitted)
+  await app.settings.refresh()
+  return requireWorkspace(app.db, id)
 }
 
 function readWindow(given: string): string {

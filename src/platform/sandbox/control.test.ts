@@ -111,3 +111,10 @@ test('400 for an existing account, or the phone number of one', async () => {
   }
   expect(world.counts()).toEqual(before)
 })
+
+test('400 for a hostile network without a data centre', async () => {
+  const { ask } = setScene()
+  const wanted = { case: 'cut', on: 'accept' }
+  await expect(ask('addHostility', wanted)).rejects.toMatchObject({ code: 'invalid_request' })
+  await expect(ask('clearHostilities', {})).rejects.toMatchObject({ code: 'invalid_request' })
+})

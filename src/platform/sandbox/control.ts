@@ -10,6 +10,7 @@ import { lengthOf } from '../../lib/text.ts'
 import { type ControlOperation, operation } from '../control-operation.ts'
 import { platformRefusals } from '../port.ts'
 import { givenFile, makeFile } from './control-files.ts'
+import { hostileOperations } from './control-hostile.ts'
 import { faultKinds, faultTargets } from './faults.ts'
 import { behaviours, delaySecondsDefault } from './people.ts'
 import { deleteMessage, editMessage, readMessages, writeMessage } from './person-acts.ts'
@@ -309,4 +310,5 @@ export const controlOperations: readonly ControlOperation<World>[] = [
       return { entries }
     },
   }),
+  ...hostileOperations,
 ]

@@ -13,4 +13,13 @@ export const sandboxModule: PlatformModule = {
     const { openSandbox } = await import('./open.ts')
     return openSandbox(options, z.object(variables).parse(options.env).PARLEY_SANDBOX_URL)
   },
+  /** Without an address it runs inside `parley start`. */
+  async reach({ env }) {
+    const url = z.object(variables).parse(env).PARLEY_SANDBOX_URL
+    if (url === undefined) return undefined
+    const answer = await fetch(`${url}/healthz`, { signal: AbortSignal.timeout(5_000) }).catch(
+      () => undefined,
+    )
+    return answer?.ok ? [] : [`The sandbox of PARLEY_SANDBOX_URL does not answer at ${url}.`]
+  },
 }

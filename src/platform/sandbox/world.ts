@@ -6,6 +6,7 @@ import { ApiError } from '../../lib/errors.ts'
 import { apply } from './apply.ts'
 import type { Delivery, Entry, FloodRule, JournalEntry } from './entries.ts'
 import { type Fault, type FaultQuestion, findFault, makeFault, type NewFault } from './faults.ts'
+import type { HostileNetwork } from './hostility.ts'
 import { type Log, memoryLog, openLog } from './log.ts'
 import { answerOf, digitsOf, makePerson, type NewPerson, type WorldPerson } from './people.ts'
 import { type Account, type Due, type Happening, State } from './state.ts'
@@ -75,6 +76,8 @@ export class World {
   readonly dedupe: boolean
   /** Accepts the QR code of a waiting login for the account; false if no login is waiting. The data centre sets it. */
   acceptLogin: ((account: Account) => boolean) | null = null
+  /** The network in front of the data centre, which sets it. */
+  network: HostileNetwork | null = null
   /** Called when the first due time may have changed. */
   onDueChanged: (() => void) | null = null
   readonly #log: Log

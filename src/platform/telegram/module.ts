@@ -4,7 +4,7 @@ import { isLoopbackAddress } from '../../lib/addresses.ts'
 import { Refusal } from '../../lib/errors.ts'
 import { wholeNumber } from '../../lib/variables.ts'
 import type { PlatformModule } from '../module.ts'
-import type { Dc } from './open.ts'
+import type { Application, Dc } from './open.ts'
 
 const variables = {
   PARLEY_TELEGRAM_API_ID: wholeNumber(1, 999_999_999).optional(),
@@ -26,19 +26,32 @@ export const telegramModule: PlatformModule = {
   variables,
   /** A process without an api_id does not run this platform. */
   async open({ env, manual_from }) {
-    const given = z.object(variables).parse(env)
-    const { PARLEY_TELEGRAM_API_ID: api_id, PARLEY_TELEGRAM_API_HASH: api_hash } = given
-    const dc = given.PARLEY_TELEGRAM_DC
-    if (api_id === undefined && api_hash === undefined && dc === undefined) return undefined
+    const application = readApplication(env)
+    if (!application) return undefined
     if (manual_from)
       throw new Refusal('PARLEY_CLOCK=manual is for tests: the time of Telegram cannot be moved.')
-    if (api_id === undefined || api_hash === undefined) {
-      throw new Refusal('PARLEY_TELEGRAM_API_ID and PARLEY_TELEGRAM_API_HASH are needed together.')
-    }
     // Imported on demand: every verb reads the list of platforms, and mtcute takes long to load.
     const { openTelegram } = await import('./open.ts')
-    return openTelegram({ api_id, api_hash, dc: dc === undefined ? null : (parseDc(dc) ?? null) })
+    return openTelegram(application)
   },
+  async reach({ env, ...ways }) {
+    const application = readApplication(env)
+    if (!application) return undefined
+    const { findUnreached } = await import('./reach.ts')
+    return findUnreached(application.dc, ways)
+  },
+}
+
+/** Undefined: no variable of Telegram is set. */
+function readApplication(env: Readonly<Record<string, string>>): Application | undefined {
+  const given = z.object(variables).parse(env)
+  const { PARLEY_TELEGRAM_API_ID: api_id, PARLEY_TELEGRAM_API_HASH: api_hash } = given
+  const dc = given.PARLEY_TELEGRAM_DC
+  if (api_id === undefined && api_hash === undefined && dc === undefined) return undefined
+  if (api_id === undefined || api_hash === undefined) {
+    throw new Refusal('PARLEY_TELEGRAM_API_ID and PARLEY_TELEGRAM_API_HASH are needed together.')
+  }
+  return { api_id, api_hash, dc: dc === undefined ? null : (parseDc(dc) ?? null) }
 }
 
 /** Undefined: malformed, or not on this machine. */

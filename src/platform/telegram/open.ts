@@ -12,7 +12,7 @@ export interface Dc {
   readonly key_file: string
 }
 
-interface Application {
+export interface Application {
   readonly api_id: number
   readonly api_hash: string
   /** Null: Telegram itself. */

@@ -17,8 +17,8 @@ export function ClosedPage({ title, closed_by }: { title: string; closed_by: Clo
         title={title}
         action={
           user.operator && (
-            <Link to="/gates" className={buttonClass({ kind: 'primary' })}>
-              Go to Gates
+            <Link to="/operator" className={buttonClass({ kind: 'primary' })}>
+              Go to the gates
             </Link>
           )
         }

@@ -1,7 +1,8 @@
 /** Pages for dead ends: an unknown address, or a page that could not be shown. */
 import { Link, useRouter } from '@tanstack/react-router'
-import { Compass, Unplug } from 'lucide-react'
+import { CircleOff, Compass, Unplug } from 'lucide-react'
 import { Refused } from '../api.ts'
+import { ExactLine } from '../exact-text.tsx'
 import { Button, buttonClass } from '../ui/button.tsx'
 import { Empty } from '../ui/states.tsx'
 
@@ -18,6 +19,17 @@ export function Missing() {
         }
       >
         The address may be old, or it belongs to a workspace that you are not a member of.
+      </Empty>
+    </div>
+  )
+}
+
+export function DisabledWorkspace({ name }: { name: string }) {
+  return (
+    <div className="mx-auto max-w-xl px-4 py-16">
+      <Empty icon={CircleOff} title="This workspace is disabled">
+        An operator of this instance disabled “<ExactLine text={name} />
+        ”. Nothing was deleted, and nothing is sent. An operator can enable it.
       </Empty>
     </div>
   )

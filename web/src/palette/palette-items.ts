@@ -42,10 +42,16 @@ export function placesAndActions({ user, workspaces }: Session, workspace: Works
         page('Pipeline', `${here}/pipeline`, 'G P'),
         page('Pipeline as a table', `${here}/pipeline?view=table`),
         page('Contacts', `${here}/contacts`, 'G C'),
+        ...(admin ? [page('Campaigns', `${here}/campaigns`, 'G S')] : []),
+        ...(admin ? [page('Broadcast', `${here}/broadcast`)] : []),
+        page('Analytics', `${here}/analytics`),
         page('Accounts', `${here}/accounts`, 'G A'),
+        page('Suppression', `${here}/suppressions`),
+        ...(admin ? [page('Webhooks', `${here}/webhooks`)] : []),
         page('API keys', `${here}/keys`),
         page('Members', `${here}/members`),
         page('Connect an agent', `${here}/connect`),
+        page('Settings', `${here}/settings`),
       ]
     : []
   const others = workspaces
@@ -60,12 +66,24 @@ export function placesAndActions({ user, workspaces }: Session, workspace: Works
   return [
     ...inWorkspace,
     page('Approvals', '/mcp-approvals'),
-    ...(user.operator ? [page('Gates', '/gates')] : []),
+    ...(user.operator
+      ? [
+          page('Operator: gates', '/operator'),
+          page('Operator: sending', '/operator?view=sending'),
+          page('Operator: workspaces and users', '/operator?view=people'),
+          page('Operator: what needs a person', '/operator?view=attention'),
+          page('Operator: audit log', '/operator?view=audit'),
+          page('Operator: system', '/operator?view=system'),
+        ]
+      : []),
     page('Profile', '/profile'),
     ...others,
     ...(admin
       ? [
+          action('Write a new campaign', { to: `${here}/campaigns/new` }),
           action('Edit the stages of the pipeline', { to: `${here}/pipeline?edit=stages` }),
+          action('Add a webhook', { to: `${here}/webhooks?open=add` }),
+          action('Import people who must not be written to', { to: `${here}/suppressions?open=import` }),
           action('Edit the columns of chats', { to: `${here}/pipeline?edit=columns` }),
         ]
       : []),

@@ -53,7 +53,10 @@ interface ConfirmProps {
   description: ReactNode
   /** What the user has to type, if the action cannot be undone. */
   phrase?: string
+  phraseLabel?: string
   action: string
+  /** The button that changes nothing, where `Cancel` could be misread. */
+  dismiss?: string
   busy: boolean
   error: unknown
   onConfirm: () => void
@@ -70,7 +73,9 @@ export function Confirm({ phrase, ...props }: ConfirmProps) {
   )
 }
 
-function ConfirmForm({ phrase, action, busy, error, onConfirm, onClose }: ConfirmProps) {
+function ConfirmForm(props: ConfirmProps) {
+  const { phrase, phraseLabel = 'Type its name to confirm', action, dismiss = 'Cancel' } = props
+  const { busy, error, onConfirm, onClose } = props
   const [typed, setTyped] = useState('')
   return (
     <Form
@@ -81,10 +86,10 @@ function ConfirmForm({ phrase, action, busy, error, onConfirm, onClose }: Confir
       kind="danger"
       align="end"
       disabled={phrase !== undefined && typed.trim() !== phrase.trim()}
-      aside={<CloseButton onClose={onClose} />}
+      aside={<CloseButton label={dismiss} onClose={onClose} />}
     >
       {phrase !== undefined && (
-        <Field label="Type its name to confirm" help={<bdi className="font-mono text-soft">{phrase}</bdi>}>
+        <Field label={phraseLabel} help={<bdi className="font-mono text-soft">{phrase}</bdi>}>
           <TextInput
             value={typed}
             onChange={(event) => setTyped(event.target.value)}
@@ -97,14 +102,14 @@ function ConfirmForm({ phrase, action, busy, error, onConfirm, onClose }: Confir
   )
 }
 
-function CloseButton({ onClose }: { onClose: () => void }) {
+function CloseButton({ label, onClose }: { label: string; onClose: () => void }) {
   return (
     <button
       type="button"
       onClick={onClose}
       className="h-9 rounded-lg px-3.5 font-medium text-soft hover:bg-hover hover:text-ink"
     >
-      Cancel
+      {label}
     </button>
   )
 }

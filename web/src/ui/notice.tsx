@@ -32,6 +32,7 @@ export function Failure({ error }: { error: unknown }) {
   return (
     <Notice tone="danger">
       {known ? error.message : 'Something went wrong on this page. Reload it and try again.'}
+      {known && error.retry_after !== undefined && ` Try again in ${error.retry_after} s.`}
       {known && error.status >= 500 && error.request_id && (
         <span className="mt-0.5 block font-mono text-xs text-soft">Request {error.request_id}</span>
       )}

@@ -14,7 +14,7 @@ export interface EmptyProps {
 
 export function Empty({ icon: Icon, title, children, action }: EmptyProps) {
   return (
-    <div className="grid justify-items-center rounded-xl px-6 py-14 text-center ring-1 ring-line">
+    <div className="grid grid-cols-[minmax(0,1fr)] justify-items-center rounded-xl px-6 py-14 text-center ring-1 ring-line">
       <span className="mb-4 grid size-11 place-items-center rounded-xl bg-accent-wash text-accent">
         <Icon className="size-5" />
       </span>
@@ -65,7 +65,7 @@ export function Loaded<Data>({ query, rows, children }: LoadedProps<Data>) {
   const { data, error, isFetching, refetch } = query
   if (data === undefined && !error) return <Loading {...(rows !== undefined && { rows })} />
   return (
-    <div className="grid gap-4">
+    <div className="grid grid-cols-1 gap-4">
       {error && (
         <div className="grid justify-items-start gap-3">
           <div className="w-full">

@@ -60,11 +60,19 @@ function useNow(ticker: Ticker): Date {
   return useSyncExternalStore(ticker.subscribe, ticker.now)
 }
 
+interface TimeProps {
+  at: string
+  exact?: boolean
+  /** It has happened: the page's clock, which ticks twice a minute, may not know yet. */
+  past?: boolean
+}
+
 /** Relative up to a day, then the date. */
-export function Time({ at, exact = false }: { at: string; exact?: boolean }) {
+export function Time({ at, exact = false, past = false }: TimeProps) {
   const timeZone = useContext(TimeZone) ?? undefined
-  const now = useNow(slow)
+  const ticked = useNow(slow)
   const date = new Date(at)
+  const now = past && date > ticked ? date : ticked
   const full = new Intl.DateTimeFormat('en-GB', {
     dateStyle: 'medium',
     timeStyle: exact ? 'short' : 'long',

@@ -2,17 +2,18 @@
  * One connection of a client: frames, encryption, service messages, requests and their answers. A violation of the
  * protocol ends this connection and no other.
  */
-import { randomBytes, timingSafeEqual } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import type { Socket } from 'node:net'
-import { u8 } from '@fuman/utils'
 import type { mtp, tl } from '@mtcute/core'
-import { createAesIgeForMessage, type ICryptoProvider, TlBinaryWriter } from '@mtcute/core/utils.js'
+import { type ICryptoProvider, TlBinaryWriter } from '@mtcute/core/utils.js'
 import Long from 'long'
 import type { AuthKeyEntry } from '../entries.ts'
+import { decrypt, encrypt } from './encryption.ts'
+import { FrameReader } from './frame-reader.ts'
 import type { Hostilities, Wire } from './hostile.ts'
 import { KeyExchange } from './key-exchange.ts'
 import type { ServerKey } from './server-key.ts'
-import { containerId, read, readerAt, write, writeAnswer } from './tl.ts'
+import { type Message, read, unpack, write, writeAnswer, writeSalt } from './tl.ts'
 
 /** An answer that is an error. */
 export class RpcFault extends Error {
@@ -67,14 +68,6 @@ interface Session {
   sent: number
 }
 
-interface Message {
-  readonly id: Long
-  readonly body: Uint8Array
-}
-
-const intermediateTag = 0xeeeeeeee
-const frameBytesMax = 4 * 1024 * 1024
-const containerMax = 1020
 /** Requests that wait for an answer at the same time. */
 const callsMax = 1000
 /** How many messages a client can ask about in one state request. */
@@ -94,10 +87,8 @@ export class Connection {
   readonly #centre: Centre
   readonly #socket: Socket
   readonly #exchange: KeyExchange
+  readonly #frames = new FrameReader()
   readonly #greetingTimer: NodeJS.Timeout
-  #parts: Buffer[] = []
-  #length = 0
-  #isTagged = false
   #session: Session | undefined
   #calls = 0
   #lastId = Long.UZERO
@@ -184,42 +175,12 @@ export class Connection {
   }
 
   #take(bytes: Buffer): void {
-    this.#parts.push(bytes)
-    this.#length += bytes.length
+    this.#frames.push(bytes)
     while (!this.#socket.destroyed) {
-      const head = this.#peek(4)?.readUInt32LE(0)
-      if (head === undefined) return
-      if (!this.#isTagged) {
-        if (head !== intermediateTag) throw new Error('Not the intermediate transport.')
-        this.#isTagged = true
-        this.#shift(4)
-        continue
-      }
-      if (head < 24 || head > frameBytesMax) throw new Error('Not a frame.') // guard: bounded frames
-      const frame = this.#peek(4 + head)
+      const frame = this.#frames.next()
       if (!frame) return
-      this.#shift(4 + head)
-      this.#packet(new Uint8Array(frame.subarray(4)))
+      this.#packet(frame)
     }
-  }
-
-  /**
-   * The first `count` bytes, once that many have arrived. Joins the pieces only then: a frame may arrive in many
-   * small ones.
-   */
-  #peek(count: number): Buffer | undefined {
-    if (this.#length < count) return undefined
-    const first = this.#parts[0]
-    if (first && first.length >= count) return first.subarray(0, count)
-    const whole = Buffer.concat(this.#parts)
-    this.#parts = [whole]
-    return whole.subarray(0, count)
-  }
-
-  #shift(count: number): void {
-    const [first = Buffer.alloc(0), ...rest] = this.#parts
-    this.#parts = first.length > count ? [first.subarray(count), ...rest] : rest
-    this.#length -= count
   }
 
   #packet(packet: Uint8Array): void {
@@ -245,23 +206,9 @@ export class Connection {
   }
 
   #encrypted(key_id: string, key: Uint8Array, packet: Uint8Array): void {
-    const { crypto } = this.#centre
-    const messageKey = packet.subarray(8, 24)
-    if (packet.length % 16 !== 8) throw new Error('Not whole blocks.')
-    const plain = createAesIgeForMessage(crypto, key, messageKey, true).decrypt(packet.subarray(24))
-    const expected = crypto.sha256(u8.concat2(key.subarray(88, 120), plain)).subarray(8, 24)
-    if (!timingSafeEqual(messageKey, expected)) throw new Error('Not encrypted with this key.')
+    const { salt, session_id, id, seq, body } = decrypt(this.#centre.crypto, key, packet)
     clearTimeout(this.#greetingTimer)
-    const reader = readerAt(plain)
-    const [salt, session_id, id, seq, length] = [
-      reader.long(),
-      reader.long(),
-      reader.long(true),
-      reader.uint(),
-      reader.uint(),
-    ]
-    if (length > plain.length - reader.pos) throw new Error('Longer than its frame.')
-    const messages = unpack({ id, body: reader.raw(length) })
+    const messages = unpack({ id, body })
     const isNew = this.#session?.key_id !== key_id || this.#session.id.neq(session_id)
     if (isNew) this.#session = { id: session_id, key_id, key, received: new Map(), sent: 0 }
     const session = this.#session as Session
@@ -365,23 +312,15 @@ export class Connection {
 
   /** Before the client's first encrypted message there is no session: then a random key encrypts it. */
   #seal(body: Uint8Array, as: Partial<Pick<Session, 'id' | 'key'>> = {}, isAnswer: boolean): Uint8Array {
-    const { crypto } = this.#centre
     const session = this.#session
-    const { key, id } = { key: session?.key ?? randomBytes(256), id: session?.id ?? Long.ONE, ...as }
     const key_id = session?.key_id ?? randomBytes(8).toString('hex')
-    const padding = randomBytes(12 + ((16 - ((32 + body.length + 12) % 16)) % 16))
-    const writer = TlBinaryWriter.manual(32 + body.length + padding.length)
-    writer.long(this.#centre.saltOf(key_id))
-    writer.long(id)
-    writer.long(this.#nextId(isAnswer))
-    writer.uint((session ? session.sent++ : 0) * 2 + 1)
-    writer.uint(body.length)
-    writer.raw(body)
-    writer.raw(padding)
-    const plain = writer.result()
-    const messageKey = crypto.sha256(u8.concat2(key.subarray(96, 128), plain)).subarray(8, 24)
-    const encrypted = createAesIgeForMessage(crypto, key, messageKey, false).encrypt(plain)
-    return u8.concat3(Buffer.from(key_id, 'hex'), messageKey, encrypted)
+    const { key, id: session_id } = {
+      ...{ key: session?.key ?? randomBytes(256), id: session?.id ?? Long.ONE },
+      ...as,
+    }
+    const salt = this.#centre.saltOf(key_id)
+    const [id, seq] = [this.#nextId(isAnswer), (session ? session.sent++ : 0) * 2 + 1]
+    return encrypt(this.#centre.crypto, { key, key_id, salt, session_id, id, seq, body })
   }
 
   #write(packet: Uint8Array, cause?: Cause): Promise<void> {
@@ -411,34 +350,4 @@ export class Connection {
     this.#lastId = id.lt(least) ? least : id
     return this.#lastId
   }
-}
-
-function unpack({ id, body }: Message): Message[] {
-  const reader = readerAt(body)
-  if (reader.peekUint() !== containerId) return [{ id, body }]
-  reader.uint()
-  const count = reader.uint()
-  if (count > containerMax) throw new Error('The container is too long.')
-  return Array.from({ length: count }, () => {
-    const inner = reader.long(true)
-    reader.uint()
-    return { id: inner, body: reader.raw(reader.uint()).slice() }
-  })
-}
-
-/**
- * Written by hand, because mtcute's own writer of it is broken. It lists the current salt only: each later one would
- * start a timer.
- */
-function writeSalt(to: Long, salt: Long): Uint8Array {
-  const now = Math.floor(Date.now() / 1000)
-  const writer = TlBinaryWriter.manual(36)
-  writer.uint(0xae500895)
-  writer.long(to)
-  writer.int(now)
-  writer.uint(1)
-  writer.int(now - 60)
-  writer.int(now + 1_000_000)
-  writer.long(salt)
-  return writer.result()
 }

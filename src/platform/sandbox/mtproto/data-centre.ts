@@ -3,10 +3,11 @@ import { randomBytes } from 'node:crypto'
 import { type AddressInfo, createServer, type Server } from 'node:net'
 import Long from 'long'
 import { Crypto } from '../../mtcute-crypto.ts'
+import type { HostileCase } from '../hostility.ts'
 import type { World } from '../world.ts'
 import { type Centre, Connection } from './connection.ts'
 import { fileHandlers } from './files.ts'
-import { type HostileCase, Hostilities, hostileCases } from './hostile.ts'
+import { Hostilities, hostileCases } from './hostile.ts'
 import { firstDc, loginHandlers, secondDc } from './login.ts'
 import { accountHandlers, helpHandlers } from './methods.ts'
 import { openServerKey, processKey } from './server-key.ts'
@@ -43,8 +44,8 @@ export interface DataCentre {
   changeSalts(): void
   /** What the network does wrong, and when. */
   readonly hostilities: Hostilities
-  /** Runs the case now, on every connection of the account. */
-  strike(account_id: string, name: HostileCase): void
+  /** Runs the case now, on every connection of the account. Returns how many there are. */
+  strike(account_id: string, name: HostileCase): number
   close(): Promise<void>
 }
 
@@ -81,6 +82,13 @@ export async function openDataCentre(world: World, options: Options): Promise<Da
   for (const [n, { dc, server }] of servers.entries()) {
     ports.set(dc, await listen(server, port === 0 ? 0 : port + n))
   }
+  const strike = (account_id: string, name: HostileCase) => {
+    const struck = [...open].filter((each) => each.account_id === account_id)
+    for (const each of struck) each.suffer(hostileCases[name])
+    return struck.length
+  }
+  const { hostilities } = centre
+  world.network = { strike, add: (each) => hostilities.add(each), clear: () => hostilities.clear() }
   return {
     port: ports.get(firstDc) ?? 0,
     public_pem: serverKey.public_pem,
@@ -96,12 +104,11 @@ export async function openDataCentre(world: World, options: Options): Promise<Da
     connections: () => [...open].map(({ dc }) => dc).sort(),
     clientPorts: () => clientPorts,
     changeSalts: () => salts.clear(),
-    hostilities: centre.hostilities,
-    strike(account_id, name) {
-      for (const each of open) if (each.account_id === account_id) each.suffer(hostileCases[name])
-    },
+    hostilities,
+    strike,
     async close() {
       world.acceptLogin = null
+      world.network = null
       for (const connection of open) connection.end()
       await Promise.all(servers.map(({ server }) => new Promise((closed) => server.close(closed))))
     },

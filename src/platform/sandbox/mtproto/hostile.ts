@@ -7,6 +7,7 @@ import { gzipSync } from 'node:zlib'
 import type { mtp } from '@mtcute/core'
 import { TlBinaryWriter } from '@mtcute/core/utils.js'
 import Long from 'long'
+import type { HostileCase, Hostility } from '../hostility.ts'
 import { containerId, gzipPackedId, rpcResultId, write } from './tl.ts'
 
 /** A connection as a case uses it. */
@@ -96,24 +97,7 @@ export const hostileCases = {
     wire.silence()
   },
   cut: (wire) => wire.reset(),
-} satisfies Record<string, (wire: Wire) => void>
-
-export type HostileCase = keyof typeof hostileCases
-
-interface Hostility {
-  readonly case: HostileCase
-  /**
-   * The request whose answer it replaces, such as `messages.sendMessage` or `mt_req_pq_multi`; `accept`: a new connection;
-   * `any`: whatever is answered.
-   */
-  readonly on: string
-  /** How many such answers pass before it. */
-  readonly after?: number
-  /** Undefined: every account, and connections without one. */
-  readonly account_id?: string
-  /** Once by default. */
-  readonly times?: number
-}
+} satisfies Record<HostileCase, (wire: Wire) => void>
 
 /** The cases that wait for their request. */
 export class Hostilities {
@@ -124,8 +108,10 @@ export class Hostilities {
     this.#waiting.set(hostility, { after, times })
   }
 
-  clear(): void {
+  clear(): number {
+    const { size } = this.#waiting
     this.#waiting.clear()
+    return size
   }
 
   take(on: string, account_id: string | undefined): ((wire: Wire) => void) | undefined {

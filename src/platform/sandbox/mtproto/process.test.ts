@@ -1,9 +1,11 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { MemoryStorage } from '@mtcute/core'
 import { afterAll, expect, test } from 'vitest'
 import { endProcesses, runParley, spawnParley } from '../../../../test/harness/process.ts'
+import { within } from '../../../../test/platform/conformance-recorder.ts'
 import { apiKey, Client, lookUp, textOf, trust } from '../../../../test/platform/data-centre-fixture.ts'
 import { askAddress } from '../../../../test/platform/sandbox-fixture.ts'
 
@@ -60,6 +62,43 @@ test('parley sandbox --mtproto-port prints its addresses; a killed one restarts 
   const all = { _: 'updates.getDifference', pts: 1, date: 0, qts: 0 } as const
   expect(await next.call(all)).toMatchObject({ _: 'updates.differenceTooLong' })
   await next.close()
+  sandbox.signal('SIGTERM')
+  expect(await sandbox.exit()).toMatchObject({ code: 0 })
+})
+
+/** The first bytes that a new connection gets before it has written anything; none: it was closed. */
+function greeting(port: number): Promise<Buffer> {
+  const socket = connect(port, '127.0.0.1').on('error', () => {})
+  return within(
+    30_000,
+    new Promise<Buffer>((resolve) => {
+      socket.once('data', resolve).once('close', () => resolve(Buffer.alloc(0)))
+    }),
+  ).finally(() => socket.destroy())
+}
+
+test('the control address makes the network hostile: for new connections, for one account now, and no longer', async () => {
+  const { ask, port, sandbox } = await start()
+  const [account_id, phone] = ['acc_struck', '+9996620009']
+  await ask('addAccount', { account_id, name: 'Sales desk', phone })
+  const client = new Client(port, new MemoryStorage())
+  await client.call({ _: 'auth.exportLoginToken', ...apiKey, exceptIds: [] })
+  await ask('acceptLogin', { phone })
+  await client.call({ _: 'auth.exportLoginToken', ...apiKey, exceptIds: [] })
+
+  expect(await ask('addHostility', { case: 'error_429', on: 'accept' })).toEqual({ struck: 0 })
+  expect(await greeting(port)).toEqual(Buffer.from(Int32Array.of(4, -429).buffer))
+  await ask('addHostility', { case: 'cut', on: 'accept', after: 1, times: 2 })
+  expect(await ask('clearHostilities', {})).toEqual({ cleared: 1 })
+  expect(await client.state()).toMatchObject({ pts: expect.any(Number) })
+
+  await expect(ask('addHostility', { case: 'cut', on: 'now' })).rejects.toThrow('name the account')
+  expect(await ask('addHostility', { case: 'cut', on: 'now', account_id: 'acc_other' })).toEqual({
+    struck: 0,
+  })
+  expect(await ask('addHostility', { case: 'cut', on: 'now', account_id })).toEqual({ struck: 1 })
+  await within(30_000, client.ended)
+  await client.close()
   sandbox.signal('SIGTERM')
   expect(await sandbox.exit()).toMatchObject({ code: 0 })
 })

@@ -29,6 +29,7 @@ export const gzipPackedId = 0x3072cfa1
 export const rpcResultId = 0xf35c6d01
 const vectorId = 0x1cb5c415
 
+const containerMax = 1020
 const unpackedBytesMax = 4 * 1024 * 1024
 /** A longer answer is compressed. */
 const plainBytesMax = 1024
@@ -126,5 +127,41 @@ export function writeAnswer(to: Long, value: unknown): Uint8Array {
   writer.uint(rpcResultId)
   writer.long(to)
   writer.raw(body)
+  return writer.result()
+}
+
+export interface Message {
+  readonly id: Long
+  readonly body: Uint8Array
+}
+
+/** The messages of a container; any other message is returned alone. */
+export function unpack({ id, body }: Message): Message[] {
+  const reader = readerAt(body)
+  if (reader.peekUint() !== containerId) return [{ id, body }]
+  reader.uint()
+  const count = reader.uint()
+  if (count > containerMax) throw new Error('The container is too long.')
+  return Array.from({ length: count }, () => {
+    const inner = reader.long(true)
+    reader.uint()
+    return { id: inner, body: reader.raw(reader.uint()).slice() }
+  })
+}
+
+/**
+ * Written by hand, because mtcute's own writer of it is broken. It lists the current salt only: each later one would
+ * start a timer.
+ */
+export function writeSalt(to: Long, salt: Long): Uint8Array {
+  const now = Math.floor(Date.now() / 1000)
+  const writer = TlBinaryWriter.manual(36)
+  writer.uint(0xae500895)
+  writer.long(to)
+  writer.int(now)
+  writer.uint(1)
+  writer.int(now - 60)
+  writer.int(now + 1_000_000)
+  writer.long(salt)
   return writer.result()
 }

@@ -2,6 +2,8 @@
 import { QrCode } from 'lucide-react'
 import type { ReactNode } from 'react'
 import { useChange } from '../../queries.ts'
+import { AsApi } from '../../ui/as-api.tsx'
+import type { ApiRequest } from '../../ui/as-api-text.ts'
 import { Button } from '../../ui/button.tsx'
 import { Failure } from '../../ui/notice.tsx'
 import { ClockTime, Time } from '../../ui/time.tsx'
@@ -31,7 +33,10 @@ export function AccountCard({ account, admin, selected, ...actions }: CardProps)
         </h2>
         <p className="truncate text-muted">{identityOf(account)}</p>
         <StateLine account={account} />
-        {admin && <Actions account={account} {...actions} />}
+        <div className="mt-2 -ml-2.5 flex flex-wrap gap-1">
+          {admin && <Actions account={account} {...actions} />}
+          <AsApi of="This account" label={account.name} requests={requestsOf(account.id)} />
+        </div>
       </div>
       <Today account={account} />
       <ThirtyDays account={account} />
@@ -106,7 +111,7 @@ function Actions({ account, workspace_id, onLogin, onOpen }: Omit<CardProps, 'ad
   const params = { workspace_id, account_id: id }
   const needsPerson = status === 'RESTRICTED' || status === 'DISABLED' || stopped !== null
   return (
-    <div className="mt-2 -ml-2.5 flex flex-wrap gap-1">
+    <>
       {status === 'NEEDS_LOGIN' && platform !== 'sandbox' && (
         <Button kind="primary" size="small" className="ml-2.5" onClick={onLogin}>
           <QrCode aria-hidden className="size-3.5" />
@@ -137,9 +142,15 @@ function Actions({ account, workspace_id, onLogin, onOpen }: Omit<CardProps, 'ad
         </Button>
       )}
       <Failure error={enable.error ?? disable.error} />
-    </div>
+    </>
   )
 }
+
+const requestsOf = (account_id: string): readonly ApiRequest[] => [
+  { does: 'List its chats', method: 'GET', path: `/chats?account_id=${account_id}` },
+  { does: 'Find its contacts by name', method: 'GET', path: `/contacts?account_id=${account_id}&q=ines` },
+  { does: 'See its status among all accounts', method: 'GET', path: '/me' },
+]
 
 function Today({ account: { today, waiting } }: { account: Account }) {
   return (

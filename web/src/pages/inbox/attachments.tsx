@@ -72,7 +72,8 @@ function OneFile({ file, url }: FileProps) {
   return <FileButton file={file} url={url} onMissing={setMissing} />
 }
 
-const secondsOf = ({ seconds }: Attachment) => (seconds === undefined ? '' : `, ${seconds} seconds`)
+const secondsOf = ({ seconds }: Attachment) =>
+  seconds === undefined ? '' : `, ${seconds} ${seconds === 1 ? 'second' : 'seconds'}`
 const ratioOf = ({ width, height }: Attachment) => (width && height ? `${width} / ${height}` : '4 / 3')
 
 /** A thumbnail of known proportions, so that nothing moves when it arrives. */

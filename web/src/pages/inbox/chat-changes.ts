@@ -6,6 +6,7 @@ import { ask, Refused } from '../../api.ts'
 import { newKey } from '../../outbox.ts'
 import { endSession, queryClient } from '../../queries.ts'
 import { showToast } from '../../ui/toasts.ts'
+import { inTurn, isAsking } from './in-turn.ts'
 import type { InboxList } from './inbox-list.ts'
 import { type ChatDetail, type ChatRef, chatQuery, type InboxChat, refreshChat } from './inbox-queries.ts'
 
@@ -25,9 +26,10 @@ export async function perform({ chat, words, show, unshow, request, undo }: Chan
   await queryClient.cancelQueries({ queryKey: ['chat', chat.workspace_id] })
   await queryClient.cancelQueries({ queryKey: ['inbox', chat.workspace_id] })
   show()
+  const key = `${chat.account_id} ${chat.chat_id}`
   if (undo) showToast({ text: words, undo })
   try {
-    await request()
+    await inTurn(key, request)
   } catch (error) {
     unshow()
     if (error instanceof Refused && error.code === 'not_signed_in') return endSession()
@@ -36,7 +38,8 @@ export async function perform({ chat, words, show, unshow, request, undo }: Chan
     const wait = error instanceof Refused && error.retry_after !== undefined
     showToast({ text: `${said}${wait ? ` Try again in ${error.retry_after} s.` : ''}`, tone: 'danger' })
   }
-  void refreshChat(queryClient, chat)
+  // With its undo on the way, the service has the value that the screen no longer shows.
+  if (!isAsking(key)) void refreshChat(queryClient, chat)
 }
 
 function patchChat(chat: ChatRef, patch: (before: ChatDetail) => ChatDetail): void {

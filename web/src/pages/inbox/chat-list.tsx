@@ -12,13 +12,13 @@ import { Late } from '../../ui/states.tsx'
 import { ClockTime } from '../../ui/time.tsx'
 import { accountsQuery } from '../accounts/account-queries.ts'
 import { ChatRow } from './chat-row.tsx'
-import type { Go } from './inbox.tsx'
-import { chatKey, holdStill, type ShownChat, showAll } from './inbox-list.ts'
+import { chatKey, holdStill } from './inbox-list.ts'
 import {
   type ChatRef,
   type countsQuery,
   cursorsInView,
   filterKey,
+  type Go,
   type InboxChat,
   inboxQuery,
   type ListFilter,
@@ -139,18 +139,21 @@ function Rows(props: ListProps) {
   const { data: stages = [] } = useQuery(stagesQuery(workspace.id))
   const { data: accounts } = useQuery(accountsQuery(workspace.id))
   const place = useRef<HTMLDivElement>(null)
-  const { rows, waiting, showNew } = useStillRows(query.data?.chats, place)
+  const { rows, latestOf, waiting, showNew } = useStillRows(query.data?.chats, place)
   const virtual = useVirtualizer({
     count: rows.length,
     getScrollElement: () => place.current,
     estimateSize: () => rowHeight,
     overscan,
-    getItemKey: (index) => rows[index]?.key ?? index,
+    getItemKey: (index) => {
+      const row = rows[index]
+      return row ? chatKey(row) : index
+    },
   })
   const items = virtual.getVirtualItems()
   useMorePages(filter, query.data, { rows, first: items[0]?.index ?? 0, last: items.at(-1)?.index ?? 0 })
   const at =
-    chat && rows.findIndex(({ key }) => key === chatKey({ account_id: chat.account_id, id: chat.chat_id }))
+    chat && rows.findIndex(({ account_id, id }) => id === chat.chat_id && account_id === chat.account_id)
   useEffect(() => {
     if (at !== undefined && at >= 0) virtual.scrollToIndex(at, { align: 'auto' })
   }, [at, virtual])
@@ -193,7 +196,7 @@ function Rows(props: ListProps) {
         {rows.length > 0 && (
           <ul aria-label="Chats" className="relative" style={{ height: virtual.getTotalSize() }}>
             {items.map(({ index, key, start }) => {
-              const row = rows[index]
+              const row = latestOf(rows[index])
               if (!row) return null
               return (
                 <li
@@ -204,11 +207,11 @@ function Rows(props: ListProps) {
                   style={{ transform: `translateY(${start}px)` }}
                 >
                   <ChatRow
-                    chat={row.chat}
+                    chat={row}
                     workspace_id={workspace.id}
                     selected={index === at}
                     stages={stages}
-                    account={nameOf(row.chat.account_id)}
+                    account={nameOf(row.account_id)}
                   />
                 </li>
               )
@@ -220,37 +223,30 @@ function Rows(props: ListProps) {
   )
 }
 
-interface Row {
-  readonly key: string
-  readonly chat: InboxChat
-}
-
 /** Keeps the rows where they are while the user has scrolled away from the top. */
 function useStillRows(
   chats: readonly InboxChat[] | undefined,
   place: React.RefObject<HTMLDivElement | null>,
 ) {
-  const [shown, setShown] = useState<readonly ShownChat[]>([])
-  const known = useRef(new Map<string, InboxChat>())
+  const [shown, setShown] = useState<readonly InboxChat[]>([])
+  const changed = useRef<ReadonlyMap<string, InboxChat>>(new Map())
   const [forced, setForced] = useState(0)
   // biome-ignore lint/correctness/useExhaustiveDependencies: `forced` asks to show what waits.
   const { next, waiting } = useMemo(() => {
     if (!chats) return { next: shown, waiting: 0 }
-    for (const chat of chats) known.current.set(chatKey(chat), chat)
     const isAtTop = (place.current?.scrollTop ?? 0) < rowHeight / 2
-    if (isAtTop || shown.length === 0) return { next: showAll(chats), waiting: 0 }
+    if (isAtTop || shown.length === 0) {
+      changed.current = new Map()
+      return { next: chats, waiting: 0 }
+    }
     const still = holdStill(shown, chats)
+    // One that has left the list stays as it was last.
+    changed.current = new Map([...changed.current, ...still.changed])
     return { next: still.shown, waiting: still.waiting }
   }, [chats, forced])
   useEffect(() => setShown(next), [next])
-  const rows = useMemo(
-    () =>
-      next.flatMap(({ key }): Row[] => {
-        const chat = known.current.get(key)
-        return chat ? [{ key, chat }] : []
-      }),
-    [next],
-  )
+  /** As it is now. */
+  const latestOf = (row: InboxChat | undefined) => row && (changed.current.get(chatKey(row)) ?? row)
   const showNew = () => {
     if (place.current) place.current.scrollTop = 0
     setForced((count) => count + 1)
@@ -265,11 +261,11 @@ function useStillRows(
     element.addEventListener('scroll', check, { passive: true })
     return () => element.removeEventListener('scroll', check)
   }, [waiting, place])
-  return { rows, waiting, showNew }
+  return { rows: next, latestOf, waiting, showNew }
 }
 
 interface Sight {
-  readonly rows: readonly Row[]
+  readonly rows: readonly InboxChat[]
   readonly first: number
   readonly last: number
 }
@@ -283,7 +279,7 @@ function useMorePages(
   const busy = useRef(false)
   useEffect(() => {
     if (!list) return
-    const cursors = rows.slice(first, last + 1).flatMap(({ key }) => list.pages[key] ?? [])
+    const cursors = rows.slice(first, last + 1).flatMap((row) => list.pages[chatKey(row)] ?? [])
     cursorsInView.set(filterKey(filter), [...new Set(cursors)])
     if (busy.current || list.next_cursor === null || last < rows.length - 15) return
     busy.current = true

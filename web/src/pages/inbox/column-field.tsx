@@ -4,10 +4,19 @@ import { useEffect, useRef, useState } from 'react'
 import type { Column } from '../../api-types.ts'
 import { ExactLine } from '../../exact-text.tsx'
 import { Button } from '../../ui/button.tsx'
-import { Tag } from '../../ui/face.tsx'
+import { colourClass, Tag } from '../../ui/face.tsx'
 import { setColumn } from './chat-changes.ts'
 import { type ChatRef, chatQuery } from './inbox-queries.ts'
-import { plainField, tagField } from './side-panel.tsx'
+
+/** A field that looks like plain text until the pointer is over it. */
+export const plainField = `-mx-1.5 h-7 w-[calc(100%+12px)] min-w-0 cursor-pointer appearance-none truncate rounded-md bg-transparent px-1.5 text-ink
+  hover:bg-hover pointer-coarse:h-11 disabled:cursor-default disabled:text-muted`
+
+/** A choice in its colour. */
+export function tagField(colour: string | null | undefined): string {
+  return `field-sizing-content h-5.5 max-w-full min-w-0 cursor-pointer appearance-none truncate rounded-[5px] bg-[color-mix(in_oklab,var(--c)_13%,var(--surface))] px-1.5
+    text-xs font-medium text-(--c) pointer-coarse:h-11 ${colourClass(colour)}`
+}
 
 interface FieldProps {
   chat: ChatRef

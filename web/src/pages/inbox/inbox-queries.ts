@@ -18,6 +18,20 @@ export type SavedReply = Answer<'GET /w/{workspace_id}/saved_replies'>['saved_re
 export const views = ['all', 'unread', 'unanswered', 'mine'] as const
 export type View = (typeof views)[number]
 
+/** What the address of the inbox says. */
+export interface InboxSearch {
+  view?: 'unread' | 'unanswered' | 'mine'
+  /** Only chats of this account. */
+  account?: string
+  /** The open chat, and the account it belongs to. */
+  chat?: string
+  of?: string
+  /** The message to show first. */
+  message?: string
+}
+
+export type Go = (search: InboxSearch) => void
+
 /** A chat of one account: two accounts can have chats with the same id. */
 export interface ChatRef {
   readonly workspace_id: string
@@ -51,6 +65,8 @@ export const inboxQuery = (filter: ListFilter) =>
       )
     },
     gcTime: 30 * 60_000,
+    // `mergePage` keeps what did not change. By index, one new chat would change all of them.
+    structuralSharing: false,
   })
 
 async function readPage(filter: ListFilter, cursor: string | undefined, signal?: AbortSignal) {

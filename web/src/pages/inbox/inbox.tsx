@@ -13,6 +13,7 @@ import {
   type ChatRef,
   chatQuery,
   countsQuery,
+  type Go,
   type InboxChat,
   inboxQuery,
   type ListFilter,
@@ -26,17 +27,6 @@ const ChatPane = lazy(async () => ({ default: (await loadPane()).ChatPane }))
 const ToastPlace = lazy(async () => ({ default: (await import('../../ui/toast.tsx')).ToastPlace }))
 const NoChat = lazy(async () => ({ default: (await import('./no-chat.tsx')).NoChat }))
 const KeyList = lazy(async () => ({ default: (await import('./key-list.tsx')).KeyList }))
-
-export interface InboxSearch {
-  view?: 'unread' | 'unanswered' | 'mine'
-  /** Only chats of this account. */
-  account?: string
-  /** The open chat, and the account it belongs to. */
-  chat?: string
-  of?: string
-  /** The message to show first. */
-  message?: string
-}
 
 export function InboxPage() {
   const workspace = useWorkspace()
@@ -149,8 +139,6 @@ function useInboxKeys({ filter, chat, go, onHelp }: KeyPlace): void {
     prefetchChat(client, { workspace_id: filter.workspace_id, account_id, chat_id })
   }, [client, filter.workspace_id, account_id, chat_id])
 }
-
-export type Go = (search: InboxSearch) => void
 
 /** What the address says. */
 function useInboxPlace(workspace_id: string) {

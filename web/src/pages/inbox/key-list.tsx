@@ -28,6 +28,7 @@ const keysEverywhere: readonly KeyHelp[] = [
   { keys: 'G P', does: 'Go to the pipeline' },
   { keys: 'G C', does: 'Go to the contacts' },
   { keys: 'G A', does: 'Go to the accounts' },
+  { keys: 'G S', does: 'Go to the campaigns, as an admin' },
   { keys: '?', does: 'Show these keys' },
 ]
 

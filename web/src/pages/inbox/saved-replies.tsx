@@ -13,13 +13,15 @@ interface SavedRepliesProps {
   workspace_id: string
   /** What is in the composer, to save as a reply. */
   text: string
+  /** Opens below its place instead of above, where the text is. */
+  below?: boolean
   onPick: (text: string) => void
   onClose: () => void
 }
 
 const shownMax = 50
 
-export function SavedReplies({ workspace_id, text, onPick, onClose }: SavedRepliesProps) {
+export function SavedReplies({ workspace_id, text, below = false, onPick, onClose }: SavedRepliesProps) {
   const query = useQuery(savedRepliesQuery(workspace_id))
   const [wanted, setWanted] = useState('')
   const [at, setAt] = useState(0)
@@ -50,7 +52,8 @@ export function SavedReplies({ workspace_id, text, onPick, onClose }: SavedRepli
         event.stopPropagation()
         onClose()
       }}
-      className="absolute inset-x-2 bottom-full z-20 mb-1 flex max-h-80 flex-col rounded-xl bg-raised shadow-float min-[761px]:inset-x-3.5"
+      className={`absolute inset-x-2 z-20 flex max-h-80 flex-col rounded-xl bg-raised shadow-float min-[761px]:inset-x-3.5
+        ${below ? 'top-full mt-1' : 'bottom-full mb-1'}`}
     >
       {isNew ? (
         <NewReply workspace_id={workspace_id} text={text} onDone={onClose} />
@@ -83,7 +86,7 @@ export function SavedReplies({ workspace_id, text, onPick, onClose }: SavedRepli
           {replies.length === 0 && query.data && (
             <p className="px-3.5 py-3 text-muted">
               {query.data.saved_replies.length === 0
-                ? 'No saved replies yet. Write one once, and insert it with / from then on.'
+                ? 'No saved replies yet. Write one once, and insert it from then on.'
                 : 'No saved reply contains these words.'}
             </p>
           )}

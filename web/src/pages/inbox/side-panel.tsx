@@ -5,13 +5,15 @@ import type { ReactNode } from 'react'
 import { ExactLine, ExactText } from '../../exact-text.tsx'
 import { useSession } from '../../place.ts'
 import type { Workspace } from '../../queries.ts'
+import { AsApi } from '../../ui/as-api.tsx'
+import type { ApiRequest } from '../../ui/as-api-text.ts'
 import { Button } from '../../ui/button.tsx'
-import { colourClass, Face } from '../../ui/face.tsx'
+import { Face } from '../../ui/face.tsx'
 import { Keys } from '../../ui/key-cap.tsx'
 import { ClockTime, useClock } from '../../ui/time.tsx'
 import { ChatCampaigns } from './chat-campaigns.tsx'
 import { assignChat, moveChat } from './chat-changes.ts'
-import { ColumnField } from './column-field.tsx'
+import { ColumnField, plainField, tagField } from './column-field.tsx'
 import {
   assigneesQuery,
   type ChatDetail,
@@ -68,8 +70,31 @@ export function SidePanel({ chat, detail, assignee, notes, workspace, onNote }: 
           ))}
         </ul>
       </section>
+      <div className="-ml-2.5">
+        <AsApi of="This chat" requests={requestsOf(chat, detail)} />
+      </div>
     </div>
   )
+}
+
+function requestsOf({ account_id, chat_id }: ChatRef, { stage_key }: ChatDetail): readonly ApiRequest[] {
+  const own = { account_id, chat_id }
+  const of = `account_id=${encodeURIComponent(account_id)}`
+  return [
+    { does: 'Read its messages', method: 'GET', path: `/chats/${chat_id}/messages?${of}` },
+    { does: 'Write in it', method: 'POST', path: '/messages', body: { ...own, text: 'Hello' }, once: true },
+    { does: 'Read it with its stage and columns', method: 'GET', path: `/chats/${chat_id}?${of}` },
+    ...(stage_key === null
+      ? []
+      : [
+          {
+            does: 'Move it to a stage',
+            method: 'POST',
+            path: '/pipeline/move',
+            body: { ...own, stage_key },
+          } as const,
+        ]),
+  ]
 }
 
 function Person({ detail }: { detail: ChatDetail }) {
@@ -102,16 +127,6 @@ export function Property({ name, children }: { name: ReactNode; children: ReactN
       <dd className="flex min-h-7 min-w-0 items-center">{children}</dd>
     </>
   )
-}
-
-/** A field that looks like plain text until the pointer is over it. */
-export const plainField = `-mx-1.5 h-7 w-[calc(100%+12px)] min-w-0 cursor-pointer appearance-none truncate rounded-md bg-transparent px-1.5 text-ink
-  hover:bg-hover pointer-coarse:h-11 disabled:cursor-default disabled:text-muted`
-
-/** A choice in its colour. */
-export function tagField(colour: string | null | undefined): string {
-  return `field-sizing-content h-5.5 max-w-full min-w-0 cursor-pointer appearance-none truncate rounded-[5px] bg-[color-mix(in_oklab,var(--c)_13%,var(--surface))] px-1.5
-    text-xs font-medium text-(--c) pointer-coarse:h-11 ${colourClass(colour)}`
 }
 
 function StageField({ chat, detail, workspace }: Pick<PanelProps, 'chat' | 'detail' | 'workspace'>) {

@@ -1,7 +1,9 @@
 /** The board: a column for each stage; on a narrow screen one column with a switch. */
+import { useQuery } from '@tanstack/react-query'
 import { useMemo, useRef } from 'react'
+import type { Column } from '../../api-types.ts'
 import { chatKey } from '../inbox/inbox-list.ts'
-import type { InboxChat } from '../inbox/inbox-queries.ts'
+import { columnsQuery, type InboxChat } from '../inbox/inbox-queries.ts'
 import { stageColour } from '../inbox/stages.ts'
 import { shownStages } from './board-view.ts'
 import { Card } from './card.tsx'
@@ -22,8 +24,12 @@ interface BoardProps {
   onEdit: (() => void) | undefined
 }
 
+/** The same list each time, so that cards are not rendered again for it. */
+const noColumns: readonly Column[] = []
+
 export function Board({ stages, workspace_id, account_id, current, nameOf, onMove, onEdit }: BoardProps) {
   const moves = useMoves()
+  const { data: columns = noColumns } = useQuery(columnsQuery(workspace_id))
   const shown = useMemo(() => shownStages(stages, moves), [stages, moves])
   const board = useRef<HTMLDivElement>(null)
   const ghost = useRef<HTMLDivElement>(null)
@@ -56,6 +62,7 @@ export function Board({ stages, workspace_id, account_id, current, nameOf, onMov
             filter={{ workspace_id, account_id, stage_key: stage.key }}
             moves={moves}
             nameOf={nameOf}
+            columns={columns}
             current={stage.key === here}
             slot={drag?.over === stage.key}
             dragged={drag && chatKey(drag.chat)}
@@ -77,6 +84,7 @@ export function Board({ stages, workspace_id, account_id, current, nameOf, onMov
             chat={drag.chat}
             workspace_id={workspace_id}
             account={nameOf(drag.chat.account_id)}
+            columns={columns}
             onMove={onMove}
             look="!shadow-float !ring-transparent"
           />

@@ -2,18 +2,21 @@
 import { Link } from '@tanstack/react-router'
 import { MoveRight } from 'lucide-react'
 import { memo, type PointerEvent } from 'react'
+import type { Column } from '../../api-types.ts'
 import { ExactLine } from '../../exact-text.tsx'
 import { Face } from '../../ui/face.tsx'
 import { useClock } from '../../ui/time.tsx'
 import { LastState } from '../inbox/chat-row.tsx'
 import { chatKey } from '../inbox/inbox-list.ts'
 import type { InboxChat } from '../inbox/inbox-queries.ts'
+import { CardValues } from './card-values.tsx'
 import { nameIn } from './moves.ts'
 
 interface CardProps {
   chat: InboxChat
   workspace_id: string
   account: string | undefined
+  columns: readonly Column[]
   /** Opens "Move to…" beside the card. */
   onMove: (chat: InboxChat, anchor: Element) => void
   onGrab?: (event: PointerEvent, chat: InboxChat) => void
@@ -24,6 +27,7 @@ export const Card = memo(function Card({
   chat,
   workspace_id,
   account,
+  columns,
   onMove,
   onGrab,
   look = '',
@@ -49,15 +53,18 @@ export const Card = memo(function Card({
       <p className="line-clamp-2 min-h-5 text-soft [overflow-wrap:anywhere]">
         <LastText chat={chat} />
       </p>
-      <div className="flex min-h-5 min-w-0 items-center gap-1.5 text-xs text-muted pointer-coarse:min-h-11">
-        {chat.last_state !== 'accepted' && <LastState state={chat.last_state} />}
-        {chat.assignee && (
-          <span className="min-w-0 truncate">
-            <span className="sr-only">Assigned to </span>
-            <ExactLine text={chat.assignee.name} />
-          </span>
-        )}
-        <span className="ml-auto min-w-0 truncate text-right">
+      <div className="flex min-h-5 min-w-0 items-end gap-1.5 text-xs text-muted pointer-coarse:min-h-11 pointer-coarse:items-center">
+        <span className="flex min-w-0 flex-1 flex-wrap items-center gap-x-1.5 gap-y-1">
+          {chat.last_state !== 'accepted' && <LastState state={chat.last_state} />}
+          <CardValues values={chat.columns} columns={columns} />
+          {chat.assignee && (
+            <span className="min-w-0 truncate">
+              <span className="sr-only">Assigned to </span>
+              <ExactLine text={chat.assignee.name} />
+            </span>
+          )}
+        </span>
+        <span className="max-w-1/2 shrink-0 truncate text-right leading-5.5">
           <ExactLine text={account ?? ''} />
         </span>
         <MoveButton chat={chat} onMove={onMove} />

@@ -8,7 +8,6 @@ import { type NamedStage, perform } from '../inbox/chat-changes.ts'
 import { chatKey } from '../inbox/inbox-list.ts'
 import type { InboxChat } from '../inbox/inbox-queries.ts'
 import type { Move, Moves } from './board-view.ts'
-import { inTurn } from './in-turn.ts'
 
 let moves: Moves = new Map()
 const listeners = new Set<() => void>()
@@ -52,12 +51,10 @@ export async function moveCard({ workspace_id, chat, from, to }: MoveOrder): Pro
     show,
     unshow,
     request: () =>
-      inTurn(key, () =>
-        ask(
-          'POST /w/{workspace_id}/pipeline/move',
-          { params: { workspace_id }, body: { account_id, chat_id, stage_key: to.key } },
-          { key: newKey() },
-        ),
+      ask(
+        'POST /w/{workspace_id}/pipeline/move',
+        { params: { workspace_id }, body: { account_id, chat_id, stage_key: to.key } },
+        { key: newKey() },
       ),
     undo: () => void moveCard({ workspace_id, chat: move.chat, from: to, to: from }),
   })

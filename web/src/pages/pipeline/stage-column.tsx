@@ -3,6 +3,7 @@ import { useQuery } from '@tanstack/react-query'
 import { useVirtualizer } from '@tanstack/react-virtual'
 import { Ellipsis } from 'lucide-react'
 import { type PointerEvent, useEffect, useMemo, useRef, useState } from 'react'
+import type { Column } from '../../api-types.ts'
 import { ExactLine } from '../../exact-text.tsx'
 import { colourClass } from '../../ui/face.tsx'
 import { chatKey } from '../inbox/inbox-list.ts'
@@ -18,6 +19,7 @@ interface ColumnProps {
   moves: Moves
   /** Of the account, if there are several. */
   nameOf: (account_id: string) => string | undefined
+  columns: readonly Column[]
   /** The only one that a narrow screen shows. */
   current: boolean
   /** A card is held over this stage. */
@@ -69,7 +71,7 @@ export function StageColumn(props: ColumnProps) {
   )
 }
 
-function Cards({ stage, filter, moves, nameOf, slot, dragged, onMove, onGrab }: ColumnProps) {
+function Cards({ stage, filter, moves, nameOf, columns, slot, dragged, onMove, onGrab }: ColumnProps) {
   const [wantsMore, setWantsMore] = useState(false)
   const { data: more } = useQuery({ ...chatsQuery(filter), enabled: wantsMore })
   const { account_id } = filter
@@ -132,6 +134,7 @@ function Cards({ stage, filter, moves, nameOf, slot, dragged, onMove, onGrab }: 
                 chat={chat}
                 workspace_id={filter.workspace_id}
                 account={nameOf(chat.account_id)}
+                columns={columns}
                 onMove={onMove}
                 onGrab={onGrab}
                 look={dragged === chatKey(chat) ? 'opacity-40' : 'cursor-grab'}

@@ -63,7 +63,7 @@ function StageRows({ workspace_id, stages, onDelete }: RowsProps) {
     <div className="grid gap-2">
       <Failure error={change.error} />
       <ul aria-label="Stages" className="grid gap-1.5">
-        {stages.map(({ key, label, color, hidden, ...stage }, at) => (
+        {stages.map(({ key, label, color, terminal, hidden }, at) => (
           <li key={key} className="flex flex-wrap items-center gap-x-1.5 gap-y-1 sm:flex-nowrap">
             <NameField
               label={`Name of the stage ${label}`}
@@ -77,33 +77,63 @@ function StageRows({ workspace_id, stages, onDelete }: RowsProps) {
               fallback={stageColour(stages, key)}
               onChange={(next) => set(key, { color: next })}
             />
-            <label
+            <Flag
+              name="Final"
+              label={`${label} is a final stage`}
+              title="A chat in it is finished"
+              checked={terminal}
+              onChange={(checked) => set(key, { terminal: checked })}
+            />
+            <Flag
+              name="Hide"
+              label={`Hide ${label}`}
               title="Chats cannot be moved to a hidden stage"
-              className="flex h-8 shrink-0 items-center gap-1.5 text-xs text-soft has-disabled:opacity-40 pointer-coarse:h-11"
-            >
-              <input
-                type="checkbox"
-                aria-label={`Hide ${label}`}
-                checked={hidden}
-                disabled={key === firstKey}
-                onChange={(event) => set(key, { hidden: event.target.checked })}
-                className="size-4 accent-accent"
-              />
-              Hide
-            </label>
+              checked={hidden}
+              disabled={key === firstKey}
+              onChange={(checked) => set(key, { hidden: checked })}
+            />
             <PlaceButtons
               name={label}
               at={at}
               count={stages.length}
               onPlace={(place) => set(key, { place })}
               onDelete={
-                key === firstKey ? undefined : () => onDelete({ key, label, color, hidden, ...stage })
+                key === firstKey ? undefined : () => onDelete({ key, label, color, terminal, hidden })
               }
             />
           </li>
         ))}
       </ul>
     </div>
+  )
+}
+
+interface FlagProps {
+  name: string
+  /** For screen readers. */
+  label: string
+  title: string
+  checked: boolean
+  disabled?: boolean
+  onChange: (checked: boolean) => void
+}
+
+function Flag({ name, label, title, checked, disabled = false, onChange }: FlagProps) {
+  return (
+    <label
+      title={title}
+      className="flex h-8 shrink-0 items-center gap-1.5 text-xs text-soft has-disabled:opacity-40 pointer-coarse:h-11"
+    >
+      <input
+        type="checkbox"
+        aria-label={label}
+        checked={checked}
+        disabled={disabled}
+        onChange={(event) => onChange(event.target.checked)}
+        className="size-4 accent-accent"
+      />
+      {name}
+    </label>
   )
 }
 

@@ -1,28 +1,21 @@
-/** For operators: what is switched on for the whole instance, and who may run campaigns. */
+/** What is switched on for the whole instance, and who may run campaigns. */
 import { useQuery } from '@tanstack/react-query'
 import { Building2, UserRound } from 'lucide-react'
 import { useState } from 'react'
-import { useSession } from '../place.ts'
-import { allowlistsQuery, type Gate, gatesQuery, useChange } from '../queries.ts'
-import { Page, Section } from '../shell.tsx'
-import { Button } from '../ui/button.tsx'
-import { Field, Form, Select, Switch } from '../ui/form.tsx'
-import { Failure } from '../ui/notice.tsx'
-import { Loaded } from '../ui/states.tsx'
-import { Table } from '../ui/table.tsx'
-import { Time } from '../ui/time.tsx'
-import { Missing } from './stopped.tsx'
+import { allowlistsQuery, type Gate, gatesQuery, useChange } from '../../queries.ts'
+import { Section } from '../../shell.tsx'
+import { Button } from '../../ui/button.tsx'
+import { Field, Form, Select, Switch } from '../../ui/form.tsx'
+import { Failure } from '../../ui/notice.tsx'
+import { Loaded } from '../../ui/states.tsx'
+import { Table } from '../../ui/table.tsx'
+import { Time } from '../../ui/time.tsx'
 
-export function GatesPage() {
-  const { user } = useSession()
-  const gates = useQuery({ ...gatesQuery, enabled: user.operator })
-  const lists = useQuery({ ...allowlistsQuery, enabled: user.operator })
-  if (!user.operator) return <Missing />
+export function GatesView() {
+  const gates = useQuery(gatesQuery)
+  const lists = useQuery(allowlistsQuery)
   return (
-    <Page
-      title="Gates"
-      about="Everything is off until you turn it on. Changes take effect within a second and are in the audit log."
-    >
+    <>
       <Loaded query={gates} rows={8}>
         {(data) => <GateList gates={data.gates} />}
       </Loaded>
@@ -47,7 +40,7 @@ export function GatesPage() {
           </>
         )}
       </Loaded>
-    </Page>
+    </>
   )
 }
 
@@ -80,7 +73,7 @@ function GateList({ gates }: { gates: readonly Gate[] }) {
 }
 
 function GateGroup({ title, gates }: { title: Group; gates: readonly Gate[] }) {
-  const change = useChange('POST /gates/{name}', ['gates'])
+  const change = useChange('POST /gates/{name}', ['gates', 'instance'])
   return (
     <section>
       <h2 className="mb-1.5 font-semibold">{title}</h2>
@@ -97,6 +90,7 @@ function GateGroup({ title, gates }: { title: Group; gates: readonly Gate[] }) {
                 <span className="font-mono text-xs font-normal text-muted">{gate.name}</span>
               </p>
               <p className="text-muted">{gate.description}</p>
+              <p className="text-xs text-muted">Noticed by: {gate.noticed_by}</p>
             </div>
             {gate.changed_at && (
               <span className="hidden text-xs text-muted md:block">

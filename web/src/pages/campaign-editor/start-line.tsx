@@ -1,0 +1,58 @@
+/** The button that starts it, open when the preview is of this very draft: how many, from which accounts, and when first. */
+import type { CampaignRequest } from '../../api-types.ts'
+import { Button } from '../../ui/button.tsx'
+import type { Preview } from './editor-queries.ts'
+import type { Names } from './preview.tsx'
+import { momentWords } from './preview-load.tsx'
+
+interface StartLineProps {
+  preview: Preview
+  body: CampaignRequest | undefined
+  names: Names
+  count: number
+  /** What is missing or wrong with the draft itself. */
+  because: string | undefined
+  busy: boolean
+  onStart: (body: CampaignRequest) => void
+}
+
+export function StartLine({ preview, body, names, count, because, busy, onStart }: StartLineProps) {
+  const { forecast, isCurrent } = preview
+  const isOpen = because === undefined && isCurrent && forecast?.creatable === true && body !== undefined
+  return (
+    <div className="flex min-w-0 flex-wrap items-center justify-end gap-x-2.5 gap-y-1 max-[760px]:basis-full">
+      <p
+        role="status"
+        className="min-w-0 text-right text-xs text-muted max-[760px]:flex-1 max-[760px]:text-left"
+      >
+        {isOpen ? planWords(preview, names) : !busy && (because ?? whyNot(preview))}
+      </p>
+      <Button
+        kind="primary"
+        size="small"
+        className="pointer-coarse:h-11"
+        busy={busy}
+        disabled={!isOpen && !busy}
+        onClick={() => body && onStart(body)}
+      >
+        {busy ? 'Starting' : 'Start'} with {count.toLocaleString('en')} {count === 1 ? 'person' : 'people'}
+      </Button>
+    </div>
+  )
+}
+
+function whyNot({ forecast, isCurrent, error }: Preview): string {
+  if (error !== undefined) return 'The preview was refused.'
+  return isCurrent && forecast?.creatable === false
+    ? 'Leave out those who cannot be written to.'
+    : 'The preview is on its way.'
+}
+
+/** From which accounts, and when the first message leaves. */
+function planWords({ forecast }: Preview, names: Names): string {
+  const accounts = [...new Set(forecast?.load.map(({ account_id }) => names.account(account_id)))]
+  const first = forecast?.timetable.flatMap(({ messages }) => messages.map(({ at }) => at)).sort()[0]
+  if (accounts.length === 0 || first === undefined) return 'Nothing would be sent yet.'
+  const more = accounts.length > 3 ? ` and ${accounts.length - 3} more` : ''
+  return `From ${accounts.slice(0, 3).join(', ')}${more}, first ${momentWords(first, names.timezone)}`
+}

@@ -1,0 +1,98 @@
+/** What has happened to one recipient, oldest first, and what it waits for now. */
+import { Link } from '@tanstack/react-router'
+import { MessageCircle } from 'lucide-react'
+import { ExactLine } from '../../exact-text.tsx'
+import { buttonClass } from '../../ui/button.tsx'
+import { ClockTime } from '../../ui/time.tsx'
+import type { Campaign, Recipient } from './campaign-queries.ts'
+import { stepName, variantName } from './campaign-words.ts'
+
+interface HistoryProps {
+  workspace_id: string
+  recipient: Recipient
+  steps: Campaign['steps']
+  /** The name of its account. */
+  account: string | undefined
+}
+
+type Entry = Recipient['timeline'][number]
+
+const dots: Readonly<Record<Entry['type'], string>> = {
+  message: 'bg-accent',
+  read: 'bg-chart-3',
+  reply: 'bg-accent',
+  block: 'bg-danger',
+}
+
+export function RecipientHistory({ workspace_id, recipient, steps, account }: HistoryProps) {
+  const { timeline, next_action_at, sentence, account_id, chat_id } = recipient
+  return (
+    <div className="border-t border-line bg-sunken px-4 py-3 min-[761px]:pl-10">
+      <ol className="grid gap-2">
+        {timeline.map((entry) => (
+          <li
+            key={`${entry.type} ${entry.step} ${entry.at}`}
+            className="grid grid-cols-[7.5rem_0.5rem_minmax(0,1fr)] gap-x-2.5"
+          >
+            <When at={entry.at} />
+            <Dot look={dots[entry.type]} />
+            <p className="min-w-0 [overflow-wrap:anywhere]">
+              {wordsOf(entry, steps)}
+              {account !== undefined && entry.type === 'message' && (
+                <>
+                  {' '}
+                  from <ExactLine text={account} />
+                </>
+              )}
+              {entry.operation_id !== null && (entry.type === 'message' || entry.type === 'block') && (
+                <span className="text-xs text-muted max-[760px]:block min-[761px]:ml-2">
+                  operation {entry.operation_id}
+                </span>
+              )}
+            </p>
+          </li>
+        ))}
+        <li className="grid grid-cols-[7.5rem_0.5rem_minmax(0,1fr)] gap-x-2.5">
+          {next_action_at === null ? <span /> : <When at={next_action_at} />}
+          <Dot look="ring-[1.5px] ring-line-strong ring-inset" />
+          <p className="min-w-0 text-soft">
+            <ExactLine text={sentence} />
+          </p>
+        </li>
+      </ol>
+      {account_id !== null && chat_id !== null && (
+        <Link
+          to="/w/$workspace_id/inbox"
+          params={{ workspace_id }}
+          search={{ chat: chat_id, of: account_id }}
+          className={`mt-3 ${buttonClass({ size: 'small' })} pointer-coarse:h-11`}
+        >
+          <MessageCircle aria-hidden className="size-3.5" />
+          Open chat
+        </Link>
+      )}
+    </div>
+  )
+}
+
+function When({ at }: { at: string }) {
+  return (
+    <span className="text-right text-xs/5 text-muted">
+      <ClockTime at={at} />
+    </span>
+  )
+}
+
+function Dot({ look }: { look: string }) {
+  return <span aria-hidden className={`mt-1.5 size-2 rounded-full ${look}`} />
+}
+
+function wordsOf({ type, step, variant }: Entry, steps: Campaign['steps']): string {
+  const name = stepName(step, null, steps)
+  const several = (steps[step - 1]?.variants.length ?? 0) > 1
+  if (type === 'message')
+    return `${name} accepted${several && variant !== null ? `, variant ${variantName(variant)},` : ''}`
+  if (type === 'read') return `${name} read`
+  if (type === 'reply') return 'Replied'
+  return 'Blocked the account'
+}

@@ -1,0 +1,146 @@
+/** The recipients: by status and name, each with its state and why it gets no message now. */
+import { Search } from 'lucide-react'
+import { type KeyboardEvent, lazy, Suspense, useEffect, useRef, useState } from 'react'
+import { useKeys } from '../../shortcuts.ts'
+import { Keys } from '../../ui/key-cap.tsx'
+import type { KeyHelp } from '../inbox/key-list.tsx'
+import type { CampaignSearch, Go } from './campaign.tsx'
+import type { Campaign, CampaignRef, RecipientStatus } from './campaign-queries.ts'
+import { countAll, recipientStates } from './campaign-words.ts'
+import { RecipientList } from './recipient-list.tsx'
+
+const KeyList = lazy(async () => ({ default: (await import('../inbox/key-list.tsx')).KeyList }))
+
+const keyHelp: readonly KeyHelp[] = [
+  { keys: '/', does: 'Find a person' },
+  { keys: 'J', does: 'Next recipient' },
+  { keys: 'K', does: 'Previous recipient' },
+  { keys: 'Enter', does: 'Show or hide what happened to the recipient' },
+  { keys: 'Esc', does: 'Hide it' },
+]
+
+interface RecipientsProps {
+  at: CampaignRef
+  campaign: Campaign
+  search: CampaignSearch
+  go: Go
+  /** What scrolls. */
+  place: React.RefObject<HTMLDivElement | null>
+}
+
+export function Recipients({ at, campaign, search, go, place }: RecipientsProps) {
+  const { status, name } = search
+  const [showsKeys, setShowsKeys] = useState(false)
+  useKeys({
+    '/': () => document.querySelector<HTMLElement>('[data-find]')?.focus(),
+    '?': () => setShowsKeys(true),
+  })
+  return (
+    <section aria-label="Recipients" className="min-w-0 rounded-xl ring-1 ring-line">
+      <header className="flex flex-wrap items-center gap-x-1.5 gap-y-2 px-4 pt-3 pb-2.5">
+        <h2 className="mr-1.5 text-sm font-semibold">Recipients</h2>
+        <Chips totals={campaign.totals} search={search} go={go} />
+        <Finder search={search} go={go} />
+      </header>
+      <RecipientList
+        key={`${status ?? ''} ${name ?? ''}`}
+        filter={{ ...at, status, name }}
+        steps={campaign.steps}
+        search={search}
+        go={go}
+        place={place}
+      />
+      {showsKeys && (
+        <Suspense>
+          <KeyList keys={keyHelp} onClose={() => setShowsKeys(false)} />
+        </Suspense>
+      )}
+    </section>
+  )
+}
+
+/** One for each status that someone has, and for the chosen one. */
+function Chips({ totals, search, go }: Pick<RecipientsProps, 'search' | 'go'> & Pick<Campaign, 'totals'>) {
+  const statuses = (Object.keys(recipientStates) as RecipientStatus[]).filter(
+    (each) => totals[each] > 0 || each === search.status,
+  )
+  const { status: _, recipient: __, ...rest } = search
+  return (
+    <>
+      <Chip pressed={search.status === undefined} onPress={() => go(rest)}>
+        All {countAll(totals).toLocaleString('en')}
+      </Chip>
+      {statuses.map((status) => (
+        <Chip key={status} pressed={search.status === status} onPress={() => go({ ...rest, status })}>
+          {recipientStates[status][1]} {totals[status].toLocaleString('en')}
+        </Chip>
+      ))}
+    </>
+  )
+}
+
+interface ChipProps {
+  pressed: boolean
+  onPress: () => void
+  children: React.ReactNode
+}
+
+function Chip({ pressed, onPress, children }: ChipProps) {
+  return (
+    <button
+      type="button"
+      aria-pressed={pressed}
+      onClick={onPress}
+      className={`h-7 rounded-lg px-2.5 text-xs font-medium whitespace-nowrap pointer-coarse:h-11
+        ${pressed ? 'bg-selected text-accent' : 'text-soft ring-1 ring-line ring-inset hover:bg-hover'}`}
+    >
+      {children}
+    </button>
+  )
+}
+
+/** A request waits until the user pauses. */
+const pauseMs = 200
+/** Longer ones are refused by the service. */
+const nameMax = 100
+
+function Finder({ search, go }: Pick<RecipientsProps, 'search' | 'go'>) {
+  const [text, setText] = useState(search.name ?? '')
+  const latest = useRef(search)
+  latest.current = search
+  const name = text.trim()
+  useEffect(() => {
+    if (name === (latest.current.name ?? '')) return
+    const timer = setTimeout(() => {
+      const { name: _, recipient: __, ...rest } = latest.current
+      go(name === '' ? rest : { ...rest, name })
+    }, pauseMs)
+    return () => clearTimeout(timer)
+  }, [name, go])
+  const onKeyDown = (event: KeyboardEvent<HTMLInputElement>) => {
+    if (event.nativeEvent.isComposing) return
+    if (event.key === 'Escape') event.currentTarget.blur()
+    if (event.key !== 'Enter' && event.key !== 'ArrowDown') return
+    event.preventDefault()
+    document.querySelector<HTMLElement>('[data-recipient]')?.focus()
+  }
+  return (
+    <label className="flex h-7 min-w-0 items-center gap-2 rounded-lg px-2.5 text-muted ring-1 ring-line ring-inset max-[760px]:basis-full min-[761px]:ml-auto pointer-coarse:h-11">
+      <Search aria-hidden className="size-3.5 shrink-0" />
+      <input
+        data-find
+        type="search"
+        aria-label="Find a person"
+        placeholder="Find a person"
+        maxLength={nameMax}
+        autoComplete="off"
+        spellCheck={false}
+        value={text}
+        onChange={(event) => setText(event.target.value)}
+        onKeyDown={onKeyDown}
+        className="min-w-0 flex-1 bg-transparent text-ink outline-none min-[761px]:w-32"
+      />
+      <Keys keys="/" />
+    </label>
+  )
+}

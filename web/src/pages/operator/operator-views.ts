@@ -1,0 +1,12 @@
+/** The parts of the operators' page, as its address names them. */
+
+export const views = ['gates', 'sending', 'people', 'attention', 'audit', 'system'] as const
+export type View = (typeof views)[number]
+
+/** The address: the view, and the filters of the audit log. */
+export interface OperatorSearch {
+  view?: View
+  workspace?: string
+  action?: string
+  actor?: string
+}

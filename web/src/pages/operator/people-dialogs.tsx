@@ -1,0 +1,270 @@
+/** Creates and renames workspaces and users, and makes set-up links. */
+import { useState } from 'react'
+import { useChange } from '../../queries.ts'
+import { Button } from '../../ui/button.tsx'
+import { Secret } from '../../ui/copy.tsx'
+import { Confirm, Dialog } from '../../ui/dialog.tsx'
+import { Choice, Choices, Field, Form, Select, TextInput } from '../../ui/form.tsx'
+import { Notice } from '../../ui/notice.tsx'
+import type { ListedWorkspace, User } from './operator-queries.ts'
+
+export type PeopleDialog =
+  | { what: 'new_workspace' | 'new_user' }
+  | { what: 'rename_workspace' | 'disable_workspace'; workspace: ListedWorkspace }
+  | { what: 'edit_user' | 'link'; user: User }
+
+interface DialogsProps {
+  open: PeopleDialog | undefined
+  onClose: () => void
+  workspaces: readonly ListedWorkspace[]
+}
+
+export function PeopleDialogs({ open, onClose, workspaces }: DialogsProps) {
+  const [link, setLink] = useState<string>()
+  const close = () => {
+    setLink(undefined)
+    onClose()
+  }
+  if (open?.what === 'disable_workspace')
+    return <DisableWorkspace workspace={open.workspace} onClose={close} />
+  return (
+    <Dialog
+      open={open !== undefined}
+      onClose={close}
+      sealed={link !== undefined}
+      title={link === undefined ? titleOf(open) : 'Send them this link'}
+      description={
+        link !== undefined &&
+        'It works once, for seven days, and is shown only now. Send it where only they will read it.'
+      }
+    >
+      {link === undefined ? (
+        <Content open={open} onClose={close} onLink={setLink} workspaces={workspaces} />
+      ) : (
+        <div className="grid gap-5">
+          <Secret value={new URL(link, location.origin).href} label="Set-up link" />
+          <div className="flex justify-end">
+            <Button kind="primary" onClick={close}>
+              I copied it
+            </Button>
+          </div>
+        </div>
+      )}
+    </Dialog>
+  )
+}
+
+function titleOf(open: PeopleDialog | undefined): string {
+  switch (open?.what) {
+    case 'new_workspace':
+      return 'Create a workspace'
+    case 'rename_workspace':
+      return `Rename ${open.workspace.name}`
+    case 'new_user':
+      return 'Create a user'
+    case 'edit_user':
+      return `Change ${open.user.email}`
+    case 'link':
+      return `New set-up link for ${open.user.email}`
+    default:
+      return ''
+  }
+}
+
+interface ContentProps extends DialogsProps {
+  onLink: (link: string) => void
+}
+
+function Content({ open, onClose, onLink, workspaces }: ContentProps) {
+  switch (open?.what) {
+    case 'new_workspace':
+      return <WorkspaceForm onClose={onClose} />
+    case 'rename_workspace':
+      return <WorkspaceForm workspace={open.workspace} onClose={onClose} />
+    case 'new_user':
+      return <UserForm workspaces={workspaces} onClose={onClose} onLink={onLink} />
+    case 'edit_user':
+      return <EditUser user={open.user} onClose={onClose} />
+    case 'link':
+      return <LinkForm user={open.user} onLink={onLink} />
+    default:
+      return null
+  }
+}
+
+const zones = Intl.supportedValuesOf('timeZone')
+
+function WorkspaceForm({ workspace, onClose }: { workspace?: ListedWorkspace; onClose: () => void }) {
+  const create = useChange('POST /workspaces', ['instance', 'allowlists'])
+  const rename = useChange('PATCH /workspaces/{workspace_id}', [
+    'instance',
+    'allowlists',
+    'session',
+    'workspace',
+  ])
+  const [name, setName] = useState(workspace?.name ?? '')
+  const [timezone, setZone] = useState(workspace?.timezone ?? 'UTC')
+  const done = { onSuccess: onClose }
+  const submit = () =>
+    workspace
+      ? rename.mutate(
+          {
+            params: { workspace_id: workspace.id },
+            body: { name: name.trim(), ...(timezone !== workspace.timezone && { timezone }) },
+          },
+          done,
+        )
+      : create.mutate({ body: { name: name.trim(), timezone } }, done)
+  return (
+    <Form
+      onSubmit={submit}
+      busy={create.isPending || rename.isPending}
+      error={create.error ?? rename.error}
+      action={workspace ? 'Save' : 'Create workspace'}
+      align="end"
+    >
+      <Field label="Name">
+        <TextInput
+          required
+          maxLength={200}
+          value={name}
+          autoComplete="off"
+          onChange={(event) => setName(event.target.value)}
+        />
+      </Field>
+      <Field label="Time zone" help="Its day, and its daily limits, end at midnight there.">
+        <Select value={timezone} onChange={(event) => setZone(event.target.value)}>
+          {zones.includes(timezone) || <option>{timezone}</option>}
+          {zones.map((zone) => (
+            <option key={zone}>{zone}</option>
+          ))}
+        </Select>
+      </Field>
+    </Form>
+  )
+}
+
+function DisableWorkspace({ workspace, onClose }: { workspace: ListedWorkspace; onClose: () => void }) {
+  const disable = useChange('POST /workspaces/{workspace_id}/disable', ['instance', 'session', 'workspace'])
+  return (
+    <Confirm
+      open
+      onClose={onClose}
+      title={`Disable “${workspace.name}”?`}
+      description="Its members and keys are refused, its accounts are disconnected, and nothing of it is sent: campaigns, broadcasts and webhooks wait. Nothing is deleted. Messages that wait to be sent now are given up."
+      phrase={workspace.name}
+      action="Disable workspace"
+      busy={disable.isPending}
+      error={disable.error}
+      onConfirm={() => disable.mutate({ params: { workspace_id: workspace.id } }, { onSuccess: onClose })}
+    />
+  )
+}
+
+type Role = User['memberships'][number]['role']
+
+function UserForm({ workspaces, onClose, onLink }: Omit<ContentProps, 'open'>) {
+  const create = useChange('POST /users', ['instance', 'allowlists', 'members'])
+  const [email, setEmail] = useState('')
+  const [workspace_id, setWorkspace] = useState(workspaces[0]?.id ?? '')
+  const [role, setRole] = useState<Role>('member')
+  const [operator, setOperator] = useState(false)
+  const submit = () =>
+    create.mutate(
+      { body: { email: email.trim(), workspace_id, role, operator } },
+      { onSuccess: ({ setup_link }) => (setup_link ? onLink(setup_link) : onClose()) },
+    )
+  return (
+    <Form onSubmit={submit} busy={create.isPending} error={create.error} action="Create user" align="end">
+      <Field label="E-mail" help="A user who has this address already joins the workspace too.">
+        <TextInput
+          type="email"
+          required
+          value={email}
+          autoComplete="off"
+          onChange={(event) => setEmail(event.target.value)}
+        />
+      </Field>
+      <Field label="Workspace">
+        <Select value={workspace_id} onChange={(event) => setWorkspace(event.target.value)}>
+          {workspaces.map(({ id, name }) => (
+            <option key={id} value={id}>
+              {name}
+            </option>
+          ))}
+        </Select>
+      </Field>
+      <Field label="Role">
+        <Select value={role} onChange={(event) => setRole(event.target.value as Role)}>
+          <option value="member">Member: reads, organises and sends</option>
+          <option value="admin">Admin: also runs campaigns and manages members</option>
+          <option value="owner">Owner: also sets roles</option>
+        </Select>
+      </Field>
+      <Choices legend="This instance">
+        <Choice
+          label="Operator"
+          help="Sees this page: gates, all workspaces and users, the audit log."
+          tone="warn"
+          checked={operator}
+          onChange={(event) => setOperator(event.target.checked)}
+        />
+      </Choices>
+    </Form>
+  )
+}
+
+function EditUser({ user, onClose }: { user: User; onClose: () => void }) {
+  const update = useChange('PATCH /users/{user_id}', ['instance', 'session', 'members', 'allowlists'])
+  const [name, setName] = useState(user.name)
+  const [email, setEmail] = useState(user.email)
+  return (
+    <Form
+      onSubmit={() =>
+        update.mutate(
+          { params: { user_id: user.id }, body: { name: name.trim(), email: email.trim() } },
+          { onSuccess: onClose },
+        )
+      }
+      busy={update.isPending}
+      error={update.error}
+      action="Save"
+      align="end"
+    >
+      <Field label="Name">
+        <TextInput
+          maxLength={200}
+          value={name}
+          autoComplete="off"
+          onChange={(event) => setName(event.target.value)}
+        />
+      </Field>
+      <Field label="E-mail" help="They sign in with it.">
+        <TextInput
+          type="email"
+          required
+          value={email}
+          autoComplete="off"
+          onChange={(event) => setEmail(event.target.value)}
+        />
+      </Field>
+    </Form>
+  )
+}
+
+function LinkForm({ user, onLink }: { user: User; onLink: (link: string) => void }) {
+  const make = useChange('POST /users/{user_id}/setup-link', ['instance'])
+  return (
+    <Form
+      onSubmit={() =>
+        make.mutate({ params: { user_id: user.id } }, { onSuccess: ({ setup_link }) => onLink(setup_link) })
+      }
+      busy={make.isPending}
+      error={make.error}
+      action="Make a link"
+      align="end"
+    >
+      <Notice tone="warn">The first person who opens it becomes this user.</Notice>
+    </Form>
+  )
+}

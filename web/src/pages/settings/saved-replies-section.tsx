@@ -1,0 +1,94 @@
+/** The team's saved replies: every member adds, changes and deletes them. */
+import { useQuery } from '@tanstack/react-query'
+import { MessageSquareQuote, Plus } from 'lucide-react'
+import { lazy, Suspense, useState } from 'react'
+import type { Answer } from '../../api.ts'
+import { ExactLine } from '../../exact-text.tsx'
+import { Section } from '../../shell.tsx'
+import { Button } from '../../ui/button.tsx'
+import { Loaded } from '../../ui/states.tsx'
+import { Table } from '../../ui/table.tsx'
+import { savedRepliesQuery } from '../inbox/inbox-queries.ts'
+
+export type SavedReply = Answer<'GET /w/{workspace_id}/saved_replies'>['saved_replies'][number]
+
+/** Null: a new one. */
+export type OpenReply = { what: 'edit'; reply: SavedReply | null } | { what: 'delete'; reply: SavedReply }
+
+const Dialogs = lazy(async () => ({ default: (await import('./saved-reply-dialogs.tsx')).SavedReplyDialogs }))
+
+export function SavedRepliesSection({ workspace_id }: { workspace_id: string }) {
+  const query = useQuery(savedRepliesQuery(workspace_id))
+  const [open, setOpen] = useState<OpenReply | null>()
+  const add = (
+    <Button onClick={() => setOpen({ what: 'edit', reply: null })}>
+      <Plus aria-hidden className="size-4" />
+      New reply
+    </Button>
+  )
+  return (
+    <Section title="Saved replies" about="Insert one with / where you write a message.">
+      <Loaded query={query} rows={2}>
+        {({ saved_replies }) => (
+          <Table
+            label="Saved replies"
+            rows={saved_replies}
+            rowKey={({ id }) => id}
+            empty={{
+              icon: MessageSquareQuote,
+              title: 'No saved replies yet',
+              children: 'Write an answer once, and insert it from then on.',
+              action: add,
+            }}
+            columns={[
+              {
+                heading: 'Reply',
+                lead: true,
+                cell: ({ title, text }) => (
+                  <span className="block max-w-[48ch]">
+                    <span className="block truncate font-medium">
+                      <ExactLine text={title} />
+                    </span>
+                    <span className="block truncate text-xs text-muted">
+                      <ExactLine text={text} />
+                    </span>
+                  </span>
+                ),
+              },
+              {
+                heading: 'Actions',
+                actions: true,
+                cell: (reply) => (
+                  <>
+                    <Button
+                      kind="quiet"
+                      size="small"
+                      aria-label={`Edit ${reply.title}`}
+                      onClick={() => setOpen({ what: 'edit', reply })}
+                    >
+                      Edit…
+                    </Button>
+                    <Button
+                      kind="quiet"
+                      size="small"
+                      aria-label={`Delete ${reply.title}`}
+                      onClick={() => setOpen({ what: 'delete', reply })}
+                    >
+                      Delete…
+                    </Button>
+                  </>
+                ),
+              },
+            ]}
+          />
+        )}
+      </Loaded>
+      {(query.data?.saved_replies.length ?? 0) > 0 && <div>{add}</div>}
+      {open !== undefined && (
+        <Suspense>
+          <Dialogs open={open ?? undefined} workspace_id={workspace_id} onClose={() => setOpen(null)} />
+        </Suspense>
+      )}
+    </Section>
+  )
+}
