@@ -25,7 +25,7 @@ export async function loseAnswer(page: Page, { path, send, reaches }: Lost): Pro
   await arrived
   await page.reload()
   await page.waitForURL(reaches)
-  await page.unroute(`**${path}`)
+  // The route stays: Chromium can lose requests that are under way when interception ends, and the new page is loading.
   assert.equal(keys.length, 2)
   assert.equal(keys[0], keys[1])
 }

@@ -11,7 +11,7 @@ export async function step<T>(browser: Browser, name: string, work: () => Promis
     process.stdout.write(`== ${seconds()} s: ${name}\n`)
     return result
   } catch (error) {
-    process.stdout.write(`FAILED after ${seconds()} s: ${name}\n`)
+    process.stdout.write(`FAILED after ${seconds()} s: ${name}\n${error}\n`)
     for (const page of browser.contexts().flatMap((context) => context.pages())) await describe(page)
     throw error
   }
@@ -19,7 +19,8 @@ export async function step<T>(browser: Browser, name: string, work: () => Promis
 
 async function describe(page: Page): Promise<void> {
   const text = await page
-    .locator('body')
+    .locator('main, body:not(:has(main))')
+    .first()
     .innerText({ timeout: 2_000 })
     .catch((error: unknown) => `(no text: ${error})`)
   process.stdout.write(`-- ${page.url()}\n${text.replaceAll(/\n+/g, '\n').slice(0, shownMax)}\n`)

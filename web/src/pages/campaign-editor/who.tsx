@@ -45,6 +45,8 @@ export function Who({ workspace, draft, change, people, chats, error, list }: Wh
           {isFiltered(draft.filter) && people && (
             <Chats draft={draft} change={change} people={people} chats={chats} />
           )}
+          {/* Its line is there from the start, so that nothing below moves when the number arrives. */}
+          {isFiltered(draft.filter) && !people && !error && <p aria-busy className="h-5" />}
         </>
       )}
       <p className="text-xs text-muted">
