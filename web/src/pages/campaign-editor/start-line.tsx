@@ -50,7 +50,7 @@ function whyNot({ forecast, isCurrent, error }: Preview): string {
 
 /** From which accounts, and when the first message leaves. */
 function planWords({ forecast }: Preview, names: Names): string {
-  const accounts = [...new Set(forecast?.load.map(({ account_id }) => names.account(account_id)))]
+  const accounts = [...new Set(forecast?.load.map(({ account_id }) => names.account(account_id)))].sort()
   const first = forecast?.timetable.flatMap(({ messages }) => messages.map(({ at }) => at)).sort()[0]
   if (accounts.length === 0 || first === undefined) return 'Nothing would be sent yet.'
   const more = accounts.length > 3 ? ` and ${accounts.length - 3} more` : ''
