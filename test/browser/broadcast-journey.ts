@@ -24,7 +24,7 @@ export async function sendBroadcast(visit: Visit): Promise<void> {
   await page.getByRole('heading', { name: 'No broadcasts yet' }).waitFor()
   await page.getByLabel('Stage').selectOption('qualified')
   await page.getByLabel('Account').selectOption(exampleChat.account_id)
-  await page.getByText('1 left out: on the suppression list').waitFor()
+  await page.getByText('4 left out: on the suppression list').waitFor()
   await type(page, page.getByLabel('Message', { exact: true }), text)
   await press(page, page.getByRole('button', { name: 'Send to 2 people' }), 'Enter')
   const sure = page.getByRole('dialog').getByRole('button', { name: 'Send to 2 people' })

@@ -72,7 +72,7 @@ export async function writeCampaigns(visit: Visit): Promise<void> {
   await byKeyboard(visit)
 }
 
-/** Three people in the stage "Qualified" who can be written to, and three chats that cannot. */
+/** Three people in the stage "Qualified" who can be written to, and nine chats that cannot. */
 async function fillStage({ demo, ask }: Visit): Promise<void> {
   const { accounts } = await ask<{ accounts: { id: string }[] }>('GET', '/accounts')
   const other = accounts.find(({ id }) => id !== exampleChat.account_id)?.id ?? ''
@@ -80,8 +80,9 @@ async function fillStage({ demo, ask }: Visit): Promise<void> {
     { name: 'Ada Tallis', account_id: exampleChat.account_id, text: 'Do you have it in blue?' },
     { name: 'Ben Okoro', account_id: exampleChat.account_id, text: 'What does it cost?' },
     { name: 'Cleo Brandt', account_id: other, text: 'Is it heavy?' },
-    { name: 'Dora Fink', account_id: exampleChat.account_id, text: 'STOP' },
-    { name: 'Emil Roth', account_id: other, text: 'STOP' },
+    ...['Dora Fink', 'Emil Roth', 'Finn Aas', 'Gus Weil', 'Hana Ito', 'Ines Lobo', 'Jon Kask', 'Kim Ode'].map(
+      (name, at) => ({ name, account_id: at % 2 === 0 ? exampleChat.account_id : other, text: 'STOP' }),
+    ),
   ]
   const chats: { account_id: string; chat_id: string }[] = []
   for (const { name, account_id, text } of people) {
@@ -127,13 +128,13 @@ async function write({ page }: Visit): Promise<number> {
   await act(page.getByLabel('Follow-up 1', { exact: true }).fill(variants[0] ?? ''))
   await act(page.getByRole('button', { name: 'Add a variant to Follow-up 1' }).click())
   await act(page.getByLabel('Follow-up 1, variant B').fill(variants[1] ?? ''))
-  await page.getByText('3 of 6 cannot be written to.').waitFor()
+  await page.getByText('9 of 12 cannot be written to.').waitFor()
   assert.ok(await start.isDisabled())
   await until('axe finds nothing', stateMsMax, async () => {
     const { violations } = await new AxeBuilder({ page }).setLegacyMode().analyze()
     return violations.length === 0 || undefined
   })
-  await act(page.getByRole('button', { name: 'Leave these 3 out' }).click())
+  await act(page.getByRole('button', { name: 'Leave these 9 out' }).click())
   await page.getByText(/From Sales, Support, first/).waitFor()
   assert.equal(await start.textContent(), 'Start with 3 people')
   // What was typed is kept, and a text that was not previewed cannot be started.
