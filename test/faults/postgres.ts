@@ -11,7 +11,8 @@ import pg from 'pg'
 import { type Embedded, openEmbedded } from '../../src/db/embedded.ts'
 import type { Connection } from '../../src/db/pool.ts'
 
-const startAttemptsMax = 100
+/** For a hang: a busy machine notices a crash late. */
+const startAttemptsMax = 1_000
 /** More than any server of a plant allows. */
 const connectionsMax = 300
 const yes = () => true
