@@ -1,8 +1,9 @@
 /** What other processes can reach of the bundled PostgreSQL: a socket of our own, no network, no TLS, no superuser. */
 import { chmod, readdir, readFile, readlink, rm } from 'node:fs/promises'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { until } from '../../test/harness/process.ts'
 import { makeScratch } from '../../test/harness/scratch.ts'
 import { type Embedded, openEmbedded } from './embedded.ts'
 import { migrate } from './migrate.ts'
@@ -75,6 +76,35 @@ describe.runIf(process.platform === 'linux')('its processes', () => {
     const numbers = table.split('\n').map((line) => line.trim().split(/\s+/)[column] ?? '')
     return numbers.filter((number) => sockets.has(number)).length
   }
+})
+
+test('a server that is killed while it restarts is started again', { timeout: 40_000 }, async () => {
+  const place = join(await makeScratch('parley-killed-'), 'data')
+  const killed = await openEmbedded({ data_dir: place, claim: 'service' })
+  const pidOf = async () => {
+    const file = await readFile(join(place, 'postgres', 'postmaster.pid'), 'utf8').catch(() => '')
+    return Number(file.split('\n')[0])
+  }
+  const pids = new Set<number>()
+  // The first runs; the second has only written its number.
+  while (pids.size < 2) {
+    const pid = await pidOf()
+    if (pid === 0 || pids.has(pid)) continue
+    pids.add(pid)
+    process.kill(pid, 'SIGKILL')
+  }
+  await until('it answers', 40_000, async () => {
+    const attempt = new pg.Client(killed.connection)
+    attempt.on('error', () => {})
+    return attempt
+      .connect()
+      .then(() => true)
+      .catch(() => undefined)
+      .finally(() => attempt.end().catch(() => {}))
+  })
+  expect(pids).not.toContain(await pidOf())
+  await killed.close()
+  await rm(dirname(place), { recursive: true, force: true })
 })
 
 describe('the role of a new directory', () => {

@@ -168,7 +168,8 @@ async function reachServer(place: Cluster, connection: Connection): Promise<pg.C
         )
       }
       const nobodyThere = code === 'ENOENT' || code === 'ECONNREFUSED'
-      if (nobodyThere && (!child || child.exitCode !== null) && !(await findServer(place))) {
+      const isStarting = child && child.exitCode === null && child.signalCode === null // guard: a server killed at its start
+      if (nobodyThere && !isStarting && !(await findServer(place))) {
         // A start also fails beside another process's server, which may have stopped since: that is retried.
         if (child?.exitCode && starts >= startsMax) {
           throw new Refusal(`The embedded PostgreSQL does not start; ${place.log_file} says why.`)

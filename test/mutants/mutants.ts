@@ -3092,4 +3092,10 @@ export const mutants: readonly Mutant[] = [
     'guard: alerts in order',
     'alerts are retried, in their order, until the receiver accepts them',
   ),
+  mutant(
+    { file: 'src/db/embedded.test.ts', still: 'listens on a socket and on no address, without TLS' },
+    'guard: a server killed at its start',
+    'a server that is killed while it restarts is started again',
+    'const isStarting = child && child.exitCode === null',
+  ),
 ]
