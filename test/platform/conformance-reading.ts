@@ -32,7 +32,10 @@ export function readingConform(stage: () => Stage): void {
       const { account_id, session } = await stage().setScene()
       const ids: string[] = []
       for (let n = 0; n < 5; n++) {
-        const person_id = await stage().others.addPerson({ name: `Writer ${n}` })
+        const person_id = await stage().others.addPerson({
+          name: `Writer ${n}`,
+          phone: `+4477009${stage().nextNumber()}${n}`,
+        })
         await stage().others.write({ account_id, person_id, text: 'hi' })
         ids.unshift(String(person_id))
       }

@@ -19,7 +19,12 @@ export interface Fixture {
 }
 
 export interface OtherSide {
-  addPerson(person: { name: string; username?: string; behaviour?: 'silent' | 'blocks' }): Promise<number>
+  addPerson(person: {
+    name: string
+    username?: string
+    phone?: string
+    behaviour?: 'silent' | 'blocks'
+  }): Promise<number>
   addGroup(group: {
     account_id: string
     name: string

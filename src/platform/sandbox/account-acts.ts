@@ -153,13 +153,17 @@ export function listChats(
     a.order < b.order ? -1 : 1,
   )
   let found = 0
-  for (const box of account.boxes.values()) {
+  // From the end, where most of the newest are: the others cost one comparison each.
+  for (const box of [...account.boxes.values()].reverse()) {
     if (!isListed(box)) continue
     total++
     const order = orderOf(box)
     if (after !== null && order >= after) continue
+    if (++found > limit) {
+      if (order < (newest.first()?.order ?? '')) continue
+      newest.takeFirst()
+    }
     newest.add({ box, order })
-    if (++found > limit) newest.takeFirst()
   }
   const page: { readonly box: Box; readonly order: string }[] = []
   for (let one = newest.takeFirst(); one; one = newest.takeFirst()) page.unshift(one)

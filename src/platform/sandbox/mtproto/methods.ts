@@ -174,7 +174,9 @@ export function accountHandlers(world: World, { keep_updates }: { keep_updates: 
     },
     'contacts.getContacts': async (_request, call) => {
       const served = await serve(call)
-      const ids = (await served.ask(call, 'contacts', {})).map(({ id }) => Number(id))
+      const people = await served.ask(call, 'contacts', {})
+      // An address book lists numbers: a chat alone makes nobody a contact.
+      const ids = people.filter(({ phone }) => phone !== null).map(({ id }) => Number(id))
       return {
         _: 'contacts.contacts',
         contacts: ids.map((userId) => ({ _: 'contact', userId, mutual: false })),
