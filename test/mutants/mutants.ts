@@ -3098,4 +3098,10 @@ export const mutants: readonly Mutant[] = [
     'a server that is killed while it restarts is started again',
     'const isStarting = child && child.exitCode === null',
   ),
+  mutant(
+    servedFiles,
+    'guard: a file that the cache lost is fetched again',
+    'GET /chats/{chat_id}/messages/{message_id}/attachments/{index} 200 after PostgreSQL crashed during the download, which empties the cache',
+    'throw fileGone()',
+  ),
 ]

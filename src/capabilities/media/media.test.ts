@@ -161,6 +161,18 @@ describe('GET /chats/{chat_id}/messages/{message_id}/attachments/{index}', () =>
     })
   })
 
+  test('200 after PostgreSQL crashed during the download, which empties the cache', async () => {
+    const { path, message_id } = await sendFile({ size: 300_000, seed: 14 })
+    place.fault({ on: 'download', fault: 'slow', seconds: 1, times: 1, account_id })
+    const answer = get(path)
+    await until('it is wanted', 30_000, () =>
+      place.db.maybe(sql`select 1 from media_files where message_id = ${message_id}`),
+    )
+    await place.db.run(sql`truncate media_files, media_chunks`)
+    const { status, bytes } = await answer
+    expect([status, sha256(bytes)]).toEqual([200, hashOf(300_000, 14)])
+  })
+
   test('404 where the platform no longer has it, 413 over 25 MiB, and neither leaves a chunk', async () => {
     const { chunks } = await rows()
     const gone = await sendFile({ size: 9, seed: 7 })

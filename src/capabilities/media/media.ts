@@ -43,11 +43,18 @@ interface FileState {
   readonly failure: FileFailure | null
 }
 
+interface Waiting {
+  /** Aborted once the caller is gone. */
+  readonly left: AbortSignal | undefined
+  /** Throws if the message no longer has the file. */
+  readonly requireAttachment: () => Promise<unknown>
+}
+
 /** The file, once all of it is stored. Fetches it unless it is cached. */
 export async function fetchFile(
   app: App,
   file: AccountFile,
-  left: AbortSignal | undefined,
+  { left, requireAttachment }: Waiting,
 ): Promise<CachedFile> {
   const kept = await findFile(app.db, file)
   if (kept && isWhole(kept)) return kept
@@ -57,10 +64,15 @@ export async function fetchFile(
     await sleep(pauseMs)
     left?.throwIfAborted()
     const state = await findFile(app.db, file)
-    // The message was deleted or edited meanwhile.
-    if (!state) throw fileGone()
-    if (isWhole(state)) return state
-    if (state.failure) throw await refusalOf(app.db, file, state.failure)
+    if (!state) {
+      // The message was deleted or edited, or PostgreSQL crashed, which empties the cache.
+      await requireAttachment()
+      await want(app, file) // guard: a file that the cache lost is fetched again
+    } else if (isWhole(state)) {
+      return state
+    } else if (state.failure) {
+      throw await refusalOf(app.db, file, state.failure)
+    }
   }
   throw await refusalOf(app.db, file, 'unavailable')
 }

@@ -27,7 +27,10 @@ export async function serveFile(
   const place = { account_id: account.id, chat_id: chatNumber(chat_id), message_id, index }
   const named = await requireAttachment(app.db, place)
   if (named.size > fileBytesMax) throw fileTooLarge()
-  const file = await fetchFile(app, place, left)
+  const file = await fetchFile(app, place, {
+    left,
+    requireAttachment: () => requireAttachment(app.db, place),
+  })
   const part = findRange(range, file.size)
   if (part === 'none') throw new ApiError('range_not_satisfiable', { content_range: `bytes */${file.size}` })
   return answer(app.db, file, { part, file_name: named.file_name })
