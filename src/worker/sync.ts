@@ -32,6 +32,8 @@ import type { Chat, ListedChat, Message, Outcome, Platform, Session } from '../p
 import { handleIncoming } from './incoming.ts'
 
 const chatsPage = 100
+/** Chats stored in one transaction, which locks the account: its sends wait meanwhile. */
+const chatsStep = 25
 const contactsPage = 500
 /** Per chat. Older ones are fetched on request, so an account with longer chats seldom has its whole history. */
 const recentMessages = 50
@@ -66,22 +68,25 @@ async function syncChats(app: App, syncing: SyncContext, after: string | null): 
   const { held, session } = syncing
   const page = await ask(app, syncing, () => session.chats({ after, limit: chatsPage }))
   if (!page) return
-  const { chats } = page
-  await inOneStep(app, held, async (tx) => {
-    const events = await storePast(app, tx, syncing, chats.flatMap(lastOf))
-    await storeChats(
-      tx,
-      held,
-      chats.map(({ chat }) => ({ chat, last: null })),
-    )
-    await storeContacts(
-      tx,
-      held,
-      chats.flatMap(({ chat }) => peopleOf(chat)),
-    )
-    await noteChats(tx, held, page)
-    return events
-  })
+  for (let at = 0; at === 0 || at < page.chats.length; at += chatsStep) {
+    const chats = page.chats.slice(at, at + chatsStep)
+    const isLast = at + chatsStep >= page.chats.length
+    await inOneStep(app, held, async (tx) => {
+      const events = await storePast(app, tx, syncing, chats.flatMap(lastOf))
+      await storeChats(
+        tx,
+        held,
+        chats.map(({ chat }) => ({ chat, last: null })),
+      )
+      await storeContacts(
+        tx,
+        held,
+        chats.flatMap(({ chat }) => peopleOf(chat)),
+      )
+      if (isLast) await noteChats(tx, held, page)
+      return events
+    })
+  }
 }
 
 function lastOf({ chat, last }: ListedChat): Past[] {
