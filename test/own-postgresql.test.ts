@@ -370,6 +370,17 @@ describe('a sentence for', () => {
     )
     await owner.run(sql`delete from schema_migrations where version = 9999`)
   })
+
+  test('a verb on a database that lacks a migration', async () => {
+    const lacking = await owner.one<{ name: string; checksum: string }>(
+      sql`delete from schema_migrations where version = 42 returning name, checksum`,
+    )
+    expect(await sentence(copy.url)).toBe(
+      'The database is not migrated to this version. Run `parley migrate` first.\n',
+    )
+    await owner.run(sql`
+      insert into schema_migrations (version, name, checksum) values (42, ${lacking.name}, ${lacking.checksum})`)
+  })
 })
 
 test.each([
