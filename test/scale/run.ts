@@ -63,7 +63,7 @@ const bugs: Readonly<Record<string, Bug>> = {
         replace: 'take: (caller, rule) => takeIn(db, { caller: String(process.pid).concat(caller), rule }),',
       },
       {
-        marker: 'limit: counted in Redis for all processes',
+        marker: 'limit: counted in redis for all processes',
         replace: "const key = 'parley:{'.concat(String(process.pid), caller, '}')",
       },
     ],
