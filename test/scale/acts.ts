@@ -185,7 +185,8 @@ export async function countLimit(plant: Plant, url: string, limit: number): Prom
 
 /**
  * The database fails over to a standby that is some seconds behind. The workers notice, record again what their journals hold,
- * and send nothing until an operator says so.
+ * and send nothing until an operator says so. The standby is a copy of the frozen server's files: the embedded PostgreSQL writes
+ * too little WAL (`wal_level = minimal`) for `pg_backup_start`.
  */
 export async function failOver(plant: Plant, behindMs: number): Promise<Figures> {
   const copy = join(plant.directory, 'standby')

@@ -25,7 +25,8 @@ export async function openServers(without: readonly string[]): Promise<Servers> 
   let pooler: PgBouncer | undefined
   const through: PlantOptions['through'] = async ({ cluster }) => {
     const sizes = [`default_pool_size = ${poolSize}`, 'max_client_conn = 200']
-    pooler = await openPgBouncer(cluster, ['pool_mode = session', ...sizes])
+    // By default it does not ask a server again for 15 s after it was away.
+    pooler = await openPgBouncer(cluster, ['pool_mode = session', ...sizes, 'server_login_retry = 1'])
     return pooler.port
   }
   return {
