@@ -68,7 +68,8 @@ async function build(program: Program): Promise<Image> {
   const envOf = (env: Readonly<Record<string, string>>) =>
     Object.entries(env).flatMap(([name, value]) => ['--env', `${name}=${value}`])
   if (program !== 'buildah') {
-    const how = ['--rm', '--read-only', '--network', 'host', '--tmpfs', `/data:uid=${user},mode=0700`]
+    // /data is the volume that the image declares.
+    const how = ['--rm', '--read-only', '--network', 'host']
     return {
       command: ({ env = {}, program: entry, args }) => {
         const entries = entry ? ['--entrypoint', entry] : []
