@@ -46,7 +46,7 @@ const slow = [
   'test/backup{,-large}.test.ts',
   'test/contract.reread.test.ts',
   'test/{cli,command-line,demo,deploy-installed,doctor,first-start,readme}.test.ts',
-  'test/{deploy-through,own-postgresql}.test.ts',
+  'test/{clone-drill,deploy-through,own-postgresql}.test.ts',
   'test/{processes,several-processes}.test.ts',
   'test/lockout.test.ts',
   'test/pools.test.ts',

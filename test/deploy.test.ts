@@ -2,8 +2,8 @@
  * The configurations in deploy/, without daemon or network: everything they name exists, workers keep their journals, nothing
  * runs as root, no secret is written down.
  */
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { existsSync, readFileSync } from 'node:fs'
+import { join, relative } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { platformVariables } from '../src/cli/platforms.ts'
@@ -134,6 +134,18 @@ describe('deploy/ names what exists', () => {
     const named = manifests.map(({ kind, metadata }) => `${kind.toLowerCase()}/${metadata.name}`)
     for (const [name] of inCluster.matchAll(/\b(job|statefulset|deployment)\/\S+/g))
       expect(named).toContain(name)
+  })
+
+  test('every file that the image is built from, and the ignore file admits it', () => {
+    const copied = [...textOf('Dockerfile').matchAll(/^COPY (?!--from)(.+) \S+$/gm)].flatMap(
+      ([, sources = '']) => sources.split(' '),
+    )
+    const admitted = [...textOf('Dockerfile.dockerignore').matchAll(/^!(.+)$/gm)].map(([, name]) => name)
+    expect(copied.toSorted()).toEqual(admitted.toSorted())
+    expect(copied.filter((name) => !existsSync(join(root, name)))).toEqual([])
+    // The build of the pages reads it.
+    const { extends: shared } = JSON.parse(readFileSync(join(root, 'web', 'tsconfig.json'), 'utf8'))
+    expect(copied).toContain(relative(root, join(root, 'web', shared)))
   })
 
   test('versions of this checkout', () => {

@@ -1,8 +1,7 @@
 /** PostgreSQL as teams run it: poolers, roles with few rights, and a sentence for each mistake. */
-import { spawn, spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { connect, createServer } from 'node:net'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
@@ -19,7 +18,8 @@ import { copyDatabase, dropDatabase, type TestDatabase } from './harness/databas
 import { FakePooler, failure } from './harness/fake-pooler.ts'
 import { runVerb } from './harness/operator.ts'
 import { blocksOf } from './harness/pages.ts'
-import { endProcesses, freePort, spawnParley, until } from './harness/process.ts'
+import { hasPgBouncer, openPgBouncer } from './harness/pgbouncer.ts'
+import { endProcesses, spawnParley, until } from './harness/process.ts'
 import { seedTenant, testSecret } from './harness/worker.ts'
 
 let copy: TestDatabase
@@ -99,40 +99,19 @@ describe('a pooler', () => {
   })
 })
 
-const PATH = `${process.env.PATH}:/usr/sbin`
-const hasPgBouncer = spawnSync('pgbouncer', ['--version'], { env: { PATH } }).status === 0
-test.runIf(!hasPgBouncer)('pgbouncer is not on the PATH, so it was not tried itself', () => {})
+const isInstalled = hasPgBouncer()
+test.runIf(!isInstalled)('pgbouncer is not on the PATH, so it was not tried itself', () => {})
 
-/** Run with its own defaults, but for where it listens and whom it admits. */
 async function throughPgBouncer<T>(mode: 'session' | 'transaction', work: (url: string) => Promise<T>) {
-  const { host, user, password } = inject('cluster')
-  const port = await freePort()
-  const folder = await mkdtemp(join(tmpdir(), 'parley-pgbouncer-'))
-  const file = join(folder, 'pgbouncer.ini')
-  const server = `* = host=${host} port=5432 user=${user} password=${password}`
-  const own = `listen_addr = 127.0.0.1\nlisten_port = ${port}\nunix_socket_dir =\nauth_type = any\npool_mode = ${mode}`
-  await writeFile(file, `[databases]\n${server}\n[pgbouncer]\n${own}\n`)
-  await chmod(folder, 0o755)
-  const asUser = process.getuid?.() === 0 ? ['-u', 'nobody'] : []
-  const pooler = spawn('pgbouncer', [...asUser, file], { env: { PATH }, stdio: 'ignore' })
+  const pooler = await openPgBouncer(inject('cluster'), [`pool_mode = ${mode}`])
   try {
-    await until('it listens', 30_000, () => isListening(Number(port)))
-    return await work(over(Number(port)))
+    return await work(over(pooler.port))
   } finally {
-    pooler.kill('SIGKILL')
-    await rm(folder, { recursive: true })
+    await pooler.close()
   }
 }
 
-function isListening(port: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    const socket = connect(port, '127.0.0.1')
-    socket.once('connect', () => resolve(true)).once('error', () => resolve(false))
-    socket.once('connect', () => socket.destroy())
-  })
-}
-
-describe.runIf(hasPgBouncer)('PgBouncer', () => {
+describe.runIf(isInstalled)('PgBouncer', () => {
   test('by session, as installed: a process opens, asks and hears notices', async () => {
     const heard = await throughPgBouncer('session', async (url) => {
       const { app } = await open(url)
@@ -369,6 +348,17 @@ describe('a sentence for', () => {
       /^The database is newer than this Parley: it has the migration 9999_later.sql/,
     )
     await owner.run(sql`delete from schema_migrations where version = 9999`)
+  })
+
+  test('a verb on a database that lacks a migration', async () => {
+    const lacking = await owner.one<{ name: string; checksum: string }>(
+      sql`delete from schema_migrations where version = 42 returning name, checksum`,
+    )
+    expect(await sentence(copy.url)).toBe(
+      'The database is not migrated to this version. Run `parley migrate` first.\n',
+    )
+    await owner.run(sql`
+      insert into schema_migrations (version, name, checksum) values (42, ${lacking.name}, ${lacking.checksum})`)
   })
 })
 

@@ -29,6 +29,7 @@ const elsewhere: readonly (readonly [page: string, begins: string, where: string
   ['docs/scaling.md', 'export DATABASE_URL=', 'test/several-processes.test.ts'],
   ['docs/scaling.md', 'npx parley workspace create', 'test/several-processes.test.ts'],
   ['docs/scaling.md', 'sleep 1', 'test/several-processes.test.ts'],
+  ['docs/scaling.md', 'export CLONE_URL=', 'test/clone-drill.test.ts'],
   // README's restore is typed.
   ['docs/operating.md', 'mv .parley/postgres', 'test/backup.test.ts'],
   ['docs/operating.md', 'npx parley restore --mark', 'test/backup.test.ts'],

@@ -2,7 +2,6 @@
  * The several processes of docs/scaling.md, typed as they are there, and what a supervisor and a load balancer see of
  * one.
  */
-import { spawnSync } from 'node:child_process'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -12,7 +11,7 @@ import { openDatabase } from '../src/db/pool.ts'
 import { version } from '../src/lib/version.ts'
 import { copyDatabase, type TestDatabase } from './harness/database.ts'
 import { runVerb } from './harness/operator.ts'
-import { blocksOf, commandsOf } from './harness/pages.ts'
+import { blocksOf, commandsOf, wordsOf } from './harness/pages.ts'
 import { endProcesses, freePort, type Parley, spawnParley, until } from './harness/process.ts'
 import { testSecret } from './harness/worker.ts'
 
@@ -28,12 +27,6 @@ afterAll(async () => {
   await rm(directory, { recursive: true, force: true })
 })
 
-/** As a shell splits it; the command itself is not run. */
-function wordsOf(command: string): string[] {
-  const { stdout } = spawnSync('sh', ['-c', `printf '%s\\0' ${command}`], { encoding: 'utf8' })
-  return stdout.split('\0').slice(0, -1)
-}
-
 /** The request that a curl line would send. */
 function ask([, ...words]: readonly string[]): Promise<Response> {
   const url = words.find((word) => word.startsWith('http')) ?? ''
@@ -45,7 +38,7 @@ function ask([, ...words]: readonly string[]): Promise<Response> {
 
 test('docs/scaling.md: several processes send after its own lines', async () => {
   const commands = blocksOf('docs/scaling.md')
-    .filter(({ language }) => language === 'sh')
+    .filter(({ language, section }) => language === 'sh' && section === 'Start the processes')
     .flatMap(commandsOf)
   const env: Record<string, string> = {}
   const own: Readonly<Record<string, string>> = { DATABASE_URL: database.url, PARLEY_SECRET: testSecret }

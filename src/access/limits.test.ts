@@ -1,12 +1,8 @@
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { createServer } from 'node:net'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { copyDatabase, type TestDatabase } from '../../test/harness/database.ts'
 import { until } from '../../test/harness/process.ts'
+import { hasRedis, openRedis, type RealRedis } from '../../test/harness/redis.ts'
 import type { Limits } from '../app.ts'
 import { openDatabase } from '../db/pool.ts'
 import { type Database, sql } from '../db/sql.ts'
@@ -203,25 +199,15 @@ describe('in PostgreSQL', () => {
   })
 })
 
-const hasRedis = (() => {
-  try {
-    return execFileSync('redis-server', ['--version'], { encoding: 'utf8' }).startsWith('Redis server')
-  } catch {
-    return false
-  }
-})()
+const isInstalled = hasRedis()
 
-describe.runIf(hasRedis)('in Redis', () => {
-  let server: ChildProcess
-  let directory: string
+describe.runIf(isInstalled)('in Redis', () => {
+  let redis: RealRedis
 
   sharesExactly(
     async () => {
-      directory = await mkdtemp(join(tmpdir(), 'parley-redis-'))
-      const port = await freePort()
-      const options = ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--dir', directory]
-      server = spawn('redis-server', options, { stdio: 'ignore' })
-      const all = await Promise.all(Array.from({ length: 3 }, () => redisLimits(`redis://127.0.0.1:${port}`)))
+      redis = await openRedis()
+      const all = await Promise.all(Array.from({ length: 3 }, () => redisLimits(redis.url)))
       await until('Redis answers', 30_000, () =>
         all[0]?.take('hello', minute).then(
           () => true,
@@ -230,28 +216,12 @@ describe.runIf(hasRedis)('in Redis', () => {
       )
       return all
     },
-    async () => {
-      const gone = new Promise((resolve) => server.once('close', resolve))
-      server.kill('SIGKILL')
-      await gone
-    },
+    () => redis.close(),
   )
 
-  afterAll(async () => {
-    server.kill('SIGKILL')
-    await rm(directory, { recursive: true, force: true })
-  })
+  afterAll(() => redis.close())
 })
 
-test.runIf(!hasRedis)('redis-server is not on the PATH, so counting in Redis was not tested', () => {
-  expect(hasRedis).toBe(false)
+test.runIf(!isInstalled)('redis-server is not on the PATH, so counting in Redis was not tested', () => {
+  expect(isInstalled).toBe(false)
 })
-
-function freePort(): Promise<number> {
-  return new Promise((resolve) => {
-    const probe = createServer().listen(0, '127.0.0.1', () => {
-      const address = probe.address()
-      probe.close(() => resolve(typeof address === 'object' && address ? address.port : 0))
-    })
-  })
-}

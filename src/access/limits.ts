@@ -216,7 +216,7 @@ export async function redisLimits(url: string): Promise<Limits> {
     }
   }
   const takeOne: Limits['take'] = async (caller, rule) => {
-    const key = `parley:{${caller}}`
+    const key = `parley:{${caller}}` // limit: counted in redis for all processes
     const taken = await ask(() => take.call(redis, key, `${key}:n`, rule.limit, rule.seconds))
     const [allowed, used, oldest, at] = taken
     return windowOf(rule, allowed === 1, used, Number(oldest) / 1000, Number(at) / 1000)

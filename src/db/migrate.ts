@@ -129,7 +129,7 @@ async function readPending(read: Read, migrations: readonly Migration[]): Promis
   return migrations.filter(({ version }) => !versions.has(version))
 }
 
-/** Whether the database has every migration of this code. */
+/** Whether the database has every migration of this code, or more: a process stays ready while a newer version migrates. */
 export async function isMigrated(db: Db, wanted?: readonly Migration[]): Promise<boolean> {
   const applied = await db.rows<{ version: number }>(sql`select version from schema_migrations`)
   const versions = new Set(applied.map(({ version }) => version))

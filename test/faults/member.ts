@@ -1,4 +1,5 @@
 /** One `parley` process of the plant, by role and number: it can be killed, paused and restarted under the same name. */
+import { join } from 'node:path'
 import { type Entry, listJournals, readJournal } from '../../src/ledger/journal.ts'
 import { type Exit, type Parley, spawnParley } from '../harness/process.ts'
 import { type Patch, patchEnv, patchedLine } from './patch.ts'
@@ -16,6 +17,8 @@ interface MemberOptions {
   readonly env: (name: string) => Readonly<Record<string, string>>
   /** Applied at every start, before those of a single start. */
   readonly patches?: readonly Patch[] | undefined
+  /** The checkout whose code it runs first; this one by default. */
+  readonly checkout?: string | undefined
 }
 
 export class Member {
@@ -23,6 +26,8 @@ export class Member {
   readonly number: number
   readonly data_dir: string
   readonly #options: MemberOptions
+  /** The checkout whose code its next start runs; undefined: this one. */
+  checkout: string | undefined
   #process: Parley | undefined
   #starts = 0
   #url: string | undefined
@@ -33,6 +38,7 @@ export class Member {
     this.number = options.number
     this.data_dir = options.data_dir
     this.#options = options
+    this.checkout = options.checkout
   }
 
   /** Such as `work-0.3`: the third process of the first worker. The database knows it by this name. */
@@ -68,7 +74,8 @@ export class Member {
     this.#starts++
     const { verb, data_dir, env, args: more = [], patches: always = [] } = this.#options
     const args = [verb, '--port', '0', '--data-dir', data_dir, ...more]
-    const process = spawnParley(args, { ...env(this.name), ...patchEnv([...always, ...patches]) })
+    const main = this.checkout && join(this.checkout, 'bin', 'main.js')
+    const process = spawnParley(args, { ...env(this.name), ...patchEnv([...always, ...patches]) }, main)
     this.#process = process
     this.#paused = false
     void process.ended().then(() => {

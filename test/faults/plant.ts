@@ -15,7 +15,7 @@
  * With `lossy` the processes reach PostgreSQL over a proxy that breaks at COMMIT (`lossy.ts`). Nothing here needs
  * vitest.
  */
-import { rm } from 'node:fs/promises'
+import { chmod, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { changeAccount } from '../../src/capabilities/accounts/accounts.ts'
 import { logIn } from '../../src/capabilities/accounts/login.ts'
@@ -27,7 +27,7 @@ import type { JournalEntry } from '../../src/platform/sandbox/entries.ts'
 import type { NewFault } from '../../src/platform/sandbox/faults.ts'
 import type { NewPerson } from '../../src/platform/sandbox/people.ts'
 import { telegramModule } from '../../src/platform/telegram/module.ts'
-import { freePort, until } from '../harness/process.ts'
+import { freePort, runParley, until } from '../harness/process.ts'
 import { allow } from '../harness/role.ts'
 import { makeScratch } from '../harness/scratch.ts'
 import { type Lossy, type LossyOptions, openLossy } from './lossy.ts'
@@ -54,6 +54,8 @@ export interface PlantOptions {
   /** The same for `work` processes only. */
   readonly workPatches?: readonly Patch[]
   readonly lossy?: LossyOptions['decide']
+  /** Opens a way to the database, and returns the port of 127.0.0.1 that `serve` and `work` use instead of its socket. */
+  readonly through?: ((postgres: Postgres) => Promise<number>) | undefined
   /** With `telegram` the accounts reach the same sandbox over MTProto, through its data centre. */
   readonly platform?: 'sandbox' | 'telegram'
   /** How many of the accounts do so beside those of the sandbox. */
@@ -66,6 +68,8 @@ export interface PlantOptions {
   readonly via?: (port: number) => Promise<number>
   /** The proxy of each Telegram account by its number; none by default. */
   readonly proxyOf?: (account: number) => string
+  /** A checkout of older code, which sets the database up and which every `serve` and `work` process runs first. */
+  readonly checkout?: string
   /** A manual clock moves only by `moveClock`. Real time by default. */
   readonly clock?: PlantDatabase['clock']
 }
@@ -91,6 +95,7 @@ export class Plant {
   readonly #clock: PlantDatabase['clock']
   readonly #telegram: number
   readonly #options: PlantOptions
+  readonly #databasePort: number | undefined
   #dcPort: number | undefined
   #app: Promise<OpenApp> | undefined
   #closing: Promise<void> | undefined
@@ -101,6 +106,7 @@ export class Plant {
     db: Database
     tenant: Tenant
     lossy: Lossy | undefined
+    database_port: number | undefined
     mtproto_port: string
     options: PlantOptions
   }) {
@@ -109,6 +115,7 @@ export class Plant {
     this.db = parts.db
     this.tenant = parts.tenant
     this.lossy = parts.lossy
+    this.#databasePort = parts.database_port
     const {
       serves = 1,
       works = 1,
@@ -131,6 +138,7 @@ export class Plant {
         number,
         data_dir: join(this.directory, `${verb}-${number}`),
         args: verb === 'sandbox' ? centre : [],
+        checkout: verb === 'sandbox' ? undefined : parts.options.checkout,
         patches: { sandbox: [], serve: patches, work: [...patches, ...workPatches] }[verb],
         env: (name) => ({ PARLEY_CLOCK: clock, ...(verb !== 'sandbox' && { ...this.#env(name), ...env }) }),
       })
@@ -141,12 +149,11 @@ export class Plant {
 
   #env(name: string): Record<string, string> {
     return {
-      DATABASE_URL: this.postgres.url(database, { name, port: this.lossy?.port }),
+      DATABASE_URL: this.postgres.url(database, { name, port: this.#databasePort }),
       PARLEY_SECRET: secret,
       PARLEY_SANDBOX_URL: this.sandboxUrl,
       PARLEY_RATE_LIMIT: '1000000',
-      PARLEY_PROXY_ALLOW: '127.0.0.1',
-      ...(this.#telegram > 0 && this.telegramEnv()),
+      ...(this.#telegram > 0 && { PARLEY_PROXY_ALLOW: '127.0.0.1', ...this.telegramEnv() }),
     }
   }
 
@@ -268,7 +275,13 @@ export class Plant {
     return { person_id: Number(person_id), username, phone }
   }
 
-  /** The App in this process, for an operator's actions. */
+  /** Runs a verb of this code on the plant's database, as an operator does. */
+  async runVerb(...args: readonly string[]): Promise<void> {
+    const { code, stdout, stderr } = await runParley(args, this.#env('operator'))
+    if (code !== 0) throw new Error(`parley ${args.join(' ')} ended with ${code}: ${stdout}${stderr}`)
+  }
+
+  /** The App in this process, for an operator's actions. It migrates the database. */
   openApp(): Promise<OpenApp> {
     const url = this.postgres.url(database, { name: 'operator' })
     this.#app ??= openPlantApp({ url, secret, clock: this.#clock })
@@ -385,6 +398,12 @@ function countTelegram({ platform, accounts = 1, telegramAccounts = 0 }: PlantOp
   return platform === 'telegram' ? accounts : telegramAccounts
 }
 
+/** That of the code which runs first: this code would migrate the database. */
+async function findPreparation({ checkout }: PlantOptions): Promise<typeof prepareDatabase> {
+  if (checkout === undefined) return prepareDatabase
+  return (await import(join(checkout, 'test', 'faults', 'tenant.ts'))).prepareDatabase
+}
+
 function requireMember(member: Member | undefined): Member {
   if (!member) throw new Error('The plant has no such process.')
   return member
@@ -394,16 +413,22 @@ export async function openPlant(options: PlantOptions = {}): Promise<Plant> {
   const directory = await makeScratch('parley-plant-')
   const postgres = new Postgres(join(directory, 'database'))
   try {
+    // As root: then the server runs as the user that a pooler runs as, who may use its socket.
+    if (options.through) await chmod(directory, 0o755)
     await allow(join(directory, 'database'), 'createdb')
     await postgres.start()
     const url = postgres.url(database, { name: 'plant' })
     const { accounts = 1, clock = 'system' } = options
     const telegram = countTelegram(options)
-    const tenant = await prepareDatabase(postgres, { database, url, secret, clock, accounts, telegram })
+    const prepare = await findPreparation(options)
+    const tenant = await prepare(postgres, { database, url, secret, clock, accounts, telegram })
     const mtproto_port = await freePort()
     const lossy = options.lossy && (await openLossy({ socket: () => postgres.socket, decide: options.lossy }))
     const db = openDatabase({ connectionString: url }, { pool_size: 4 })
-    const plant = new Plant({ directory, postgres, db, tenant, lossy, mtproto_port, options })
+    const database_port = lossy?.port ?? (await options.through?.(postgres))
+    const plant = new Plant({
+      ...{ directory, postgres, db, tenant, lossy, database_port, mtproto_port, options },
+    })
     try {
       await plant.begin(options.people ?? 2)
     } catch (error) {

@@ -10,6 +10,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { type Embedded, openEmbedded } from '../../src/db/embedded.ts'
 import type { Connection } from '../../src/db/pool.ts'
+import type { Cluster } from '../harness/cluster.ts'
 
 /** For a hang: a busy machine notices a crash late. */
 const startAttemptsMax = 1_000
@@ -27,6 +28,12 @@ export class Postgres {
 
   constructor(data_dir: string) {
     this.#data_dir = data_dir
+  }
+
+  /** Where its socket is, and Parley's role, for a pooler before it. */
+  get cluster(): Cluster {
+    const { host, user, password } = this.#connection
+    return { host: String(host), user: String(user), password: String(password) }
   }
 
   /** Its socket, for clients that speak the protocol themselves. */

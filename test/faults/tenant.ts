@@ -87,7 +87,7 @@ export function openPlantApp({ url, secret, clock }: PlantDatabase): Promise<Ope
 }
 
 export async function prepareDatabase(
-  postgres: Postgres,
+  postgres: Pick<Postgres, 'url'>,
   wanted: PlantDatabase & { database: string; accounts: number; telegram: number },
 ): Promise<Tenant> {
   const admin = openDatabase(

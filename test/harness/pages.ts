@@ -1,4 +1,5 @@
 /** The commands that README and the guides show, and whether a response matches the one they show. */
+import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
@@ -30,6 +31,15 @@ export function blocksOf(page: string): readonly Block[] {
 /** A continued line is one command, and so is a line with the here-document below it. */
 export function commandsOf({ text }: Block): readonly string[] {
   return text.replaceAll(/\\\n\s*/g, '').match(/^[^\n]*<<'?(\w+)'?\n.*?\n\1$|^[^\n]+$/gms) ?? []
+}
+
+/** As a shell splits it, with these variables; the command itself is not run. */
+export function wordsOf(command: string, env: Readonly<Record<string, string>> = {}): string[] {
+  const { stdout } = spawnSync('sh', ['-c', `printf '%s\\0' ${command}`], {
+    encoding: 'utf8',
+    env: { ...process.env, ...env },
+  })
+  return stdout.split('\0').slice(0, -1)
 }
 
 const shapes: Readonly<Record<string, RegExp>> = {

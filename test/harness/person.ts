@@ -5,7 +5,10 @@ import { newId } from '../../src/lib/ids.ts'
 import type { Answer, Service } from './service.ts'
 
 /** The cookie of a new session of this user, who gets a local identity if there is none. */
-export async function signIn(service: Pick<Service, 'app'>, user_id: string): Promise<string> {
+export async function signIn(
+  service: { readonly app: Pick<Service['app'], 'db'> },
+  user_id: string,
+): Promise<string> {
   const { db } = service.app
   const subject = newId()
   await db.run(sql`

@@ -1133,7 +1133,7 @@ export const mutants: readonly Mutant[] = [
   mutant(
     ownServer,
     'guard: a command knows the schema',
-    'a sentence for a verb of an older Parley on a newer database',
+    'a sentence for a verb on a database that lacks a migration',
   ),
   mutant(
     ownServer,

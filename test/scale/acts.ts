@@ -39,6 +39,27 @@ export async function rollingRestart(plant: Plant): Promise<Figures> {
   return { restarted: plant.members.length, seconds: Math.round((performance.now() - begunAt) / 1_000) }
 }
 
+/** Every process gets the new code, in the order of docs/upgrading.md: migrate, `work`, `serve`. */
+export async function upgrade(plant: Plant): Promise<Figures> {
+  const begunAt = performance.now()
+  const before = await countMigrations(plant)
+  await plant.runVerb('migrate')
+  const migrations = (await countMigrations(plant)) - before
+  for (const member of [...plant.works, ...plant.serves]) {
+    await member.kill('SIGTERM')
+    if (member.verb === 'work') await plant.untilReady()
+    member.checkout = undefined
+    await member.start()
+    await plant.untilReady()
+  }
+  const seconds = Math.round((performance.now() - begunAt) / 1_000)
+  return { migrations, upgraded: plant.members.length, seconds }
+}
+
+async function countMigrations({ db }: Plant): Promise<number> {
+  return (await db.one<{ count: number }>(sql`select count(*)::int as count from schema_migrations`)).count
+}
+
 /** A worker that is stopped gives its accounts to the others. */
 export async function stopWorker(plant: Plant): Promise<Figures> {
   const member = plant.work(0)
@@ -164,7 +185,8 @@ export async function countLimit(plant: Plant, url: string, limit: number): Prom
 
 /**
  * The database fails over to a standby that is some seconds behind. The workers notice, record again what their journals hold,
- * and send nothing until an operator says so.
+ * and send nothing until an operator says so. The standby is a copy of the frozen server's files: the embedded PostgreSQL writes
+ * too little WAL (`wal_level = minimal`) for `pg_backup_start`.
  */
 export async function failOver(plant: Plant, behindMs: number): Promise<Figures> {
   const copy = join(plant.directory, 'standby')

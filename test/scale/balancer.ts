@@ -13,10 +13,13 @@ const keepAliveMs = 60_000
 
 export class Balancer {
   readonly url: string
+  /** The process that answered each idempotency key last. */
+  readonly answered: ReadonlyMap<string, string>
   readonly #server: Server
   readonly #looking: NodeJS.Timeout
 
-  private constructor(server: Server, looking: NodeJS.Timeout) {
+  private constructor(server: Server, looking: NodeJS.Timeout, answered: ReadonlyMap<string, string>) {
+    this.answered = answered
     this.#server = server
     this.#looking = looking
     this.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
@@ -34,17 +37,20 @@ export class Balancer {
     }
     await look()
     let turn = 0
+    const answered = new Map<string, string>()
     const server = createServer(async (incoming, answer) => {
       const body: Buffer[] = []
       for await (const chunk of incoming) body.push(chunk)
       const all = [...ready]
       const first = turn++
       const order = all.map((_, n) => all[(first + n) % all.length] ?? '')
-      await forward(order, { incoming, answer, body: Buffer.concat(body) })
+      const by = await forward(order, { incoming, answer, body: Buffer.concat(body) })
+      const key = incoming.headers['idempotency-key']
+      if (by && typeof key === 'string') answered.set(key, by)
     })
     server.keepAliveTimeout = keepAliveMs
     await once(server.listen(0, '127.0.0.1'), 'listening')
-    return new Balancer(server, setInterval(look, lookMs))
+    return new Balancer(server, setInterval(look, lookMs), answered)
   }
 
   async close(): Promise<void> {
@@ -71,14 +77,19 @@ interface Exchange {
   readonly body: Buffer
 }
 
-async function forward(urls: readonly string[], exchange: Exchange): Promise<void> {
+/** Returns the process that answered. */
+async function forward(urls: readonly string[], exchange: Exchange): Promise<string | undefined> {
   const { answer } = exchange
   for (const url of urls) {
     const outcome = await attempt(url, exchange)
-    if (outcome === 'answered') return
-    if (outcome === 'lost') return void answer.writeHead(502).end('{"code":"lost_by_balancer"}')
+    if (outcome === 'answered') return url
+    if (outcome === 'lost') {
+      answer.writeHead(502).end('{"code":"lost_by_balancer"}')
+      return undefined
+    }
   }
   answer.writeHead(503).end('{"code":"none_ready"}')
+  return undefined
 }
 
 function attempt(

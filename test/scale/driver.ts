@@ -19,6 +19,8 @@ export interface Failure {
   readonly status: number | null
   readonly code: string | null
   readonly account_id?: string
+  /** The idempotency key of a send. */
+  readonly key?: string
 }
 
 /** What was asked while one thing was done to the processes. */
@@ -31,6 +33,8 @@ interface DriverOptions {
   readonly url: string
   readonly keys: readonly string[]
   readonly cookie: string
+  /** Whether every process has the live stream. */
+  readonly streams: boolean
   readonly random: Random
   /** Requests a second. */
   readonly rate: number
@@ -71,7 +75,7 @@ export class Driver {
 
   start(): void {
     this.#over = false
-    this.#running = Promise.all([this.#drive(), this.#follow()])
+    this.#running = Promise.all([this.#drive(), ...(this.#options.streams ? [this.#follow()] : [])])
   }
 
   /** Counts what is asked from now on under this name. Resolves when everything asked before has its answer. */
@@ -177,8 +181,8 @@ export class Driver {
     const call = sendOf({ ...place, key: `scale-${number}`, text: `scale ${number}` })
     const answer = await ask(this.#plant, call, { url: this.#options.url, api_key: this.#key() })
     this.history.push(answer)
-    const { status, code } = answer
-    return status === 200 ? undefined : { what: 'send', status, code, account_id: place.account_id }
+    const { key, status, code } = answer
+    return status === 200 ? undefined : { what: 'send', status, code, account_id: place.account_id, key }
   }
 
   async #write(number: number, account_id: string): Promise<Failure | undefined> {

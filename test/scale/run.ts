@@ -3,13 +3,19 @@
  * load that does not wait. Every process is restarted, one worker stopped and one killed, a key revoked and a gate closed, and the
  * database replaced by a standby that is behind. No request may fail in a rolling restart, and nothing is ever sent twice.
  *
- *   npm run test:scale [-- --minutes 1.5 --seed 7 --rate 20] [--bug NAME]
+ *   npm run test:scale [-- --minutes 1.5 --seed 7 --rate 20] [--without redis] [--bug NAME]
+ *   npm run test:scale -- --from COMMIT
  *
- * `--minutes` is how long the load goes on at least. `--bug` gives every process one of the deliberate bugs below, which this must
- * notice: then exit 0 means that it did. Exit 1: a promise was broken.
+ * `--minutes` is how long the load goes on at least. The processes count limits in Redis and reach PostgreSQL through PgBouncer
+ * where those are installed, unless `--without` names one. `--bug` gives every process one of the deliberate bugs below, which this
+ * must notice: then exit 0 means that it did. Exit 1: a promise was broken.
+ *
+ * `--from` starts all six processes with the code of an older commit and upgrades them in the order of docs/upgrading.md, under
+ * the same load but for the live stream, and with accounts of the sandbox only. The sandbox is that of this code.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
+import { version } from '../../src/lib/version.ts'
 import { judge } from '../faults/oracle.ts'
 import type { Patch } from '../faults/patch.ts'
 import { openPlant, type Plant } from '../faults/plant.ts'
@@ -28,9 +34,12 @@ import {
   rollingRestart,
   spread,
   stopWorker,
+  upgrade,
 } from './acts.ts'
 import { Balancer } from './balancer.ts'
-import { Driver } from './driver.ts'
+import { Driver, type Failure } from './driver.ts'
+import { checkOut } from './release.ts'
+import { openServers } from './servers.ts'
 
 const keyCount = 40
 /** What each key may ask in a minute. */
@@ -38,6 +47,8 @@ const limit = 120
 /** Shortened, as is the takeover time of Telegram's accounts. */
 const takeoverSeconds = 12
 const behindMs = 5_000
+/** How long the older release works alone. */
+const beforeMs = 10_000
 
 interface Bug {
   readonly patches?: readonly Patch[]
@@ -50,6 +61,10 @@ const bugs: Readonly<Record<string, Bug>> = {
       {
         marker: 'limit: counted for all processes',
         replace: 'take: (caller, rule) => takeIn(db, { caller: String(process.pid).concat(caller), rule }),',
+      },
+      {
+        marker: 'limit: counted in redis for all processes',
+        replace: "const key = 'parley:{'.concat(String(process.pid), caller, '}')",
       },
     ],
   },
@@ -74,79 +89,150 @@ const { values } = parseArgs({
     seed: { type: 'string', default: String(Date.now() % 1_000_000) },
     rate: { type: 'string', default: '20' },
     bug: { type: 'string' },
+    without: { type: 'string', multiple: true, default: [] },
+    from: { type: 'string' },
   },
 })
 
 async function main(): Promise<number> {
   const begunAt = performance.now()
-  const { bug, seed, rate } = values
+  const { bug, seed, rate, from } = values
   const deliberate = bug === undefined ? {} : bugs[bug]
   if (!deliberate) throw new Error(`There is no bug ${bug}; there are ${Object.keys(bugs).join(', ')}.`)
-  say(`seed ${seed}: 3 serve, 3 work, ${rate} requests a second${bug ? `, with the bug ${bug}` : ''}`)
-  const plant = await openPlant({
-    ...{ serves: 3, works: 3, accounts: 28, telegramAccounts: 4, people: 3 },
-    env: {
-      PARLEY_RATE_LIMIT: String(limit),
-      PARLEY_DRAIN_SECONDS: '2',
-      PARLEY_PACING_SECONDS: '1',
-    },
-    patches: deliberate.patches ?? [],
-    workPatches: [takeover, ...(deliberate.workPatches ?? [])],
-  })
-  const end = () => void plant.close().finally(() => process.exit(130))
+  if (bug !== undefined && from !== undefined) throw new Error('--from runs without a deliberate bug.')
+  const release = from === undefined ? undefined : await checkOut(from)
+  // Releases before 0.3.0 pass start-up options, which PgBouncer refuses.
+  const servers = await openServers([...values.without, ...(release ? ['pgbouncer'] : [])])
+  const code = release ? `, from ${release.version} (${from}) to ${version}` : ''
+  say(`seed ${seed}: 3 serve, 3 work, ${rate} requests a second${bug ? `, with the bug ${bug}` : ''}${code}`)
+  say(`with ${servers.used.join(', ') || 'neither Redis nor PgBouncer'}`)
+  if (servers.skipped.length > 0) say(`SKIPPED, not installed or not wanted: ${servers.skipped.join(', ')}`)
+  let plant: Plant | undefined
+  const close = async () => {
+    await plant?.close()
+    await endProcesses()
+    await servers.close()
+    await release?.remove()
+  }
+  const end = () => void close().finally(() => process.exit(130))
   process.once('SIGINT', end).once('SIGTERM', end)
-  say('the plant is up')
   try {
-    const broken = await run(plant, begunAt)
+    plant = await openPlant({
+      ...{ serves: 3, works: 3, accounts: 28, people: 3, through: servers.through },
+      ...(release
+        ? { checkout: release.directory }
+        : { telegramAccounts: 4, workPatches: [takeover, ...(deliberate.workPatches ?? [])] }),
+      env: {
+        ...servers.env,
+        // A release is tried with the few keys that its own code has made.
+        ...(!release && { PARLEY_RATE_LIMIT: String(limit) }),
+        PARLEY_DRAIN_SECONDS: '2',
+        PARLEY_PACING_SECONDS: '1',
+      },
+      patches: deliberate.patches ?? [],
+    })
+    say('the plant is up')
+    const broken = await (release ? runUpgrade(plant, begunAt) : run(plant, begunAt))
     say(
       `seed ${seed}: ${broken.length} promises broken, ${Math.round((performance.now() - begunAt) / 1_000)} s`,
     )
     return broken.length > 0 === (bug !== undefined) ? 0 : 1
   } finally {
-    await plant.close()
-    await endProcesses()
+    await close()
   }
 }
 
-async function run(plant: Plant, begunAt: number): Promise<string[]> {
-  const random = makeRandom(Number(values.seed))
-  const balancer = await Balancer.open(() => plant.urls)
-  const { url } = balancer
-  const keys = await Promise.all(Array.from({ length: keyCount }, (_, n) => newKey(plant, `scale ${n}`)))
-  const cookie = await signIn({ app: await plant.openApp() }, plant.tenant.user_id)
-  const driver = new Driver(plant, {
-    ...{ url, cookie, random, rate: Number(values.rate) },
-    keys: keys.map(({ key }) => key),
-  })
-  const broken: string[] = []
-  const act = async (name: string, work: () => Promise<Figures>) => {
-    await driver.phase(name)
+/** Load from many callers, and the acts that are done meanwhile. */
+class Stage {
+  readonly broken: string[] = []
+  readonly driver: Driver
+  readonly #plant: Plant
+  readonly #balancer: Balancer
+
+  private constructor(plant: Plant, balancer: Balancer, driver: Driver) {
+    this.#plant = plant
+    this.#balancer = balancer
+    this.driver = driver
+  }
+
+  static async open(plant: Plant, keys: readonly string[], streams: boolean): Promise<Stage> {
+    const balancer = await Balancer.open(() => plant.urls)
+    const { url } = balancer
+    const cookie = await signIn({ app: { db: plant.db } }, plant.tenant.user_id)
+    const random = makeRandom(Number(values.seed))
+    const driver = new Driver(plant, { url, cookie, random, rate: Number(values.rate), keys, streams })
+    driver.start()
+    return new Stage(plant, balancer, driver)
+  }
+
+  get url(): string {
+    return this.#balancer.url
+  }
+
+  async act(name: string, work: () => Promise<Figures>): Promise<void> {
+    await this.driver.phase(name)
     const figures = await work().catch((error: unknown) => {
       if (!(error instanceof Broken)) throw error
-      broken.push(`${name}: ${error.message}`)
+      this.broken.push(`${name}: ${error.message}`)
       say(`BROKEN ${name}: ${error.message}`)
       return {}
     })
     say(`${name}: ${JSON.stringify(figures)}`)
   }
-  driver.start()
-  await act('rolling restart', () => rollingRestart(plant))
-  await act('a worker stopped', () => stopWorker(plant))
-  await act('accounts spread', () => spread(plant))
-  await act('access changed', () => changeAccess(plant))
-  await act('one limit', () => countLimit(plant, url, limit))
-  await driver.phase('nothing')
-  await sleep(Math.max(0, begunAt + Number(values.minutes) * 60_000 - performance.now()))
-  await act('a worker killed', () => killWorker(plant, takeoverSeconds * 1_000))
-  await act('failover', () => failOver(plant, behindMs))
-  await driver.stop()
-  const found = await conclude(plant, driver)
-  await balancer.close()
-  return [...broken, ...found]
+
+  /** Nothing is done until the load has gone on for the time that was asked for. */
+  async wait(begunAt: number): Promise<void> {
+    await this.driver.phase('nothing')
+    await sleep(Math.max(0, begunAt + Number(values.minutes) * 60_000 - performance.now()))
+  }
+
+  /**
+   * Ends the load, and returns every promise that was broken. Release 0.2.0 refuses a send while its account changes hands: of
+   * the processes in `older` that is counted apart, and the send must succeed when it is repeated.
+   */
+  async end(older: ReadonlySet<string> = new Set()): Promise<string[]> {
+    await this.driver.stop()
+    const { answered } = this.#balancer
+    const isOlder = ({ key = '', status, code }: Failure) =>
+      status === 503 && code === 'session_unavailable' && older.has(answered.get(key) ?? '')
+    const found = await conclude(this.#plant, this.driver, isOlder)
+    await this.#balancer.close()
+    return [...this.broken, ...found]
+  }
+}
+
+async function run(plant: Plant, begunAt: number): Promise<string[]> {
+  const keys = await Promise.all(Array.from({ length: keyCount }, (_, n) => newKey(plant, `scale ${n}`)))
+  const stage = await Stage.open(
+    plant,
+    keys.map(({ key }) => key),
+    true,
+  )
+  await stage.act('rolling restart', () => rollingRestart(plant))
+  await stage.act('a worker stopped', () => stopWorker(plant))
+  await stage.act('accounts spread', () => spread(plant))
+  await stage.act('access changed', () => changeAccess(plant))
+  await stage.act('one limit', () => countLimit(plant, stage.url, limit))
+  await stage.wait(begunAt)
+  await stage.act('a worker killed', () => killWorker(plant, takeoverSeconds * 1_000))
+  await stage.act('failover', () => failOver(plant, behindMs))
+  return stage.end()
+}
+
+async function runUpgrade(plant: Plant, begunAt: number): Promise<string[]> {
+  const stage = await Stage.open(plant, plant.tenant.keys, false)
+  const older = new Set(plant.urls)
+  await stage.driver.phase('before the upgrade')
+  await sleep(beforeMs)
+  await stage.act('upgrade', () => upgrade(plant))
+  await stage.wait(begunAt)
+  return stage.end(older)
 }
 
 /** In these no request may fail, whatever happens to the processes. */
 const undisturbed = [
+  'before the upgrade',
+  'upgrade',
   'rolling restart',
   'a worker stopped',
   'accounts spread',
@@ -155,21 +241,32 @@ const undisturbed = [
   'nothing',
 ]
 
-async function conclude(plant: Plant, driver: Driver): Promise<string[]> {
+async function conclude(
+  plant: Plant,
+  driver: Driver,
+  isOlder: (failure: Failure) => boolean,
+): Promise<string[]> {
   const broken: string[] = []
   const note = (line: string) => {
     broken.push(line)
     say(`BROKEN ${line}`)
   }
   for (const [name, { requests, failures }] of driver.tallies) {
-    const kinds = Map.groupBy(failures, ({ what, status, code }) => `${what.split('?')[0]} ${status} ${code}`)
-    const list = [...kinds].map(([kind, all]) => `${all.length} × ${kind}`).join(', ')
-    say(`${name}: ${requests} requests, ${failures.length} failed${list && ` (${list})`}`)
-    if (undisturbed.includes(name) && failures.length > 0) note(`${name}: ${list}`)
+    const [theirs, ours] = [failures.filter(isOlder), failures.filter((each) => !isOlder(each))]
+    say(
+      `${name}: ${requests} requests, ${ours.length} failed${ours.length > 0 ? ` (${summarise(ours)})` : ''}`,
+    )
+    if (theirs.length > 0) say(`${name}: the older release refused besides: ${summarise(theirs)}`)
+    if (undisturbed.includes(name) && ours.length > 0) note(`${name}: ${summarise(ours)}`)
   }
+  // What only the older release refused is as good as accepted: nothing was sent, and a caller repeats it.
+  const refused = [...driver.tallies.values()].flatMap(({ failures }) => failures.filter(isOlder))
   say(`live stream: ${JSON.stringify(driver.stream)}; ${driver.skipped} requests not made`)
   await plant.settled()
-  const accepted = new Set(driver.history.filter(({ status }) => status === 200).map(({ key }) => key))
+  const accepted = new Set([
+    ...driver.history.filter(({ status }) => status === 200).map(({ key }) => key),
+    ...refused.map(({ key }) => key),
+  ])
   const answers = await driver.repeat()
   await plant.settled()
   const allowed = ['200 null', '409 outcome_ambiguous']
@@ -184,6 +281,11 @@ async function conclude(plant: Plant, driver: Driver): Promise<string[]> {
   )
   for (const violation of violations.slice(0, 20)) note(JSON.stringify(violation))
   return broken
+}
+
+function summarise(failures: readonly Failure[]): string {
+  const kinds = Map.groupBy(failures, ({ what, status, code }) => `${what.split('?')[0]} ${status} ${code}`)
+  return [...kinds].map(([kind, all]) => `${all.length} × ${kind}`).join(', ')
 }
 
 process.exitCode = await main()

@@ -79,15 +79,15 @@ interface TroubledAccount {
   readonly first_messages_stopped_at: Date | null
 }
 
-/** The accounts of all workspaces that work again only once a person acts. */
-export async function listTroubled(db: Db): Promise<TroubledAccount[]> {
+/** The accounts of all workspaces that work again only once a person acts: every one, or the first `max`. */
+export async function listTroubled(db: Db, max: number | null = null): Promise<TroubledAccount[]> {
   const accounts = await db.rows<TroubledAccount>(sql`
     select a.id, a.workspace_id, w.name as workspace_name, a.platform, a.name, a.status, a.status_reason,
       h.cold_stopped_at as first_messages_stopped_at
     from accounts a join workspaces w on w.id = a.workspace_id left join account_hosts h on h.account_id = a.id
     where w.disabled_at is null and (a.status in ('NEEDS_LOGIN', 'RESTRICTED')
       or a.status in ('CONNECTING', 'READY') and (h.cold_stopped_at is not null or not ${hasWorker}))
-    order by w.name, a.name, a.id limit 1000`)
+    order by w.name, a.name, a.id limit ${max}`)
   return accounts.map((account) => ({ ...account, status_reason: withoutCommands(account.status_reason) }))
 }
 

@@ -259,6 +259,6 @@ export const ownRoutes: readonly Route[] = [
         .meta({ description: 'At most 1,000.' }),
     }),
     example: { response: { accounts: [troubled] } },
-    handle: async ({ db }) => ok({ accounts: await listTroubled(db) }),
+    handle: async ({ db }) => ok({ accounts: await listTroubled(db, 1_000) }),
   }),
 ]

@@ -215,6 +215,28 @@ describe('alerts', () => {
     expect(heard()).toHaveLength(4)
   })
 
+  test('about more than 1,000 accounts or webhooks: none is over before its own problem is', async () => {
+    const { workspace_id } = tenant
+    const rows = async () => {
+      const { count } = await service.app.db.one<{ count: number }>(
+        sql`select count(*)::int as count from alerts where right_since is null`,
+      )
+      return count
+    }
+    await service.app.db.run(sql`
+      insert into accounts (id, workspace_id, platform, name, status)
+      select 'acc_' || lpad(n::text, 20, '0'), ${workspace_id}, 'sandbox', 'many', 'NEEDS_LOGIN'
+      from generate_series(1, 1001) n`)
+    await service.app.db.run(sql`
+      insert into webhooks (id, workspace_id, url, events, secret, position, active, disabled_at)
+      select gen_random_uuid(), ${workspace_id}, 'https://acme.example', '{*}', '', 0, false, real_now()
+      from generate_series(1, 1001) n`)
+    await noteProblems(service.app)
+    expect(await rows()).toBe(2_002)
+    await service.app.db.run(sql`delete from accounts where name = 'many'`)
+    await service.app.db.run(sql`delete from webhooks where url = 'https://acme.example'`)
+  })
+
   test('a restart of the worker that reported it ends none', async () => {
     await beat({ disk_free: 1 })
     await turn()

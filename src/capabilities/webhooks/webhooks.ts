@@ -79,7 +79,7 @@ export function listWebhooks(db: Db, workspace_id: string): Promise<Webhook[]> {
 export function listDisabled(db: Db): Promise<{ id: string; workspace_id: string }[]> {
   return db.rows(sql`
     select id, workspace_id from webhooks
-    where disabled_at is not null and not active and deleted_at is null order by disabled_at, id limit 1000`)
+    where disabled_at is not null and not active and deleted_at is null order by disabled_at, id`)
 }
 
 interface WebhookChange {
