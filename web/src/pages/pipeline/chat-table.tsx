@@ -4,8 +4,7 @@ import { useVirtualizer } from '@tanstack/react-virtual'
 import { useEffect, useMemo, useRef } from 'react'
 import { ExactLine } from '../../exact-text.tsx'
 import { Tag } from '../../ui/face.tsx'
-import { Failure } from '../../ui/notice.tsx'
-import { Late, Loading } from '../../ui/states.tsx'
+import { Late, Loading, ReadFailure } from '../../ui/states.tsx'
 import { useClock } from '../../ui/time.tsx'
 import { LastState } from '../inbox/chat-row.tsx'
 import { chatKey } from '../inbox/inbox-list.ts'
@@ -58,7 +57,7 @@ export function ChatTable({ filter, stages, nameOf, onMove }: TableProps) {
     <div ref={place} className="relative min-h-0 flex-1 overflow-y-auto overscroll-contain">
       {query.error && (
         <div className="p-3">
-          <Failure error={query.error} />
+          <ReadFailure query={query} />
         </div>
       )}
       {!query.data && !query.error && (

@@ -4,8 +4,7 @@ import { useNavigate, useSearch } from '@tanstack/react-router'
 import { lazy, Suspense, useCallback, useEffect, useState } from 'react'
 import { useWorkspace } from '../../place.ts'
 import type { Workspace } from '../../queries.ts'
-import { Failure } from '../../ui/notice.tsx'
-import { Late } from '../../ui/states.tsx'
+import { Late, ReadFailure } from '../../ui/states.tsx'
 import { ToastPlace } from '../../ui/toast.tsx'
 import { accountsQuery } from '../accounts/account-queries.ts'
 import { ClosedPage } from '../closed-page.tsx'
@@ -55,7 +54,7 @@ function Pipeline({ workspace }: { workspace: Workspace }) {
       {isClosed && <ClosedPage title="The pipeline is closed" closed_by={capability.closed_by} />}
       {!isClosed && query.error && (
         <div className="p-3">
-          <Failure error={query.error} />
+          <ReadFailure query={query} />
         </div>
       )}
       {!isClosed && !stages && !query.error && (
