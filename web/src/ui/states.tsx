@@ -20,7 +20,7 @@ export function Empty({ icon: Icon, title, children, action }: EmptyProps) {
         <Icon className="size-5" />
       </span>
       <h2 className="text-base font-semibold">{title}</h2>
-      <div className="mt-1 max-w-[46ch] text-muted">{children}</div>
+      <div className="mt-1 w-full max-w-[46ch] min-w-0 text-muted">{children}</div>
       {action && <div className="mt-5">{action}</div>}
     </div>
   )
