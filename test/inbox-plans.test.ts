@@ -164,7 +164,7 @@ describe.each([
   })
 
   test('the board reads what it counts and the cards it shows', async () => {
-    const scans = over(await scansOf(boardOf(workspace_id, chosen(), shown)), 'chats')
+    const scans = over(await scansOf(boardOf(workspace_id, chosen(), { shown })), 'chats')
     expect(scans).toHaveLength(2)
     const [counted, cards] = scans.toSorted((one, two) => two['Actual Rows'] - one['Actual Rows'])
     expectRange(counted, 'chats_stage', countedMax)

@@ -36,8 +36,7 @@ async function run(command: string, args: readonly string[]): Promise<string> {
   return said
 }
 
-// Not every machine has it; its place is a shell's own function.
-const shell = (text: string) => run('sh', ['-c', `uuidgen() { echo one-key; }\n${text}`])
+const shell = (text: string) => run('sh', ['-c', text])
 const node = (text: string) => run(process.execPath, ['--input-type=module-typescript', '-e', text])
 
 test('curl and TypeScript run as shown, with the key of the environment', async () => {
@@ -52,7 +51,7 @@ test('a text in a body arrives as it is, and a shell runs none of it', async () 
   const shown = curlOf('http://localhost', { ...writing, path: `/chats/${hostile}` })
   const words = await run('sh', [
     '-c',
-    `curl() { printf '%s\\0' "$@"; }\nuuidgen() { echo one-key; }\n${shown}`,
+    `curl() { printf '%s\\0' "$@"; }\nopenssl() { echo one-key; }\n${shown}`,
   ])
   expect(words.split('\0')).toEqual([
     '-X',

@@ -179,15 +179,19 @@ function publicly({ operation, public_id, value }: AcceptedOperation): Completio
   return { operation: { ...operation, id: public_id }, value }
 }
 
-/** Stores a person's note on an unknown outcome. The state stays and the key answers 409 forever; its kind gets the row. */
+/**
+ * Stores a person's note on an unknown outcome. The state stays and the key answers 409 forever; its kind gets the row.
+ * Undefined if it is not ambiguous, or if another person noted the opposite and `corrects` is false.
+ */
 export async function closeByPerson(
   tx: Tx,
   kinds: OperationKinds,
-  { id, closed_as }: { id: string; closed_as: 'sent' | 'not_sent' },
+  { id, closed_as, corrects = true }: { id: string; closed_as: 'sent' | 'not_sent'; corrects?: boolean },
 ): Promise<SettledOperation | undefined> {
   const row = await tx.maybe<SettledOperation>(sql`
     update operations o set closed_as = ${closed_as}, closed_at = domain_now()
     where id = ${id} and state = 'ambiguous'
+      and (${corrects}::boolean or closed_as is null or closed_as = ${closed_as}) -- guard: a note that a page replaces
     returning ${executable}, o.state as from_state, o.state, o.reason, o.detail, o.closed_as`)
   if (row) await kinds.get(row.kind)?.settled(tx, [row])
   return row

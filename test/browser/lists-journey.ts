@@ -40,9 +40,13 @@ async function importList({ page, workspace }: Visit): Promise<void> {
   await page.goto(`${workspace}/suppressions`)
   await page.getByRole('button', { name: 'Import' }).click()
   const text = 'username,phone\r\nlist_one,\r\n=1+1,\r\n,12\r\nlist_two,+49 170 5550144\r\n'
-  await page
-    .getByLabel('File', { exact: true })
-    .setInputFiles({ name: 'Liste für März.csv', mimeType: 'text/csv', buffer: Buffer.from(text) })
+  const choose = (content: string) =>
+    page
+      .getByLabel('File', { exact: true })
+      .setInputFiles({ name: 'Liste für März.csv', mimeType: 'text/csv', buffer: Buffer.from(content) })
+  await choose('')
+  await page.getByText('This file is empty.').waitFor()
+  await choose(text)
   await page.getByRole('dialog').getByRole('button', { name: 'Import' }).click()
   await page.getByText('3 added, 2 lines skipped.').waitFor()
   const skipped = page.getByRole('list', { name: 'Skipped lines' })

@@ -29,6 +29,7 @@ export async function operate(demo: Demo, { workspace_id, operator, member }: Wh
   await stopAndResume(page, other)
   await verify(page, demo)
   await disableWorkspace(page, address)
+  await fitNames(page, address)
   await paintWindow(page, `${address}/dashboard/w/${workspace_id}/settings`)
   await other.goto(`${address}/dashboard/w/${workspace_id}/settings`)
   await other.getByText('Only admins and owners of this workspace change them.').waitFor()
@@ -112,6 +113,7 @@ async function disableWorkspace(page: Page, address: string): Promise<void> {
   const inside = await context.newPage()
   await inside.goto(`${address}/dashboard/w/${workspace.id}/inbox`)
   await inside.getByRole('heading', { name: 'Inbox' }).waitFor()
+  await fitEmptyPages(inside)
   await page.getByRole('link', { name: 'Workspaces and users' }).press('Enter')
   const choose = async (name: RegExp) => {
     await page.getByRole('button', { name: 'Actions for Spare' }).press('Enter')
@@ -132,6 +134,39 @@ async function disableWorkspace(page: Page, address: string): Promise<void> {
     await inside.getByRole('heading', { name: 'Inbox' }).waitFor()
   }
   await inside.close()
+}
+
+/** Pages without anything have an example of a request, which is wide. */
+async function fitEmptyPages(page: Page): Promise<void> {
+  const inbox = page.url()
+  await page.setViewportSize({ width: 320, height: 720 })
+  for (const name of ['campaigns', 'pipeline', 'contacts', 'broadcast', 'webhooks']) {
+    await page.goto(inbox.replace('inbox', name))
+    await page.locator('main h2').first().waitFor()
+    assert.deepEqual([name, await widthOver(page)], [name, 0])
+  }
+  await page.setViewportSize({ width: 1280, height: 720 })
+  await page.goto(inbox)
+  await page.getByRole('heading', { name: 'Inbox' }).waitFor()
+}
+
+/** A name without a space, as long as one may be, leaves the buttons where they are. */
+async function fitNames(page: Page, address: string): Promise<void> {
+  const name = 'W'.repeat(200)
+  const headers = { origin: address }
+  const url = `${address}/dashboard/api/workspaces`
+  assert.ok((await page.context().request.post(url, { headers, data: { name } })).ok())
+  for (const [view, width] of [
+    ['people', 1280],
+    ['people', 320],
+    ['audit', 320],
+  ] as const) {
+    await page.setViewportSize({ width, height: 720 })
+    await page.goto(`${address}/dashboard/operator?view=${view}`)
+    await page.getByText(name).first().waitFor({ state: 'attached' })
+    assert.deepEqual([view, width, await widthOver(page)], [view, width, 0])
+  }
+  await page.setViewportSize({ width: 1280, height: 720 })
 }
 
 async function paintWindow(page: Page, address: string): Promise<void> {

@@ -148,6 +148,24 @@ async function moveByKey(visit: Visit): Promise<void> {
   })
 }
 
+/** Only the card with the value stays, on the board and in the table, which shows it too. */
+async function filterByValue(owner: Page, card: Locator): Promise<void> {
+  const choose = (label: string) =>
+    owner.getByRole('combobox', { name: 'Column', exact: true }).selectOption({ label })
+  const count = async (each: Locator, wanted: number) =>
+    until(`${wanted} are shown`, stateMsMax, async () => (await each.count()) === wanted || undefined)
+  await choose('Plan is Studio')
+  await count(owner.getByRole('article'), 1)
+  await card.waitFor()
+  await owner.getByRole('link', { name: 'Table' }).click()
+  const rows = owner.getByRole('table', { name: 'Chats' }).getByRole('row')
+  await count(rows, 2)
+  await rows.last().getByText('Studio').waitFor()
+  await owner.getByRole('link', { name: 'Board' }).click()
+  await choose('Any column')
+  await owner.waitForURL(/\/pipeline$/)
+}
+
 /** A value that another user sets appears on the card, and goes with its column. */
 async function seeValues({ owner, ask, person }: Visit): Promise<void> {
   const { column } = (await ask('POST', '/w/columns', {
@@ -159,6 +177,7 @@ async function seeValues({ owner, ask, person }: Visit): Promise<void> {
   await ask('POST', '/w/columns/set', { account_id, chat_id: person.chat_id, ...value })
   const card = cardIn(owner, 'Contacted', person)
   await card.getByText('Studio').waitFor()
+  await filterByValue(owner, card)
   await ask('DELETE', `/w/columns/${column.id}`)
   await card.getByText('Studio').waitFor({ state: 'detached' })
 }

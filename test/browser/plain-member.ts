@@ -62,6 +62,9 @@ export async function visitAsMember(
     await page.getByRole('heading', { name: heading }).waitFor()
     assert.equal(await page.getByRole('link', { name: entry }).count(), 0, 'not in the menu')
   }
+  // A link into another workspace shows nothing of the user's own in its place.
+  await page.goto(`${address}/dashboard/w/${crypto.randomUUID()}/inbox`)
+  await page.getByRole('heading', { name: 'Page not found' }).waitFor()
   await page.goto(`${address}/dashboard/w/${workspace_id}/suppressions`)
   await page.getByText('Admins and owners import files and remove entries.').waitFor()
   assert.equal(await page.getByRole('button', { name: /^(Import|Remove)/ }).count(), 0)

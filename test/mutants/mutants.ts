@@ -3005,6 +3005,17 @@ export const mutants: readonly Mutant[] = [
     'a notification has no name and no text unless they are switched on',
   ),
   mutant(
+    { file: 'src/capabilities/operations/operations.test.ts' },
+    'guard: a note that a page replaces',
+    'POST /operations/{operation_id}/close 409 for one that another person recorded otherwise; the same again is no conflict, and a command corrects it',
+  ),
+  mutant(
+    { file: 'test/web-waits.test.ts' },
+    'guard: a page waits as told',
+    'a refused read waits the seconds of Retry-After',
+    'return errorUpdatedAt',
+  ),
+  mutant(
     pipelinePage,
     'guard: changes of a chat in turn',
     'a move and its undo are asked one after the other, also if the first fails; another chat does not wait',

@@ -653,7 +653,7 @@ export interface Routes {
   }
   'GET /w/{workspace_id}/board': {
     params: { workspace_id: string }
-    query?: { account_id?: string }
+    query?: { account_id?: string; column_id?: string; column_value?: string }
     answer: { stages: (BoardStage)[] }
   }
   'GET /w/{workspace_id}/broadcasts': {

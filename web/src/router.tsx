@@ -123,7 +123,7 @@ const pipeline = createRoute({
   path: '/pipeline',
   validateSearch: (search): PipelineSearch => ({
     ...(search.view === 'table' && { view: 'table' as const }),
-    ...textsOf(search, ['account', 'stage']),
+    ...textsOf(search, ['account', 'column', 'value', 'stage']),
     ...((search.edit === 'stages' || search.edit === 'columns') && { edit: search.edit }),
   }),
   component: lazyRouteComponent(() => import('./pages/pipeline/pipeline.tsx'), 'PipelinePage'),

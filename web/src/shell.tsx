@@ -4,7 +4,7 @@ import { Outlet, useNavigate, useParams, useRouterState } from '@tanstack/react-
 import { Menu } from 'lucide-react'
 import { lazy, type ReactNode, Suspense, useEffect, useState } from 'react'
 import { startLive, useLiveState } from './live/live.ts'
-import { DisabledWorkspace } from './pages/stopped.tsx'
+import { DisabledWorkspace, Missing } from './pages/stopped.tsx'
 import { PalettePlace } from './palette/opening.tsx'
 import { useSession, useWorkspace } from './place.ts'
 import { sendingQuery } from './queries.ts'
@@ -40,14 +40,13 @@ export function Shell() {
   )
 }
 
-/** The pages of a disabled workspace would only be refused. */
+/** Of a workspace that is not the user's, or that is disabled, every page would only be refused. */
 function Content() {
   const { workspace_id } = useParams({ strict: false })
   const workspace = useWorkspace()
-  if (workspace_id !== undefined && workspace?.id === workspace_id && workspace.disabled_at !== null) {
-    return <DisabledWorkspace name={workspace.name} />
-  }
-  return <Outlet />
+  if (workspace_id === undefined) return <Outlet />
+  if (workspace?.id !== workspace_id) return <Missing />
+  return workspace.disabled_at === null ? <Outlet /> : <DisabledWorkspace name={workspace.name} />
 }
 
 function useGoToPages(): void {

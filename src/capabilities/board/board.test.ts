@@ -58,6 +58,51 @@ describe('GET /board', () => {
     expect((await board('', other.ask)).map(({ key, count }) => [key, count])).toEqual([['new', 3]])
   })
 
+  test('200 with the chats that have a column value, for each stage', async () => {
+    const own = await openTeam(service, 'Plans')
+    const { workspace_id, account_id } = own
+    await createStage(service.app, 'system', { workspace_id, key: 'won', label: 'Won', terminal: true })
+    await fill(own, account_id, [1, 30])
+    await fill(own, account_id, [31, 35], 'won')
+    const { body } = await own.ask('POST', '/columns', {
+      name: 'Plan',
+      type: 'select',
+      options: [{ value: 'Studio' }, { value: 'Home' }],
+    })
+    const { id: column_id } = body.column as { id: string }
+    for (const [chat, plan] of [
+      [2, 'Studio'],
+      [29, 'Studio'],
+      [31, 'Studio'],
+      [3, 'Home'],
+    ] as const) {
+      const chat_id = `platform:chat:${chat}`
+      const set = { account_id, chat_id, column_id, value: [plan] }
+      expect(await own.ask('POST', '/columns/set', set)).toMatchObject({ status: 200 })
+    }
+    const filter = `column_id=${column_id}&column_value=Studio`
+    const stages = await board(`?${filter}`, own.ask)
+    expect(stages.map(({ key, count, chats }) => [key, count, chats.map(({ id }) => id)])).toEqual([
+      ['new', 2, ['platform:chat:2', 'platform:chat:29']],
+      ['won', 1, ['platform:chat:31']],
+    ])
+    expect((await board(`?${filter}&account_id=${account_id}`, own.ask)).map(({ count }) => count)).toEqual([
+      2, 1,
+    ])
+    expect(await team.ask('GET', `/board?${filter}`)).toMatchObject({
+      status: 404,
+      body: { code: 'column_not_found' },
+    })
+    expect(await own.ask('GET', `/board?column_id=${column_id}`)).toMatchObject({ status: 400 })
+    await service.shut('crm')
+    expect(await own.ask('GET', `/board?${filter}`)).toMatchObject({
+      status: 503,
+      body: { code: 'feature_disabled' },
+    })
+    expect(await own.ask('GET', '/board')).toMatchObject({ status: 200 })
+    await service.open('crm')
+  })
+
   test('200 with counts up to 1,000', async () => {
     const own = await openTeam(service, 'Many')
     const second = await service.account(own.workspace_id)

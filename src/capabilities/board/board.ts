@@ -2,7 +2,16 @@
 import type { App } from '../../app.ts'
 import type { Account, Caller } from '../../contract.ts'
 import { type Sql, sql } from '../../db/sql.ts'
-import { countedMax, inboxColumns, inboxItem, type ShownFields, shownBy } from '../chats/chats.ts'
+import {
+  type ChatFilters,
+  chatsMatching,
+  countedMax,
+  inboxColumns,
+  inboxItem,
+  requireFilters,
+  type ShownFields,
+  shownBy,
+} from '../chats/chats.ts'
 
 /** The rest of a stage comes from `GET /inbox`. */
 export const cardsMax = 20
@@ -17,16 +26,36 @@ interface BoardStage {
   readonly chats: readonly unknown[]
 }
 
+/** Only the cards with a value in a column. */
+export type BoardFilter = Pick<ChatFilters, 'column_id' | 'column_value'>
+
 export async function readBoard(
   app: App,
-  { workspace_id }: Caller,
+  caller: Caller,
   accounts: readonly Account[],
+  { column_id, column_value }: BoardFilter,
 ): Promise<BoardStage[]> {
-  return app.db.rows<BoardStage>(boardOf(workspace_id, accounts, await shownBy(app)))
+  const filter = { column_id, column_value }
+  await requireFilters(app, caller, filter)
+  const { workspace_id } = caller
+  return app.db.rows<BoardStage>(boardOf(workspace_id, accounts, { shown: await shownBy(app), filter }))
 }
 
-/** Reads a range of the index by stage for each stage and account, so its cost does not depend on the number of chats. */
-export function boardOf(workspace_id: string, accounts: readonly Account[], shown: ShownFields): Sql {
+interface BoardContent {
+  readonly shown: ShownFields
+  readonly filter?: BoardFilter
+}
+
+/**
+ * Without a filter it reads a range of the index by stage for each stage and account, so its cost does not depend on the
+ * number of chats.
+ */
+export function boardOf(
+  workspace_id: string,
+  accounts: readonly Account[],
+  { shown, filter = {} }: BoardContent,
+): Sql {
+  const ofStage = sql`${chatsMatching(filter)} and c.stage_key = s.key`
   return sql`
     select s.key, s.label, s.color, s.terminal, s.hidden, counted.count, cards.chats
     from (
@@ -36,7 +65,7 @@ export function boardOf(workspace_id: string, accounts: readonly Account[], show
     cross join lateral (
       select count(*)::int from (
         select from unnest(asked.ids) as a (id) cross join lateral (
-          select from chats c where c.account_id = a.id and c.stage_key = s.key
+          select from ${ofStage}
           order by c.last_message_at desc, c.chat_id desc limit ${countedMax}) own
         limit ${countedMax}) all_of_them) counted
     cross join lateral (
@@ -46,7 +75,7 @@ export function boardOf(workspace_id: string, accounts: readonly Account[], show
         select page.*, a.provider
         from unnest(asked.ids, asked.providers) as a (id, provider)
         cross join lateral (
-          select ${inboxColumns} from chats c where c.account_id = a.id and c.stage_key = s.key
+          select ${inboxColumns} from ${ofStage}
           order by c.last_message_at desc, c.chat_id desc limit ${cardsMax}) page
         order by last_message_at desc, chat_id desc, account_id desc limit ${cardsMax}) p
       cross join lateral (${inboxItem(shown)}) item) cards

@@ -3,8 +3,11 @@ import { z } from 'zod'
 import { accountId } from '../../lib/shapes.ts'
 import { count, said, stageKeyOut } from '../../lib/wire.ts'
 import { ok, type Route, route } from '../../route.ts'
-import { inboxRow } from '../chats/chats.ts'
+import { columnWithValue, gatesOf, inboxRow } from '../chats/chats.ts'
 import { readBoard } from './board.ts'
+
+const members = { scopes: [], role: 'member' } as const
+const filter = (description: string) => z.string().min(1).max(4_096).optional().meta({ description })
 
 const stage = z
   .object({
@@ -20,8 +23,7 @@ const stage = z
 
 export const workspaceRoutes: readonly Route[] = [
   route({
-    scopes: [],
-    role: 'member',
+    ...members,
     gates: ['pipeline'],
     name: 'get_board',
     method: 'GET',
@@ -29,10 +31,15 @@ export const workspaceRoutes: readonly Route[] = [
     summary: 'The stages of the pipeline, each with its newest chats',
     account: 'optional',
     effect: 'read',
-    query: z.object({
-      account_id: accountId.optional().meta({ description: 'Only chats of this account.' }),
-    }),
-    errors: ['not_found'],
+    query: z
+      .object({
+        account_id: accountId.optional().meta({ description: 'Only chats of this account.' }),
+        column_id: filter('Only chats with `column_value` in this column.'),
+        column_value: filter('Value in the column `column_id`.'),
+      })
+      .refine(...columnWithValue),
+    variant: ({ query }) => ({ ...members, gates: ['pipeline', ...gatesOf(query)] }),
+    errors: ['not_found', 'column_not_found', 'feature_disabled'],
     response: z.object({ stages: z.array(stage).meta({ description: 'In the order of the pipeline.' }) }),
     example: {
       response: {
@@ -42,6 +49,7 @@ export const workspaceRoutes: readonly Route[] = [
         ],
       },
     },
-    handle: async (app, { caller, accounts }) => ok({ stages: await readBoard(app, caller, accounts) }),
+    handle: async (app, { caller, accounts, query }) =>
+      ok({ stages: await readBoard(app, caller, accounts, query) }),
   }),
 ]

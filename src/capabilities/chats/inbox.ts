@@ -6,7 +6,7 @@ import { messageKinds, unsent } from '../../ledger/unsent.ts'
 import { type Paging, type Position, readPaging } from '../../lib/cursor.ts'
 import { pageText, type Row } from '../../lib/page.ts'
 import { memberName } from './assignees.ts'
-import { type ChatFilters, requireFilters, startOfChats } from './chat-pages.ts'
+import { type ChatFilters, chatsMatching, requireFilters, startOfChats } from './chat-pages.ts'
 
 export const views = ['all', 'unread', 'unanswered', 'mine'] as const
 export type View = (typeof views)[number]
@@ -152,13 +152,7 @@ function lastUnsent(kinds: readonly string[]): Sql {
     order by o.created_at desc, o.id desc limit 1)`
 }
 
-function sourceOf({ view, filters: { stage_key, column_id, column_value } }: ChosenChats): Sql {
-  const stage = stage_key === undefined ? sql`` : sql`and c.stage_key = ${stage_key}`
-  const condition = sql`${stage} ${conditions[view]}`
-  if (column_id === undefined) return sql`chats c where c.account_id = a.id ${condition}`
-  return sql`column_values v join chats c on c.account_id = v.account_id and c.chat_id = v.chat_id
-    where v.column_id = ${column_id} and v.account_id = a.id and v.value @> array[${column_value}::text] ${condition}`
-}
+const sourceOf = ({ view, filters }: ChosenChats): Sql => sql`${chatsMatching(filters)} ${conditions[view]}`
 
 /** Each is the condition of a partial index. */
 const conditions: Readonly<Record<View, Sql>> = {

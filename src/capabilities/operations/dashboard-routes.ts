@@ -12,6 +12,9 @@ import {
 } from './operations.ts'
 import { operation, operationExample } from './routes.ts'
 
+/** A page may not know yet what another person recorded. */
+const noteOf = (sent: boolean) => ({ closed_as: sent ? 'sent' : 'not_sent', corrects: false }) as const
+
 export const workspaceRoutes: readonly Route[] = [
   route({
     scopes: [],
@@ -40,7 +43,7 @@ export const workspaceRoutes: readonly Route[] = [
     },
     handle: async (app, { caller, params, body: { sent } }) => {
       const id = await requireOwnOperation(app.db, caller, params.operation_id)
-      await closeOperation(app, actorOf(caller), { id, closed_as: sent ? 'sent' : 'not_sent' })
+      await closeOperation(app, actorOf(caller), { id, ...noteOf(sent) })
       return ok({ operation: await describeOperation(app, caller, id) })
     },
   }),
@@ -121,7 +124,7 @@ export const ownRoutes: readonly Route[] = [
       response: { operation: ambiguous },
     },
     handle: async (app, { caller, params: { operation_id: id }, body: { sent } }) => {
-      const closed = await closeOperation(app, actorOf(caller), { id, closed_as: sent ? 'sent' : 'not_sent' })
+      const closed = await closeOperation(app, actorOf(caller), { id, ...noteOf(sent) })
       const { workspace_id, account_id, chat_id } = closed
       app.wake.mark({ workspace_id, kind: 'operations', account_id, ...(chat_id && { chat_id }) })
       return ok({ operation: withoutContent(closed) })

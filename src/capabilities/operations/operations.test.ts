@@ -4,6 +4,7 @@ import { addOperation, openTeam, type Team } from '../../../test/harness/team.ts
 import { sql } from '../../db/sql.ts'
 import { newId } from '../../lib/ids.ts'
 import { routes } from '../../lists/routes.ts'
+import { closeOperation } from './operations.ts'
 
 let service: Service
 let own: Tenant
@@ -109,7 +110,7 @@ describe('POST /operations/{operation_id}/close', () => {
   })
   const close = (id: string, body: unknown, ask = team.ask) => ask('POST', `/operations/${id}/close`, body)
   const audited = (target: string) =>
-    service.app.db.rows(sql`
+    service.app.db.rows<{ detail: string }>(sql`
       select actor, action, workspace_id, detail from audit where target = ${target} order by seq`)
 
   test('200 records what a member saw, in the audit log too, and the message is never sent again', async () => {
@@ -146,6 +147,23 @@ describe('POST /operations/{operation_id}/close', () => {
       expect(answer.body.error).toContain(state)
       expect(await audited(id)).toEqual([])
     }
+  })
+
+  test('409 for one that another person recorded otherwise; the same again is no conflict, and a command corrects it', async () => {
+    const id = await addOperation(service, team, { state: 'ambiguous', reason: 'timeout' })
+    const member = await team.join('member')
+    expect(await close(id, { sent: false }, member.ask)).toMatchObject({ status: 200 })
+    const answer = await close(id, { sent: true })
+    expect(answer).toMatchObject({ status: 409, body: { code: 'conflict' } })
+    expect(answer.body.error).toMatch(/recorded it as not sent\. An operator can correct it/)
+    expect(await close(id, { sent: false })).toMatchObject({ status: 200 })
+    await closeOperation(service.app, 'system', { id, closed_as: 'sent' })
+    expect(await close(id, { sent: false })).toMatchObject({ status: 409 })
+    expect((await audited(id)).map(({ detail }) => detail)).toEqual([
+      '{"closed_as":"not_sent"}',
+      '{"closed_as":"not_sent"}',
+      '{"closed_as":"sent"}',
+    ])
   })
 
   test("404 for another workspace's, an unknown and a malformed id, 400 for another body", async () => {

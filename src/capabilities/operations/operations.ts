@@ -26,20 +26,27 @@ export async function listLedger(
   return listOperations(db, { workspace_id, ambiguous })
 }
 
-/** Records what a person found out. The operation stays ambiguous, and its key never runs again. */
+/**
+ * Records what a person found out. The operation stays ambiguous, and its key never runs again. Only a command `corrects`
+ * what another person recorded: a page may be older than that record.
+ */
 export async function closeOperation(
   app: App,
   actor: Actor,
-  { id, closed_as }: { id: string; closed_as: ClosedAs },
+  { id, closed_as, corrects = true }: { id: string; closed_as: ClosedAs; corrects?: boolean },
 ): Promise<AmbiguousRow> {
   if (!isUuid(id)) throw malformed('an operation', id, 'operation')
   return app.db.transaction(async (tx) => {
-    const noted = await closeByPerson(tx, app.operations, { id, closed_as })
+    const noted = await closeByPerson(tx, app.operations, { id, closed_as, corrects })
     const known = await findShown(tx, id)
     if (!noted || !known) {
       if (!known) throw notFound('operation', id)
+      const other = closed_as === 'sent' ? 'not_sent' : 'sent'
       throw new ApiError('conflict', {
-        detail: `The operation is ${known.state}. Only ambiguous operations can be closed by a person.`,
+        detail:
+          known.state === 'ambiguous'
+            ? `${noteOf(other)} An operator can correct it with \`parley operation close\`.`
+            : `The operation is ${known.state}. Only ambiguous operations can be closed by a person.`,
       })
     }
     const { workspace_id } = known

@@ -1,6 +1,6 @@
 /** Which queries a mark makes stale, and how often visible ones are read again. */
 import type { Query, QueryKey } from '@tanstack/react-query'
-import type { Answer } from '../api.ts'
+import { type Answer, Refused } from '../api.ts'
 import { queryClient } from '../queries.ts'
 
 export type Mark = Answer<'GET /stream'>[number]
@@ -95,14 +95,30 @@ function isVisible(): boolean {
   return document.visibilityState === 'visible'
 }
 
-/** At most once a second per query. */
+/** At most once a second per query, and never while the service tells the page to wait. */
 function waitFor(query: Query): void {
   const earliest = (readAt.get(query) ?? 0) + (isVisible() ? visibleMs : hiddenMs)
-  setTimeout(() => read(query), Math.max(0, earliest - Date.now()))
+  setTimeout(() => read(query), Math.max(0, Math.max(earliest, toldUntil(query)) - Date.now()))
 }
+
+/** The end of the wait that the service asked for when it refused the last read, or 0. */
+function toldUntil({ state: { error, errorUpdatedAt } }: Query): number {
+  const seconds = error instanceof Refused ? error.retry_after : undefined
+  return seconds === undefined ? 0 : errorUpdatedAt + seconds * 1_000 // guard: a page waits as told
+}
+
+queryClient.getQueryCache().subscribe((event) => {
+  if (event.type !== 'updated' || event.action.type !== 'error') return
+  // Reads again by itself, once the wait is over.
+  if (toldUntil(event.query) > 0) makeStale(event.query)
+})
 
 function read(query: Query): void {
   const { missed } = due.get(query) ?? { missed: false }
+  if (toldUntil(query) > Date.now()) {
+    waitFor(query)
+    return
+  }
   readAt.set(query, Date.now())
   if (query.state.fetchStatus === 'fetching') {
     due.set(query, { missed: true })

@@ -1,5 +1,6 @@
 /** Which chats: by stage, column and account. Native selects: they load nothing, and work with every keyboard. */
 import { useQuery } from '@tanstack/react-query'
+import type { Column } from '../api-types.ts'
 import type { Workspace } from '../queries.ts'
 import { accountsQuery } from './accounts/account-queries.ts'
 import type { AudienceFilter } from './campaign-editor/campaign-draft.ts'
@@ -71,14 +72,30 @@ function Chosen({ label, value, none, options, onChange }: ChosenProps) {
   )
 }
 
+interface ColumnFilterProps {
+  workspace: Workspace
+  filter: Pick<AudienceFilter, 'column_id' | 'column_value'>
+  set: (chosen: Pick<AudienceFilter, 'column_id' | 'column_value'>) => void
+  /** Leaves out the columns whose values are typed. */
+  listed?: boolean
+}
+
+/** The values that a column can have; none if a person types them. */
+function valuesOf({ type, options }: Column): readonly string[] {
+  return type === 'checkbox' ? ['true'] : options.map(({ value }) => value)
+}
+
 /** A column with options lists them; any other has a field for its value. */
-function ColumnFilter({ workspace, filter, set }: Omit<FiltersProps, 'anyAccount'>) {
-  const { data: columns = [] } = useQuery(columnsQuery(workspace.id))
+export function ColumnFilter({ workspace, filter, set, listed = false }: ColumnFilterProps) {
+  const { data: all = [] } = useQuery(columnsQuery(workspace.id))
+  const columns = listed ? all.filter((each) => valuesOf(each).length > 0) : all
   const { column_id, column_value } = filter
   const column = columns.find(({ id }) => id === column_id)
-  const isFree = column !== undefined && column.options.length === 0
+  const isFree = column !== undefined && valuesOf(column).length === 0
   const value = column_id === null ? '' : JSON.stringify([column_id, isFree ? '' : column_value])
-  if (columns.length === 0) return null
+  // Deleted meanwhile: it stays in the list until the user chooses another one.
+  const isGone = column_id !== null && !isFree && !(column && valuesOf(column).includes(column_value ?? ''))
+  if (columns.length === 0 && column_id === null) return null
   return (
     <>
       <select
@@ -91,24 +108,30 @@ function ColumnFilter({ workspace, filter, set }: Omit<FiltersProps, 'anyAccount
         className={`${chip} ${column_id === null ? off : on}`}
       >
         <option value="">Any column</option>
-        {columns.map(({ id, name, options }) =>
-          (options.length > 0 ? options.map((each) => each.value) : ['']).map((option) => (
+        {isGone && (
+          <option value={value} className="bg-raised text-ink">
+            {column ? `${column.name} is ${column_value}` : 'A deleted column'}
+          </option>
+        )}
+        {columns.map((each) => {
+          const values = valuesOf(each)
+          return (values.length > 0 ? values : ['']).map((option) => (
             <option
-              key={`${id} ${option}`}
-              value={JSON.stringify([id, option])}
+              key={`${each.id} ${option}`}
+              value={JSON.stringify([each.id, option])}
               className="bg-raised text-ink"
             >
-              {name} is {option || '…'}
+              {each.type === 'checkbox' ? each.name : `${each.name} is ${option || '…'}`}
             </option>
-          )),
-        )}
+          ))
+        })}
       </select>
       {isFree && (
         <input
           aria-label={`Value of ${column.name}`}
           placeholder="Value"
           value={column_value ?? ''}
-          onChange={(event) => set({ column_value: event.target.value })}
+          onChange={(event) => set({ column_id, column_value: event.target.value })}
           className={`${chip} ${off} w-32`}
         />
       )}

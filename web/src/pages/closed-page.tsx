@@ -32,6 +32,11 @@ export function ClosedPage({ title, closed_by }: { title: string; closed_by: Clo
 export function ClosedWords({ closed_by }: { closed_by: ClosedBy }) {
   const { user } = useSession()
   if (closed_by?.kind === 'role') return 'Your role does not include it. Ask an owner of this workspace.'
+  if (closed_by?.kind === 'allowlist') {
+    const who = closed_by.name === 'campaign_user' ? 'You are' : 'This workspace is'
+    const changes = user.operator ? 'You can change it as the operator.' : 'The operator can change it.'
+    return `${who} not on the operator’s list of those who may run campaigns. ${changes}`
+  }
   const opens = user.operator
     ? 'You can open it as the operator.'
     : 'The operator of this instance can open it.'

@@ -166,7 +166,7 @@ function Expiry({ of: key }: { of: Key }) {
   const state = stateOf(key)
   if (state === 'revoked') return <Badge tone="danger">Revoked</Badge>
   if (state === 'expired') return <Badge tone="danger">Expired</Badge>
-  return key.expires_at ? <Time at={key.expires_at} /> : <span className="text-muted">Never</span>
+  return key.expires_at ? <Time at={key.expires_at} ahead /> : <span className="text-muted">Never</span>
 }
 
 interface RevokeProps {

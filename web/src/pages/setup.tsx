@@ -111,7 +111,7 @@ function Choose({ token, email, expires_at, oidc }: ChooseProps) {
         </Field>
       </Form>
       <p className="mt-6 text-xs text-muted">
-        This link stops working <Time at={expires_at} />.
+        This link stops working <Time at={expires_at} ahead />.
       </p>
     </>
   )

@@ -16,11 +16,11 @@ const api = (base_url: string, path: string) => `${base_url}/api/v1${path}`
 /** As one word of a shell, whatever is in it. */
 const quoted = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`
 
-export function curlOf(base_url: string, { method, path, body, once }: ApiRequest): string {
+export function curlOf(base_url: string, { method, path, body, once }: Omit<ApiRequest, 'does'>): string {
   const lines = [
     `curl ${method === 'GET' ? '' : `-X ${method} `}${quoted(api(base_url, path))}`,
     '-H "Authorization: Bearer $PARLEY_API_KEY"',
-    ...(once ? ['-H "Idempotency-Key: $(uuidgen)"'] : []),
+    ...(once ? ['-H "Idempotency-Key: $(openssl rand -hex 16)"'] : []),
     ...(body === undefined
       ? []
       : [`-H 'Content-Type: application/json'`, `-d ${quoted(JSON.stringify(body))}`]),

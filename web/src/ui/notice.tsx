@@ -26,16 +26,22 @@ export function Notice({ tone, children }: { tone: Tone; children: ReactNode }) 
 }
 
 /** The service's own sentence and, for a bug, the number that finds it in the log. */
-export function Failure({ error }: { error: unknown }) {
+export function Failure({ error, again = 'Try again' }: FailureProps) {
   if (!error) return null
   const known = error instanceof Refused
   return (
     <Notice tone="danger">
       {known ? error.message : 'Something went wrong on this page. Reload it and try again.'}
-      {known && error.retry_after !== undefined && ` Try again in ${error.retry_after} s.`}
+      {known && error.retry_after !== undefined && ` ${again} in ${error.retry_after} s.`}
       {known && error.status >= 500 && error.request_id && (
         <span className="mt-0.5 block font-mono text-xs text-soft">Request {error.request_id}</span>
       )}
     </Notice>
   )
+}
+
+interface FailureProps {
+  error: unknown
+  /** Who acts once the wait is over: the user, unless the page does. */
+  again?: string
 }

@@ -4,6 +4,7 @@ import { RotateCw } from 'lucide-react'
 import { type ComponentType, type ReactNode, useEffect, useState } from 'react'
 import { Button } from './button.tsx'
 import { Failure } from './notice.tsx'
+import { ClockTime } from './time.tsx'
 
 export interface EmptyProps {
   icon: ComponentType<{ className?: string }>
@@ -19,7 +20,7 @@ export function Empty({ icon: Icon, title, children, action }: EmptyProps) {
         <Icon className="size-5" />
       </span>
       <h2 className="text-base font-semibold">{title}</h2>
-      <div className="mt-1 max-w-[46ch] text-muted">{children}</div>
+      <div className="mt-1 w-full max-w-[46ch] min-w-0 text-muted">{children}</div>
       {action && <div className="mt-5">{action}</div>}
     </div>
   )
@@ -69,7 +70,7 @@ export function Loaded<Data>({ query, rows, children }: LoadedProps<Data>) {
       {error && (
         <div className="grid justify-items-start gap-3">
           <div className="w-full">
-            <Failure error={error} />
+            <ReadFailure query={query} />
           </div>
           <Button size="small" busy={isFetching} onClick={() => void refetch()}>
             <RotateCw aria-hidden className="size-3.5" />
@@ -81,3 +82,20 @@ export function Loaded<Data>({ query, rows, children }: LoadedProps<Data>) {
     </div>
   )
 }
+
+/** Why the last read failed, when the page reads again, and how old the data is that stays visible. */
+export function ReadFailure({ query: { error, data, dataUpdatedAt } }: { query: FailedRead }) {
+  if (!error) return null
+  return (
+    <div className="grid gap-1">
+      <Failure error={error} again="The page tries again" />
+      {data !== undefined && dataUpdatedAt > 0 && (
+        <p className="text-xs text-muted">
+          As of <ClockTime at={new Date(dataUpdatedAt).toISOString()} />
+        </p>
+      )}
+    </div>
+  )
+}
+
+type FailedRead = Pick<UseQueryResult, 'error' | 'data' | 'dataUpdatedAt'>

@@ -63,16 +63,16 @@ function useNow(ticker: Ticker): Date {
 interface TimeProps {
   at: string
   exact?: boolean
-  /** It has happened: the page's clock, which ticks twice a minute, may not know yet. */
-  past?: boolean
+  /** It may lie ahead. Otherwise it has happened, which the page's clock, that ticks twice a minute, may not know yet. */
+  ahead?: boolean
 }
 
 /** Relative up to a day, then the date. */
-export function Time({ at, exact = false, past = false }: TimeProps) {
+export function Time({ at, exact = false, ahead = false }: TimeProps) {
   const timeZone = useContext(TimeZone) ?? undefined
   const ticked = useNow(slow)
   const date = new Date(at)
-  const now = past && date > ticked ? date : ticked
+  const now = !ahead && date > ticked ? date : ticked
   const full = new Intl.DateTimeFormat('en-GB', {
     dateStyle: 'medium',
     timeStyle: exact ? 'short' : 'long',

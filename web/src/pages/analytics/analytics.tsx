@@ -6,8 +6,7 @@ import type { Workspace } from '../../queries.ts'
 import { Page } from '../../shell.tsx'
 import { AsApi } from '../../ui/as-api.tsx'
 import type { ApiRequest } from '../../ui/as-api-text.ts'
-import { Failure } from '../../ui/notice.tsx'
-import { Late, Loading } from '../../ui/states.tsx'
+import { Late, Loading, ReadFailure } from '../../ui/states.tsx'
 import { ClosedPage } from '../closed-page.tsx'
 import { workspaceQuery } from '../inbox/inbox-queries.ts'
 import { Missing } from '../stopped.tsx'
@@ -72,13 +71,14 @@ interface ContentProps {
 }
 
 function Content({ workspace_id, period, search, go }: ContentProps) {
-  const { data, error } = useQuery({
+  const query = useQuery({
     ...figuresQuery(workspace_id, period),
     placeholderData: (before) => before,
   })
+  const { data, error } = query
   return (
     <div className="grid gap-6">
-      {error && <Failure error={error} />}
+      <ReadFailure query={query} />
       {!data && !error && (
         <Late>
           <Loading />

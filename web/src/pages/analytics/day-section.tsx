@@ -5,8 +5,7 @@ import { useState } from 'react'
 import { csvOf } from '../../csv.ts'
 import { saveFile } from '../../save-file.ts'
 import { Button } from '../../ui/button.tsx'
-import { Failure } from '../../ui/notice.tsx'
-import { Late, Loading } from '../../ui/states.tsx'
+import { Late, Loading, ReadFailure } from '../../ui/states.tsx'
 import { accountsQuery } from '../accounts/account-queries.ts'
 import type { Go } from './analytics.tsx'
 import { type AnalyticsSearch, type Days, daysQuery } from './analytics-queries.ts'
@@ -20,10 +19,11 @@ interface SectionProps {
 
 export function DaySection({ workspace_id, search, go }: SectionProps) {
   const range = { from: search.from, to: search.to, account_id: search.account }
-  const { data, error } = useQuery({
+  const query = useQuery({
     ...daysQuery(workspace_id, range),
     placeholderData: (before: Days | undefined) => before,
   })
+  const { data, error } = query
   const [isTable, setTable] = useState(false)
   const shown = data && lastOf(data, search)
   return (
@@ -56,7 +56,7 @@ export function DaySection({ workspace_id, search, go }: SectionProps) {
           )}
         </span>
       </header>
-      {error && <Failure error={error} />}
+      <ReadFailure query={query} />
       {!data && !error && (
         <Late>
           <Loading rows={3} />

@@ -3,6 +3,8 @@ import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { Megaphone } from 'lucide-react'
 import { ExactLine } from '../../exact-text.tsx'
+import { useSession } from '../../place.ts'
+import { curlOf } from '../../ui/as-api-text.ts'
 import { Code } from '../../ui/copy.tsx'
 import { Loaded } from '../../ui/states.tsx'
 import { Table } from '../../ui/table.tsx'
@@ -68,6 +70,7 @@ export function outcomeWords({ recipients, totals }: Pick<BroadcastRow, 'recipie
 }
 
 function Example({ workspace_id }: { workspace_id: string }) {
+  const { base_url } = useSession()
   const { data } = useQuery(accountsQuery(workspace_id))
   const body = {
     account_id: data?.accounts[0]?.id ?? '…',
@@ -75,16 +78,14 @@ function Example({ workspace_id }: { workspace_id: string }) {
     audience_ref: 'new',
     message_text: 'Hello {{name|there}}, we are closed on Friday.',
   }
-  const example = [
-    `curl -X POST ${location.origin}/api/v1/broadcast \\`,
-    `  -H "Authorization: Bearer $PARLEY_API_KEY" -H "Content-Type: application/json" \\`,
-    `  -d '${JSON.stringify(body)}'`,
-  ].join('\n')
   return (
     <>
       <p>Write the first one above: up to 30 people of a stage or a column get it once.</p>
       <div className="mt-4 text-left">
-        <Code label="A program sends one" text={example} />
+        <Code
+          label="A program sends one"
+          text={curlOf(base_url, { method: 'POST', path: '/broadcast', body })}
+        />
       </div>
     </>
   )

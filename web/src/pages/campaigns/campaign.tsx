@@ -8,8 +8,7 @@ import { ExactLine } from '../../exact-text.tsx'
 import { useWorkspace } from '../../place.ts'
 import type { Workspace } from '../../queries.ts'
 import { MenuButton } from '../../shell.tsx'
-import { Failure } from '../../ui/notice.tsx'
-import { Late, Loading } from '../../ui/states.tsx'
+import { Late, Loading, ReadFailure } from '../../ui/states.tsx'
 import { ClockTime } from '../../ui/time.tsx'
 import { workspaceQuery } from '../inbox/inbox-queries.ts'
 import { Missing } from '../stopped.tsx'
@@ -71,7 +70,7 @@ function OneCampaign({ workspace, campaign_id }: { workspace: Workspace; campaig
   return (
     <Frame at={at} campaign={campaign} place={place}>
       <div className="grid gap-3.5 px-3 py-4 sm:px-5">
-        {error && <Failure error={error} />}
+        <ReadFailure query={query} />
         {!campaign && !error && (
           <Late>
             <Loading />

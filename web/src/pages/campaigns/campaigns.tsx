@@ -11,8 +11,7 @@ import { curlOf } from '../../ui/as-api-text.ts'
 import { Badge } from '../../ui/badge.tsx'
 import { Button, buttonClass } from '../../ui/button.tsx'
 import { Code } from '../../ui/copy.tsx'
-import { Failure } from '../../ui/notice.tsx'
-import { Late, Loading } from '../../ui/states.tsx'
+import { Late, Loading, ReadFailure } from '../../ui/states.tsx'
 import { Table } from '../../ui/table.tsx'
 import { Time } from '../../ui/time.tsx'
 import { inboxQuery, workspaceQuery } from '../inbox/inbox-queries.ts'
@@ -47,7 +46,7 @@ function List({ workspace }: { workspace: Workspace }) {
   const campaigns = query.data?.pages.flatMap((page) => page.campaigns)
   return (
     <>
-      <Failure error={query.error} />
+      <ReadFailure query={query} />
       {!campaigns && !query.error && (
         <Late>
           <Loading />
@@ -164,7 +163,7 @@ function Example({ workspace_id }: { workspace_id: string }) {
     message_text: 'Hello [[name|there]], the blue one is back in stock.',
     recipients: [{ account_id: chat?.account_id ?? '…', chat_id: chat?.id ?? '…' }],
   }
-  const request = { does: '', method: 'POST', path: '/campaigns/preview', body } as const
+  const request = { method: 'POST', path: '/campaigns/preview', body } as const
   return (
     <>
       <p>

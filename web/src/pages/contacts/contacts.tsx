@@ -5,8 +5,7 @@ import { lazy, Suspense, useCallback, useEffect, useMemo, useState } from 'react
 import { useWorkspace } from '../../place.ts'
 import type { Workspace } from '../../queries.ts'
 import { useKeys } from '../../shortcuts.ts'
-import { Failure } from '../../ui/notice.tsx'
-import { Late, Loading } from '../../ui/states.tsx'
+import { Late, Loading, ReadFailure } from '../../ui/states.tsx'
 import { accountsQuery } from '../accounts/account-queries.ts'
 import { ClosedPage } from '../closed-page.tsx'
 import { workspaceQuery } from '../inbox/inbox-queries.ts'
@@ -129,7 +128,7 @@ function Content({ workspace, search, go }: ContentProps) {
       >
         {query.error && (
           <div className="p-3">
-            <Failure error={query.error} />
+            <ReadFailure query={query} />
           </div>
         )}
         {!contacts && !query.error && (

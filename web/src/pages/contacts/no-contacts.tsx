@@ -1,6 +1,8 @@
 /** What the page says while no account knows anyone. */
 import { Link } from '@tanstack/react-router'
 import { ContactRound } from 'lucide-react'
+import { useSession } from '../../place.ts'
+import { curlOf } from '../../ui/as-api-text.ts'
 import { Button, buttonClass } from '../../ui/button.tsx'
 import { Code } from '../../ui/copy.tsx'
 import { Empty } from '../../ui/states.tsx'
@@ -13,12 +15,10 @@ interface NoContactsProps {
 }
 
 export function NoContacts({ workspace_id, accounts, onStart }: NoContactsProps) {
+  const { base_url } = useSession()
   const [account] = accounts ?? []
   const isNone = accounts?.length === 0
-  const example = [
-    `curl "${location.origin}/api/v1/contacts?account_id=${account?.id ?? '…'}&q=ines" \\`,
-    `  -H "Authorization: Bearer $PARLEY_API_KEY"`,
-  ].join('\n')
+  const path = `/contacts?account_id=${account?.id ?? '…'}&q=ines`
   return (
     <div className="mx-auto w-full max-w-2xl overflow-y-auto px-4 py-10">
       <Empty
@@ -46,7 +46,7 @@ export function NoContacts({ workspace_id, accounts, onStart }: NoContactsProps)
             : 'The people your accounts know appear here. Start a chat by username, or wait until someone writes.'}
         </p>
         <div className="mt-4 text-left">
-          <Code label="A program finds people by name" text={example} />
+          <Code label="A program finds people by name" text={curlOf(base_url, { method: 'GET', path })} />
         </div>
       </Empty>
     </div>

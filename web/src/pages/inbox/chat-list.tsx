@@ -7,9 +7,7 @@ import { lazy, Suspense, useEffect, useMemo, useRef, useState } from 'react'
 import type { Workspace } from '../../queries.ts'
 import { MenuButton } from '../../shell.tsx'
 import { Button } from '../../ui/button.tsx'
-import { Failure } from '../../ui/notice.tsx'
-import { Late } from '../../ui/states.tsx'
-import { ClockTime } from '../../ui/time.tsx'
+import { Late, ReadFailure } from '../../ui/states.tsx'
 import { accountsQuery } from '../accounts/account-queries.ts'
 import { ChatRow } from './chat-row.tsx'
 import { chatKey, holdStill } from './inbox-list.ts'
@@ -174,13 +172,8 @@ function Rows(props: ListProps) {
       {/* Reachable without a row: the list may be empty or long. */}
       <div ref={place} className="h-full overflow-y-auto overscroll-contain">
         {query.error && (
-          <div className="grid gap-1 p-3">
-            <Failure error={query.error} />
-            {query.data && (
-              <p className="text-xs text-muted">
-                As of <ClockTime at={new Date(query.dataUpdatedAt).toISOString()} />
-              </p>
-            )}
+          <div className="p-3">
+            <ReadFailure query={query} />
           </div>
         )}
         {query.data === undefined && !query.error && (

@@ -9,7 +9,7 @@ export function closedBecause(state: WorkspaceState | undefined, account: Accoun
   const send = state?.capabilities.send
   if (send && !send.open) return gateWords(send.closed_by)
   if (state && !state.dispatch.on) {
-    return `Sending is switched off on this instance${state.dispatch.reason === null ? '' : ` (${state.dispatch.reason})`}. Your draft is kept.`
+    return `${state.dispatch.reason ?? 'Sending is switched off on this instance.'} Your draft is kept.`
   }
   if (!state || !account || account.status === 'READY') return undefined
   return (

@@ -2,18 +2,15 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { Inbox } from 'lucide-react'
+import { useSession } from '../../place.ts'
+import { curlOf } from '../../ui/as-api-text.ts'
 import { buttonClass } from '../../ui/button.tsx'
 import { Code } from '../../ui/copy.tsx'
 import { accountsQuery } from '../accounts/account-queries.ts'
 import type { View } from './inbox-queries.ts'
 
-const example = (account_id: string) =>
-  [
-    `curl "${location.origin}/api/v1/chats?account_id=${account_id}" \\`,
-    '  -H "Authorization: Bearer $PARLEY_API_KEY"',
-  ].join('\n')
-
 export function NoChats({ view, workspace_id }: { view: View; workspace_id: string }) {
+  const { base_url } = useSession()
   const { data } = useQuery(accountsQuery(workspace_id))
   const [account] = data?.accounts ?? []
   const none = data?.accounts.length === 0
@@ -50,7 +47,10 @@ export function NoChats({ view, workspace_id }: { view: View; workspace_id: stri
       )}
       {view === 'all' && account && (
         <div className="mt-5 w-full text-left">
-          <Code label="A program reads the chats" text={example(account.id)} />
+          <Code
+            label="A program reads the chats"
+            text={curlOf(base_url, { method: 'GET', path: `/chats?account_id=${account.id}` })}
+          />
         </div>
       )}
     </div>

@@ -6,7 +6,7 @@ import { Fragment, type ReactNode, useEffect, useMemo, useRef, useState } from '
 import { ask } from '../../api.ts'
 import { Button } from '../../ui/button.tsx'
 import { Failure } from '../../ui/notice.tsx'
-import { Late } from '../../ui/states.tsx'
+import { Late, ReadFailure } from '../../ui/states.tsx'
 import { useClock } from '../../ui/time.tsx'
 import { type ChatRef, type Timeline, type TimelineItem, timelineQuery } from './inbox-queries.ts'
 import { NoteItem } from './note-item.tsx'
@@ -55,7 +55,7 @@ export function TimelineView({ chat, unread }: TimelineProps) {
         className="flex h-full flex-col-reverse overflow-y-auto overscroll-contain -outline-offset-2"
       >
         <div className="flex flex-col px-3.5 pb-1.5 pt-3.5 min-[761px]:px-4.5">
-          {query.error && <Failure error={query.error} />}
+          <ReadFailure query={query} />
           {pages === undefined && !query.error && (
             <Late>
               <Skeleton />

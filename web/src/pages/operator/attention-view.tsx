@@ -68,7 +68,7 @@ function Accounts({ accounts }: { accounts: readonly TroubledAccount[] }) {
             cell: ({ id, name, workspace_id }) => {
               const text = <ExactLine text={name} empty={id} />
               return (
-                <span title={id} className="font-medium">
+                <span title={id} className="block max-w-72 truncate font-medium">
                   {isMember(workspace_id) ? (
                     <Link
                       to="/w/$workspace_id/accounts"
@@ -84,7 +84,7 @@ function Accounts({ accounts }: { accounts: readonly TroubledAccount[] }) {
               )
             },
           },
-          { heading: 'Workspace', cell: ({ workspace_name }) => <ExactLine text={workspace_name} /> },
+          { heading: 'Workspace', cell: ({ workspace_name }) => <WorkspaceName name={workspace_name} /> },
           { heading: 'Needs', cell: (account) => <Badge tone="warn">{needOf(account)}</Badge> },
           {
             heading: 'Why',
@@ -93,6 +93,14 @@ function Accounts({ accounts }: { accounts: readonly TroubledAccount[] }) {
         ]}
       />
     </Section>
+  )
+}
+
+function WorkspaceName({ name }: { name: string }) {
+  return (
+    <span className="block max-w-56 truncate">
+      <ExactLine text={name} />
+    </span>
   )
 }
 
@@ -130,7 +138,7 @@ function Ambiguous({ operations, names }: AmbiguousProps) {
           { heading: 'Requested', lead: true, cell: ({ created_at }) => <Time at={String(created_at)} /> },
           {
             heading: 'Workspace',
-            cell: ({ workspace_id }) => <ExactLine text={names.get(workspace_id) ?? workspace_id} />,
+            cell: ({ workspace_id }) => <WorkspaceName name={names.get(workspace_id) ?? workspace_id} />,
           },
           { heading: 'Kind', cell: ({ kind }) => <span className="font-mono text-xs">{kind}</span> },
           {

@@ -18,7 +18,7 @@ export function AuditView() {
   const log = useInfiniteQuery(auditQuery(search))
   const broken = useQuery(verdictQuery).data?.verdict?.seq
   return (
-    <div className="grid gap-5">
+    <div className="grid grid-cols-[minmax(0,1fr)] gap-5">
       <Bar search={search} />
       <Loaded query={log} rows={8}>
         {({ pages }) => <Rows rows={pages.flatMap(({ rows }) => rows)} broken={broken} />}

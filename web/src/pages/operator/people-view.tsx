@@ -100,7 +100,7 @@ function Workspaces({ workspaces, users, onOpen }: Given) {
             heading: 'Workspace',
             lead: true,
             cell: ({ id, name }) => (
-              <span title={id} className="font-medium">
+              <span title={id} className="block max-w-72 truncate font-medium">
                 <ExactLine text={name} empty={id} />
               </span>
             ),
@@ -206,11 +206,13 @@ function UserList({ users, workspaces, onOpen }: Given) {
               memberships.length === 0 ? (
                 <span className="text-muted">None</span>
               ) : (
-                <ExactLine
-                  text={memberships
-                    .map(({ workspace_id, role }) => `${names.get(workspace_id) ?? workspace_id} (${role})`)
-                    .join(', ')}
-                />
+                <span className="block max-w-72 [overflow-wrap:anywhere]">
+                  <ExactLine
+                    text={memberships
+                      .map(({ workspace_id, role }) => `${names.get(workspace_id) ?? workspace_id} (${role})`)
+                      .join(', ')}
+                  />
+                </span>
               ),
           },
           {

@@ -8,7 +8,7 @@ import { stageColour } from '../inbox/stages.ts'
 import { shownStages } from './board-view.ts'
 import { Card } from './card.tsx'
 import { moveCard, useMoves } from './moves.ts'
-import type { BoardStage } from './pipeline-queries.ts'
+import type { BoardStage, ColumnValue } from './pipeline-queries.ts'
 import { StageColumn } from './stage-column.tsx'
 import { StageSwitch } from './stage-switch.tsx'
 import { useDrag } from './use-drag.ts'
@@ -17,6 +17,7 @@ interface BoardProps {
   stages: readonly BoardStage[]
   workspace_id: string
   account_id: string | undefined
+  column: ColumnValue | undefined
   /** The stage that a narrow screen shows. */
   current: string | undefined
   nameOf: (account_id: string) => string | undefined
@@ -27,7 +28,16 @@ interface BoardProps {
 /** The same list each time, so that cards are not rendered again for it. */
 const noColumns: readonly Column[] = []
 
-export function Board({ stages, workspace_id, account_id, current, nameOf, onMove, onEdit }: BoardProps) {
+export function Board({
+  stages,
+  workspace_id,
+  account_id,
+  column,
+  current,
+  nameOf,
+  onMove,
+  onEdit,
+}: BoardProps) {
   const moves = useMoves()
   const { data: columns = noColumns } = useQuery(columnsQuery(workspace_id))
   const shown = useMemo(() => shownStages(stages, moves), [stages, moves])
@@ -59,7 +69,7 @@ export function Board({ stages, workspace_id, account_id, current, nameOf, onMov
             key={stage.key}
             stage={stage}
             colour={stageColour(stages, stage.key)}
-            filter={{ workspace_id, account_id, stage_key: stage.key }}
+            filter={{ workspace_id, account_id, column, stage_key: stage.key }}
             moves={moves}
             nameOf={nameOf}
             columns={columns}

@@ -2,16 +2,17 @@
 import { useQuery } from '@tanstack/react-query'
 import { useVirtualizer } from '@tanstack/react-virtual'
 import { useEffect, useMemo, useRef } from 'react'
+import type { Column } from '../../api-types.ts'
 import { ExactLine } from '../../exact-text.tsx'
 import { Tag } from '../../ui/face.tsx'
-import { Failure } from '../../ui/notice.tsx'
-import { Late, Loading } from '../../ui/states.tsx'
+import { Late, Loading, ReadFailure } from '../../ui/states.tsx'
 import { useClock } from '../../ui/time.tsx'
 import { LastState } from '../inbox/chat-row.tsx'
 import { chatKey } from '../inbox/inbox-list.ts'
-import type { InboxChat } from '../inbox/inbox-queries.ts'
+import { columnsQuery, type InboxChat } from '../inbox/inbox-queries.ts'
 import { type Stage, stageColour, stageName } from '../inbox/stages.ts'
 import { ChatLink, LastText, Unread } from './card.tsx'
+import { CardValues } from './card-values.tsx'
 import { nameIn, useMoves } from './moves.ts'
 import { type ChatFilter, chatsQuery, loadMore, noteInView } from './pipeline-queries.ts'
 
@@ -23,13 +24,18 @@ interface TableProps {
 }
 
 const rowPx = 44
-/** On a narrow screen the last message and the account are left out. */
+/** On a narrow screen the last message and the account are left out, and on most the column values. */
 const columns = `grid grid-cols-[minmax(0,1fr)_minmax(0,7rem)_3.5rem] items-center gap-x-3 px-3 min-[761px]:px-5
-  min-[761px]:grid-cols-[minmax(8rem,1.2fr)_minmax(7rem,9rem)_minmax(0,2fr)_minmax(0,8rem)_minmax(0,8rem)_4.5rem]`
+  min-[761px]:grid-cols-[minmax(8rem,1.2fr)_minmax(7rem,9rem)_minmax(0,2fr)_minmax(0,8rem)_minmax(0,8rem)_4.5rem]
+  min-[1100px]:grid-cols-[minmax(8rem,1.2fr)_minmax(6rem,8rem)_minmax(0,1.2fr)_minmax(0,2fr)_minmax(0,6rem)_minmax(0,7rem)_4.5rem]`
 const wide = 'hidden min-[761px]:block'
+const widest = 'hidden min-[1100px]:block'
+/** The same list each time, so that rows are not rendered again for it. */
+const noColumns: readonly Column[] = []
 
 export function ChatTable({ filter, stages, nameOf, onMove }: TableProps) {
   const query = useQuery(chatsQuery(filter))
+  const { data: given = noColumns } = useQuery(columnsQuery(filter.workspace_id))
   const rows = useRows(query.data?.chats, filter)
   const place = useRef<HTMLDivElement>(null)
   const virtual = useVirtualizer({
@@ -58,7 +64,7 @@ export function ChatTable({ filter, stages, nameOf, onMove }: TableProps) {
     <div ref={place} className="relative min-h-0 flex-1 overflow-y-auto overscroll-contain">
       {query.error && (
         <div className="p-3">
-          <Failure error={query.error} />
+          <ReadFailure query={query} />
         </div>
       )}
       {!query.data && !query.error && (
@@ -68,7 +74,7 @@ export function ChatTable({ filter, stages, nameOf, onMove }: TableProps) {
           </div>
         </Late>
       )}
-      {query.data && rows.length === 0 && <p className="px-5 py-4 text-muted">No chats in this stage.</p>}
+      {query.data && rows.length === 0 && <p className="px-5 py-4 text-muted">No chats here.</p>}
       {rows.length > 0 && (
         <table role="table" aria-label="Chats" aria-rowcount={-1} className="block text-left">
           <thead role="rowgroup" className="sticky top-0 block z-2 border-b border-line bg-surface">
@@ -78,6 +84,9 @@ export function ChatTable({ filter, stages, nameOf, onMove }: TableProps) {
               </th>
               <th role="columnheader" scope="col">
                 Stage
+              </th>
+              <th role="columnheader" scope="col" className={widest}>
+                Columns
               </th>
               <th role="columnheader" scope="col" className={wide}>
                 Last message
@@ -111,6 +120,7 @@ export function ChatTable({ filter, stages, nameOf, onMove }: TableProps) {
                     chat={chat}
                     workspace_id={filter.workspace_id}
                     stages={stages}
+                    given={given}
                     account={nameOf(chat.account_id)}
                     onMove={onMove}
                   />
@@ -136,10 +146,12 @@ function useRows(chats: readonly InboxChat[] | undefined, { stage_key }: ChatFil
 interface RowProps extends Pick<TableProps, 'stages' | 'onMove'> {
   chat: InboxChat
   workspace_id: string
+  /** The columns of the workspace. */
+  given: readonly Column[]
   account: string | undefined
 }
 
-function Row({ chat, workspace_id, stages, account, onMove }: RowProps) {
+function Row({ chat, workspace_id, stages, given, account, onMove }: RowProps) {
   const { short } = useClock()
   const stage = stageName(stages, chat.stage_key)
   return (
@@ -161,6 +173,11 @@ function Row({ chat, workspace_id, stages, account, onMove }: RowProps) {
             <Tag colour={stageColour(stages, chat.stage_key)}>{stage}</Tag>
           </button>
         )}
+      </td>
+      <td role="cell" className={widest}>
+        <span className="flex h-5.5 flex-wrap gap-x-1.5 overflow-hidden text-xs leading-5.5">
+          <CardValues values={chat.columns} columns={given} />
+        </span>
       </td>
       <td role="cell" className={`${wide} truncate text-soft`}>
         {chat.last_state !== 'accepted' && <LastState state={chat.last_state} />}

@@ -1,6 +1,8 @@
 /** What the page says without a board: no account is connected, or there are no chats yet. */
 import { Link } from '@tanstack/react-router'
 import { Columns3 } from 'lucide-react'
+import { useSession } from '../../place.ts'
+import { curlOf } from '../../ui/as-api-text.ts'
 import { buttonClass } from '../../ui/button.tsx'
 import { Code } from '../../ui/copy.tsx'
 import { Empty } from '../../ui/states.tsx'
@@ -15,14 +17,11 @@ interface EmptyProps {
 }
 
 export function EmptyPipeline({ workspace_id, accounts, stages }: EmptyProps) {
+  const { base_url } = useSession()
   const none = accounts?.length === 0
   const [account] = accounts ?? []
   const names = stages.filter(({ hidden }) => !hidden).map(({ key }) => key)
-  const example = [
-    `curl ${location.origin}/api/v1/pipeline/move \\`,
-    `  -H "Authorization: Bearer $PARLEY_API_KEY" -H "Content-Type: application/json" \\`,
-    `  -d '{"account_id": "${account?.id ?? '…'}", "chat_id": "…", "stage_key": "${names.at(1) ?? 'new'}"}'`,
-  ].join('\n')
+  const body = { account_id: account?.id ?? '…', chat_id: '…', stage_key: names.at(1) ?? 'new' }
   return (
     <div className="mx-auto w-full max-w-2xl overflow-y-auto px-4 py-10">
       <Empty
@@ -44,7 +43,10 @@ export function EmptyPipeline({ workspace_id, accounts, stages }: EmptyProps) {
             : 'Each chat begins in the first stage, and you move it on from there. Write to your account from your phone, and it appears here.'}
         </p>
         <div className="mt-4 text-left">
-          <Code label="A program moves a chat" text={example} />
+          <Code
+            label="A program moves a chat"
+            text={curlOf(base_url, { method: 'POST', path: '/pipeline/move', body })}
+          />
         </div>
       </Empty>
     </div>

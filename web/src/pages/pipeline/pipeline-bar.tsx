@@ -7,6 +7,7 @@ import type { Workspace } from '../../queries.ts'
 import { MenuButton } from '../../shell.tsx'
 import { Button } from '../../ui/button.tsx'
 import { accountsQuery } from '../accounts/account-queries.ts'
+import { ColumnFilter } from '../audience-filters.tsx'
 import type { Go, PipelineSearch } from './pipeline-queries.ts'
 
 interface BarProps {
@@ -36,6 +37,7 @@ export function Bar({ workspace, search, go, closed }: BarProps) {
             </ViewLink>
           </nav>
           <AccountFilter workspace={workspace} search={search} go={go} />
+          <ByColumn workspace={workspace} search={search} go={go} />
           {isAdmin && (
             <div className="flex gap-1 min-[761px]:ml-auto">
               <Button
@@ -87,6 +89,21 @@ function ViewLink({ workspace_id, view, current, children }: ViewLinkProps) {
     >
       {children}
     </Link>
+  )
+}
+
+function ByColumn({ workspace, search, go }: Omit<BarProps, 'closed'>) {
+  const { column, value, ...rest } = search
+  const chosen = { column_id: column ?? null, column_value: value ?? null }
+  return (
+    <ColumnFilter
+      workspace={workspace}
+      filter={chosen}
+      listed
+      set={({ column_id, column_value }) =>
+        go(column_id && column_value ? { ...rest, column: column_id, value: column_value } : rest)
+      }
+    />
   )
 }
 

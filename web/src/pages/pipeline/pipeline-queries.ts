@@ -12,6 +12,9 @@ export interface PipelineSearch {
   view?: 'table'
   /** Only chats of this account. */
   account?: string
+  /** Only chats with `value` in this column. */
+  column?: string
+  value?: string
   /** The stage that the table, or a narrow board, shows. */
   stage?: string
   /** What an admin edits. */
@@ -20,20 +23,33 @@ export interface PipelineSearch {
 
 export type Go = (search: PipelineSearch) => void
 
+export interface ColumnValue {
+  readonly column_id: string
+  readonly column_value: string
+}
+
 export interface ChatFilter {
   readonly workspace_id: string
   readonly account_id: string | undefined
+  /** Undefined: whatever their columns. */
+  readonly column: ColumnValue | undefined
   /** Undefined: the chats of every stage. */
   readonly stage_key: string | undefined
 }
 
-export const boardQuery = ({ workspace_id, account_id }: Omit<ChatFilter, 'stage_key'>) =>
+export const boardQuery = ({ workspace_id, account_id, column }: Omit<ChatFilter, 'stage_key'>) =>
   queryOptions({
-    queryKey: ['board', workspace_id, account_id ?? null],
+    queryKey: [
+      'board',
+      workspace_id,
+      account_id ?? null,
+      column?.column_id ?? null,
+      column?.column_value ?? null,
+    ],
     queryFn: ({ signal }) =>
       ask(
         'GET /w/{workspace_id}/board',
-        { params: { workspace_id }, query: account_id === undefined ? {} : { account_id } },
+        { params: { workspace_id }, query: { ...(account_id !== undefined && { account_id }), ...column } },
         { signal },
       ),
   })
@@ -51,7 +67,15 @@ const cursorsInView = new Map<string, readonly string[]>()
 export const chatsQuery = (filter: ChatFilter) =>
   queryOptions({
     // `inbox` comes first, so that whatever changes the inbox changes this list too.
-    queryKey: ['inbox', filter.workspace_id, 'pipeline', filter.account_id ?? null, filter.stage_key ?? null],
+    queryKey: [
+      'inbox',
+      filter.workspace_id,
+      'pipeline',
+      filter.account_id ?? null,
+      filter.stage_key ?? null,
+      filter.column?.column_id ?? null,
+      filter.column?.column_value ?? null,
+    ],
     queryFn: async ({ signal, client, queryKey }): Promise<InboxList> => {
       const cursors = [undefined, ...(cursorsInView.get(String(queryKey)) ?? [])]
       const pages = await Promise.all(cursors.map((cursor) => readPage(filter, cursor, signal)))
@@ -64,8 +88,9 @@ export const chatsQuery = (filter: ChatFilter) =>
   })
 
 async function readPage(filter: ChatFilter, cursor: string | undefined, signal?: AbortSignal) {
-  const { workspace_id, account_id, stage_key } = filter
+  const { workspace_id, account_id, stage_key, column } = filter
   const query = {
+    ...column,
     ...(account_id !== undefined && { account_id }),
     ...(stage_key !== undefined && { stage_key }),
     ...(cursor !== undefined && { cursor }),

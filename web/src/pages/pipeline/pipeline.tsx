@@ -4,8 +4,7 @@ import { useNavigate, useSearch } from '@tanstack/react-router'
 import { lazy, Suspense, useCallback, useEffect, useState } from 'react'
 import { useWorkspace } from '../../place.ts'
 import type { Workspace } from '../../queries.ts'
-import { Failure } from '../../ui/notice.tsx'
-import { Late } from '../../ui/states.tsx'
+import { Late, ReadFailure } from '../../ui/states.tsx'
 import { ToastPlace } from '../../ui/toast.tsx'
 import { accountsQuery } from '../accounts/account-queries.ts'
 import { ClosedPage } from '../closed-page.tsx'
@@ -17,7 +16,13 @@ import { EmptyPipeline } from './empty-pipeline.tsx'
 import type { Chosen } from './move-menu.tsx'
 import { moveCard } from './moves.ts'
 import { Bar } from './pipeline-bar.tsx'
-import { type BoardStage, boardQuery, type Go, type PipelineSearch } from './pipeline-queries.ts'
+import {
+  type BoardStage,
+  boardQuery,
+  type ColumnValue,
+  type Go,
+  type PipelineSearch,
+} from './pipeline-queries.ts'
 import { StageSwitch } from './stage-switch.tsx'
 import { cardKeyHelp, useCardKeys } from './use-card-keys.ts'
 
@@ -39,7 +44,7 @@ function Pipeline({ workspace }: { workspace: Workspace }) {
   const { data: state } = useQuery(workspaceQuery(workspace.id))
   const capability = state?.capabilities.pipeline
   const query = useQuery({
-    ...boardQuery({ workspace_id: workspace.id, account_id: search.account }),
+    ...boardQuery({ workspace_id: workspace.id, account_id: search.account, column: columnOf(search) }),
     enabled: capability?.open !== false,
   })
   const go = useGo(workspace.id)
@@ -55,7 +60,7 @@ function Pipeline({ workspace }: { workspace: Workspace }) {
       {isClosed && <ClosedPage title="The pipeline is closed" closed_by={capability.closed_by} />}
       {!isClosed && query.error && (
         <div className="p-3">
-          <Failure error={query.error} />
+          <ReadFailure query={query} />
         </div>
       )}
       {!isClosed && !stages && !query.error && (
@@ -67,6 +72,10 @@ function Pipeline({ workspace }: { workspace: Workspace }) {
       <ToastPlace />
     </div>
   )
+}
+
+function columnOf({ column, value }: PipelineSearch): ColumnValue | undefined {
+  return column === undefined || value === undefined ? undefined : { column_id: column, column_value: value }
 }
 
 function useGo(workspace_id: string): Go {
@@ -93,6 +102,7 @@ interface ContentProps {
 function Content({ workspace, search, stages, go }: ContentProps) {
   const workspace_id = workspace.id
   const { account: account_id, stage } = search
+  const column = columnOf(search)
   const [chosen, setChosen] = useState<Chosen>()
   const [isMoving, setMoving] = useState(false)
   const { data } = useQuery(accountsQuery(workspace_id))
@@ -111,7 +121,7 @@ function Content({ workspace, search, stages, go }: ContentProps) {
   const { edit: _, ...closed } = search
   const close = () => go(closed)
   const isAdmin = workspace.role !== 'member'
-  const isEmpty = account_id === undefined && stages.every(({ count }) => count === 0)
+  const isEmpty = account_id === undefined && column === undefined && stages.every(({ count }) => count === 0)
   const isKnown = stages.some(({ key }) => key === stage)
   return (
     <>
@@ -121,6 +131,7 @@ function Content({ workspace, search, stages, go }: ContentProps) {
           stages={stages}
           workspace_id={workspace_id}
           account_id={account_id}
+          column={column}
           current={stage}
           nameOf={nameOf}
           onMove={onMove}
@@ -136,8 +147,8 @@ function Content({ workspace, search, stages, go }: ContentProps) {
             all
           />
           <ChatTable
-            key={`${account_id} ${stage}`}
-            filter={{ workspace_id, account_id, stage_key: isKnown ? stage : undefined }}
+            key={`${account_id} ${stage} ${search.column} ${search.value}`}
+            filter={{ workspace_id, account_id, column, stage_key: isKnown ? stage : undefined }}
             stages={stages}
             nameOf={nameOf}
             onMove={onMove}

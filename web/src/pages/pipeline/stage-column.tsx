@@ -66,7 +66,7 @@ export function StageColumn(props: ColumnProps) {
           </button>
         )}
       </header>
-      <Cards key={`${filter.account_id} ${stage.key}`} {...props} />
+      <Cards key={String(chatsQuery(filter).queryKey)} {...props} />
     </section>
   )
 }

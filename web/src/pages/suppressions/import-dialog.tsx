@@ -28,7 +28,7 @@ export function ImportDialog({ workspace_id, onClose }: { workspace_id: string; 
       importFile({ workspace_id, file: chosen, signal: leaving.current.signal, onProgress: setPart }),
     onSuccess: () => queryClient.invalidateQueries({ queryKey: ['suppressions', workspace_id] }),
   })
-  const isTooLarge = (file?.size ?? 0) > bytesMax
+  const fault = file && faultOf(file)
   return (
     <Dialog
       open
@@ -50,7 +50,7 @@ export function ImportDialog({ workspace_id, onClose }: { workspace_id: string; 
           error={run.error}
           action="Import"
           align="end"
-          disabled={file === undefined || isTooLarge}
+          disabled={file === undefined || fault !== undefined}
         >
           <Field
             label="File"
@@ -66,13 +66,19 @@ export function ImportDialog({ workspace_id, onClose }: { workspace_id: string; 
               }}
             />
           </Field>
-          {isTooLarge && <Notice tone="danger">This file is larger than 64 MiB. Import it in parts.</Notice>}
+          {fault !== undefined && <Notice tone="danger">{fault}</Notice>}
           {isRefused(run.error) && <p className="text-muted">Nothing was imported.</p>}
           {run.isPending && <Progress part={part} />}
         </Form>
       )}
     </Dialog>
   )
+}
+
+/** What is wrong with a file before it is sent. */
+function faultOf({ size }: File): string | undefined {
+  if (size === 0) return 'This file is empty.'
+  return size > bytesMax ? 'This file is larger than 64 MiB. Import it in parts.' : undefined
 }
 
 /** Whether the service said no. Without its answer, the lines may have been added. */

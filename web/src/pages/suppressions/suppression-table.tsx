@@ -56,7 +56,7 @@ export function SuppressionTable({ rows, workspace, isFiltered, add, onRemove }:
       columns={[
         { heading: 'Person', lead: true, cell: (entry) => <Person of={entry} /> },
         { heading: 'Why', cell: (entry) => <Evidence of={entry} workspace_id={workspace.id} /> },
-        { heading: 'Since', cell: ({ created_at }) => <Time at={created_at} past /> },
+        { heading: 'Since', cell: ({ created_at }) => <Time at={created_at} /> },
         ...(onRemove ? [remove] : []),
       ]}
     />

@@ -8,8 +8,7 @@ import type { Workspace } from '../../queries.ts'
 import { Page } from '../../shell.tsx'
 import { useKeys } from '../../shortcuts.ts'
 import { Button, buttonClass } from '../../ui/button.tsx'
-import { Failure } from '../../ui/notice.tsx'
-import { Late, Loading } from '../../ui/states.tsx'
+import { Late, Loading, ReadFailure } from '../../ui/states.tsx'
 import { Missing } from '../stopped.tsx'
 import { SuppressionFilters } from './suppression-filters.tsx'
 import {
@@ -73,7 +72,7 @@ function Suppressions({ workspace }: { workspace: Workspace }) {
     >
       <div className="grid gap-4">
         <SuppressionFilters search={filter} go={go} />
-        <Failure error={query.error} />
+        <ReadFailure query={query} />
         {rows === undefined && query.isPending && (
           <Late>
             <Loading />

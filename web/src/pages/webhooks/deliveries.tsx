@@ -4,7 +4,7 @@ import { lazy, Suspense } from 'react'
 import { useChange } from '../../queries.ts'
 import { Button } from '../../ui/button.tsx'
 import { Failure } from '../../ui/notice.tsx'
-import { Late, Loading } from '../../ui/states.tsx'
+import { Late, Loading, ReadFailure } from '../../ui/states.tsx'
 import { Table } from '../../ui/table.tsx'
 import { Time } from '../../ui/time.tsx'
 import { DeliveryBadge, stateWords } from './state-badges.tsx'
@@ -54,7 +54,8 @@ export function Deliveries({ params, search, go }: DeliveriesProps) {
           </button>
         ))}
       </div>
-      <Failure error={query.error ?? resend.error} />
+      <ReadFailure query={query} />
+      <Failure error={resend.error} />
       {rows === undefined && query.isPending && (
         <Late>
           <Loading rows={3} />
@@ -127,7 +128,7 @@ function DeliveryTable({ rows, resending, onOpen, onResend }: DeliveryTableProps
         { heading: 'State', cell: ({ state }) => <DeliveryBadge state={state} /> },
         { heading: 'Attempts', cell: ({ attempts }) => attempts },
         { heading: 'Last attempt', cell: ({ last }) => (last ? outcomeOf(last) : 'None yet') },
-        { heading: 'Time', cell: ({ created_at }) => <Time at={created_at} past /> },
+        { heading: 'Time', cell: ({ created_at }) => <Time at={created_at} /> },
         {
           heading: 'Actions',
           actions: true,

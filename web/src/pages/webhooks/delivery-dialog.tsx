@@ -24,7 +24,7 @@ export function DeliveryDialog({ params, onClose }: DeliveryDialogProps) {
               <span className="font-mono">{event_id}</span>
               {next_attempt_at !== null && (
                 <span>
-                  Next attempt <Time at={next_attempt_at} />
+                  Next attempt <Time at={next_attempt_at} ahead />
                 </span>
               )}
             </p>
@@ -34,7 +34,7 @@ export function DeliveryDialog({ params, onClose }: DeliveryDialogProps) {
                 <li key={each.n} className="grid gap-1">
                   <p>
                     <span className="font-medium">Attempt {each.n}</span>: {outcomeOf(each)},{' '}
-                    <Time at={each.at} past />
+                    <Time at={each.at} />
                   </p>
                   {each.response !== null && each.response !== '' && (
                     <ForeignText label={`Answer to attempt ${each.n}`} text={each.response} />

@@ -117,7 +117,7 @@ function WhyDisabled({ of: webhook, params, busy, onActivate }: WhyDisabledProps
   return (
     <Notice tone="danger">
       <p>
-        <strong>Disabled</strong> <Time at={webhook.disabled_at ?? ''} past />: {webhook.consecutive_failures}{' '}
+        <strong>Disabled</strong> <Time at={webhook.disabled_at ?? ''} />: {webhook.consecutive_failures}{' '}
         attempts in a row failed. {last && `The last one: ${outcomeOf(last)}. `}No events are delivered.
       </p>
       <p className="mt-1">

@@ -4,7 +4,7 @@ import { Link, useNavigate, useSearch } from '@tanstack/react-router'
 import { Plus, Webhook as WebhookIcon } from 'lucide-react'
 import { lazy, type ReactNode, Suspense, useCallback, useState } from 'react'
 import { ExactLine } from '../../exact-text.tsx'
-import { useWorkspace } from '../../place.ts'
+import { useSession, useWorkspace } from '../../place.ts'
 import type { Workspace } from '../../queries.ts'
 import { Page } from '../../shell.tsx'
 import { useKeys } from '../../shortcuts.ts'
@@ -163,10 +163,11 @@ function EndpointTable({ webhooks, chosen, workspace_id, add }: EndpointTablePro
 
 /** For development: no public address is needed. */
 function Forwarding() {
+  const { base_url } = useSession()
   return (
     <Code
       label="Forward events to your own machine"
-      text={`# signed as a webhook’s, with PARLEY_API_KEY set\nPARLEY_BASE_URL=${location.origin} \\\n  npx parley events --follow --forward-to http://localhost:3000/hook`}
+      text={`# signed as a webhook’s, with PARLEY_API_KEY set\nPARLEY_BASE_URL=${base_url} \\\n  npx parley events --follow --forward-to http://localhost:3000/hook`}
     />
   )
 }
