@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { overlapOf } from '../src/capabilities/campaigns/create.ts'
 import { chatPage } from '../src/capabilities/chats/chat-pages.ts'
+import { refreshLastMessages } from '../src/capabilities/chats/chats.ts'
 import { contactPage } from '../src/capabilities/contacts/contact-pages.ts'
 import { messagePage } from '../src/capabilities/messages/message-pages.ts'
 import { placementBatch, placementPage } from '../src/capabilities/pipeline/placements.ts'
@@ -230,4 +231,26 @@ test('looks up due recipients in the one index that can serve it, whatever the s
   } finally {
     await client.end()
   }
+})
+
+test('the last messages of chats cost the same in a large account that PostgreSQL has not looked at yet', async () => {
+  const growing = await openService({ plans: 'shipped' })
+  const { workspace_id } = await growing.tenant('Growing')
+  const account_id = await growing.account(workspace_id)
+  await growing.app.db.run(sql`
+    insert into messages (account_id, chat_id, id, workspace_id, text, is_sender, sent_at)
+    select ${account_id}, n, n, ${workspace_id}, 'text', false, now() - n * interval '1 minute'
+    from generate_series(1, ${chats}::int) n`)
+  const read = await growing.app.db.transaction(async (tx) => {
+    const count = () =>
+      tx.one<{ rows: number }>(sql`
+        select (seq_tup_read + coalesce(idx_tup_fetch, 0))::int as rows from pg_stat_xact_user_tables
+        where relname = 'messages'`)
+    const before = await count()
+    const oldest = Array.from({ length: 25 }, (_, n) => String(chats - n) as `${number}`)
+    await refreshLastMessages(tx, { account_id, workspace_id }, oldest)
+    return (await count()).rows - before.rows
+  })
+  expect(read).toBe(25)
+  await growing.close()
 })

@@ -118,11 +118,15 @@ function toParticipant({ id, name, username, kind }: Person) {
 }
 
 /** Joins the newest message of `given.chat_id`. */
+/**
+ * Only the index `messages_history` has this order. With `chat_id = …` PostgreSQL, while it knows little of a growing table,
+ * would also take the one by time, and read the account's newer messages of all chats.
+ */
 function lastMessage({ account_id }: AccountKey) {
   return sql`left join lateral (
       select id, text, sent_at, is_sender from messages
-      where account_id = ${account_id} and chat_id = given.chat_id and deleted_at is null
-      order by sent_at desc, id desc limit 1) last on true`
+      where account_id = ${account_id} and chat_id between given.chat_id and given.chat_id and deleted_at is null
+      order by chat_id, sent_at desc, id desc limit 1) last on true`
 }
 
 /** After an edit or a deletion, the last message or its text may differ. An edit may be the first update about its chat. */
