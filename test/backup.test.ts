@@ -121,8 +121,9 @@ describe('parley backup and restore', () => {
     const base = await service.ready()
     key = await until('the key is printed', 30_000, () => /svc_live_\w+/.exec(service.stdout())?.[0])
     await until('the history is there', 60_000, async () => {
+      const { accounts } = (await ask<{ accounts: readonly unknown[] }>(base, key, '/me')).body
       const { body } = await search(base, key, {})
-      return body.completeness?.complete === true && body.match_count > 0
+      return accounts.length === 2 && body.completeness?.complete === true && body.match_count > 0
     })
     const made = await json<{ rows: number }>('backup', file('running'), '--data-dir', source)
     expect(made.rows).toBeGreaterThan(500)
