@@ -1,4 +1,4 @@
-/** A page that is told to wait reads nothing until then, whatever marks arrive, and then reads again by itself. */
+/** When the service tells a page to wait, the page reads nothing before that time, whatever marks arrive, and then reads again. */
 import { QueryObserver } from '@tanstack/react-query'
 import { afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest'
 import { Refused } from '../web/src/api.ts'

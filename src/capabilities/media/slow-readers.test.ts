@@ -91,10 +91,9 @@ async function peakOf(work: Promise<unknown>): Promise<number> {
   return most
 }
 
-// The readers are in this process too, and on a busy machine much of what was sent waits in their buffers.
-test('20 downloads at once, of 3 MB each, cost less than 64 MB, and every one arrives whole', {
-  retry: 2,
-}, async () => {
+test('20 downloads at once, of 3 MB each, cost less than 64 MB, and every one arrives whole', async () => {
+  // The first downloads allocate what every later one uses.
+  for (const path of await sendFiles(5)) await read(path, 0)
   const paths = await sendFiles(20)
   const reading = Promise.all(paths.map((path) => read(path, 50)))
   expect(await peakOf(reading)).toBeLessThan(64 * 1024 * 1024)

@@ -1,8 +1,7 @@
 /** The menu of one member. It loads after the list. */
-import { Ellipsis } from 'lucide-react'
 import { useSession } from '../place.ts'
 import type { Member, Workspace } from '../queries.ts'
-import { Menu, MenuItem, MenuLine } from '../ui/menu.tsx'
+import { ActionsMenu, MenuItem, MenuLine } from '../ui/menu.tsx'
 import type { MemberDialog } from './open-member-dialog.tsx'
 
 interface ActionsProps {
@@ -18,23 +17,13 @@ export function Actions({ of: member, workspace, onOpen }: ActionsProps) {
   const own = member.user_id === user.id
   if (!owner && (workspace.role === 'member' || member.role === 'owner')) return null
   return (
-    <Menu
-      trigger={
-        <button
-          type="button"
-          aria-label={`Actions for ${member.email}`}
-          className="grid size-8 place-items-center rounded-lg text-muted hover:bg-hover hover:text-ink"
-        >
-          <Ellipsis aria-hidden className="size-4" />
-        </button>
-      }
-    >
+    <ActionsMenu of={member.email}>
       {owner && <MenuItem onSelect={() => onOpen({ what: 'role', member })}>Change role…</MenuItem>}
       {!own && <MenuItem onSelect={() => onOpen({ what: 'link', member })}>New set-up link…</MenuItem>}
       <MenuLine />
       <MenuItem tone="danger" onSelect={() => onOpen({ what: 'remove', member })}>
         {own ? 'Leave this workspace…' : 'Remove…'}
       </MenuItem>
-    </Menu>
+    </ActionsMenu>
   )
 }

@@ -1,5 +1,6 @@
 /** The one menu: a row's actions, the workspaces, the user's account. */
 import { Menu as Base } from '@base-ui/react/menu'
+import { Ellipsis } from 'lucide-react'
 import type { ReactElement, ReactNode } from 'react'
 
 interface MenuProps {
@@ -21,6 +22,25 @@ export function Menu({ trigger, align = 'end', side = 'bottom', children }: Menu
         </Base.Positioner>
       </Base.Portal>
     </Base.Root>
+  )
+}
+
+/** The actions of one row of a table, which `of` names. */
+export function ActionsMenu({ of, children }: { of: string; children: ReactNode }) {
+  return (
+    <Menu
+      trigger={
+        <button
+          type="button"
+          aria-label={`Actions for ${of}`}
+          className="grid size-8 place-items-center rounded-lg text-muted hover:bg-hover hover:text-ink"
+        >
+          <Ellipsis aria-hidden className="size-4" />
+        </button>
+      }
+    >
+      {children}
+    </Menu>
   )
 }
 

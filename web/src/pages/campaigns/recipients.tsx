@@ -1,8 +1,7 @@
 /** The recipients: by status and name, each with its state and why it gets no message now. */
-import { Search } from 'lucide-react'
-import { type KeyboardEvent, lazy, Suspense, useEffect, useRef, useState } from 'react'
+import { lazy, Suspense, useState } from 'react'
 import { useKeys } from '../../shortcuts.ts'
-import { Keys } from '../../ui/key-cap.tsx'
+import { FindField } from '../../ui/find-field.tsx'
 import type { KeyHelp } from '../inbox/key-list.tsx'
 import type { CampaignSearch, Go } from './campaign.tsx'
 import type { Campaign, CampaignRef, RecipientStatus } from './campaign-queries.ts'
@@ -99,48 +98,22 @@ function Chip({ pressed, onPress, children }: ChipProps) {
   )
 }
 
-/** A request waits until the user pauses. */
-const pauseMs = 200
 /** Longer ones are refused by the service. */
 const nameMax = 100
 
 function Finder({ search, go }: Pick<RecipientsProps, 'search' | 'go'>) {
-  const [text, setText] = useState(search.name ?? '')
-  const latest = useRef(search)
-  latest.current = search
-  const name = text.trim()
-  useEffect(() => {
-    if (name === (latest.current.name ?? '')) return
-    const timer = setTimeout(() => {
-      const { name: _, recipient: __, ...rest } = latest.current
-      go(name === '' ? rest : { ...rest, name })
-    }, pauseMs)
-    return () => clearTimeout(timer)
-  }, [name, go])
-  const onKeyDown = (event: KeyboardEvent<HTMLInputElement>) => {
-    if (event.nativeEvent.isComposing) return
-    if (event.key === 'Escape') event.currentTarget.blur()
-    if (event.key !== 'Enter' && event.key !== 'ArrowDown') return
-    event.preventDefault()
-    document.querySelector<HTMLElement>('[data-recipient]')?.focus()
-  }
   return (
-    <label className="flex h-7 min-w-0 items-center gap-2 rounded-lg px-2.5 text-muted ring-1 ring-line ring-inset max-[760px]:basis-full min-[761px]:ml-auto pointer-coarse:h-11">
-      <Search aria-hidden className="size-3.5 shrink-0" />
-      <input
-        data-find
-        type="search"
-        aria-label="Find a person"
-        placeholder="Find a person"
-        maxLength={nameMax}
-        autoComplete="off"
-        spellCheck={false}
-        value={text}
-        onChange={(event) => setText(event.target.value)}
-        onKeyDown={onKeyDown}
-        className="min-w-0 flex-1 bg-transparent text-ink outline-none min-[761px]:w-32"
-      />
-      <Keys keys="/" />
-    </label>
+    <FindField
+      label="Find a person"
+      value={search.name}
+      lengthMax={nameMax}
+      first="[data-recipient]"
+      onFind={(name) => {
+        const { name: _, recipient: __, ...rest } = search
+        go(name === undefined ? rest : { ...rest, name })
+      }}
+      className="h-7 max-[760px]:basis-full min-[761px]:ml-auto pointer-coarse:h-11"
+      inputClass="min-[761px]:w-32"
+    />
   )
 }

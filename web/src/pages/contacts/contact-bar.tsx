@@ -1,10 +1,10 @@
 /** The bar of the page: find by name, of which account, and start a chat with someone new. */
 import { useQuery } from '@tanstack/react-query'
-import { Plus, Search } from 'lucide-react'
-import { type KeyboardEvent, useEffect, useRef, useState } from 'react'
+import { Plus } from 'lucide-react'
 import type { Workspace } from '../../queries.ts'
 import { MenuButton } from '../../shell.tsx'
 import { Button } from '../../ui/button.tsx'
+import { FindField } from '../../ui/find-field.tsx'
 import { Keys } from '../../ui/key-cap.tsx'
 import { accountsQuery } from '../accounts/account-queries.ts'
 import type { ContactsSearch, Go } from './contacts.tsx'
@@ -44,49 +44,22 @@ function withoutContact({ contact: _, of: __, ...rest }: ContactsSearch): Contac
   return rest
 }
 
-/** A request waits until the user pauses. */
-const pauseMs = 200
 /** Longer ones are refused by the service. */
 const nameMax = 200
 
 function Finder({ search, go }: Pick<BarProps, 'search' | 'go'>) {
-  const [text, setText] = useState(search.q ?? '')
-  const latest = useRef(search)
-  latest.current = search
-  const q = text.trim()
-  useEffect(() => {
-    if (q === (latest.current.q ?? '')) return
-    const timer = setTimeout(() => {
-      const { q: _, start: __, ...rest } = withoutContact(latest.current)
-      go(q === '' ? rest : { ...rest, q })
-    }, pauseMs)
-    return () => clearTimeout(timer)
-  }, [q, go])
-  const onKeyDown = (event: KeyboardEvent<HTMLInputElement>) => {
-    if (event.nativeEvent.isComposing) return
-    if (event.key === 'Escape') event.currentTarget.blur()
-    if (event.key !== 'Enter' && event.key !== 'ArrowDown') return
-    event.preventDefault()
-    document.querySelector<HTMLElement>('[data-contact]')?.focus()
-  }
   return (
-    <label className="order-last flex h-10 min-w-0 basis-full items-center gap-2 rounded-lg bg-surface px-2.5 text-muted ring-1 ring-inset ring-line min-[761px]:order-none min-[761px]:h-7 min-[761px]:max-w-xl min-[761px]:flex-1">
-      <Search aria-hidden className="size-4 shrink-0" />
-      <input
-        data-find
-        type="search"
-        aria-label="Find by name"
-        placeholder="Find by name"
-        maxLength={nameMax}
-        autoComplete="off"
-        spellCheck={false}
-        value={text}
-        onChange={(event) => setText(event.target.value)}
-        onKeyDown={onKeyDown}
-        className="min-w-0 flex-1 bg-transparent text-ink outline-none"
-      />
-      <Keys keys="/" />
-    </label>
+    <FindField
+      label="Find by name"
+      value={search.q}
+      lengthMax={nameMax}
+      first="[data-contact]"
+      onFind={(q) => {
+        const { q: _, start: __, ...rest } = withoutContact(search)
+        go(q === undefined ? rest : { ...rest, q })
+      }}
+      className="order-last h-10 basis-full bg-surface min-[761px]:order-none min-[761px]:h-7 min-[761px]:max-w-xl min-[761px]:flex-1"
+    />
   )
 }
 

@@ -1,13 +1,13 @@
 /** Every workspace and every user of the instance. */
 import { useQuery } from '@tanstack/react-query'
-import { Building2, Ellipsis, Plus, UserPlus, Users } from 'lucide-react'
+import { Building2, Plus, UserPlus, Users } from 'lucide-react'
 import { lazy, type ReactNode, Suspense, useState } from 'react'
 import { ExactLine } from '../../exact-text.tsx'
 import { useSession } from '../../place.ts'
 import { useChange } from '../../queries.ts'
 import { Badge } from '../../ui/badge.tsx'
 import { Button } from '../../ui/button.tsx'
-import { Menu, MenuItem, MenuLine } from '../../ui/menu.tsx'
+import { ActionsMenu, MenuItem, MenuLine } from '../../ui/menu.tsx'
 import { Failure } from '../../ui/notice.tsx'
 import { Loaded } from '../../ui/states.tsx'
 import { Table } from '../../ui/table.tsx'
@@ -138,17 +138,7 @@ interface WorkspaceMenuProps {
 function WorkspaceMenu({ workspace, onOpen, onFailed }: WorkspaceMenuProps) {
   const enable = useChange('POST /workspaces/{workspace_id}/enable', ['instance', 'session', 'workspace'])
   return (
-    <Menu
-      trigger={
-        <button
-          type="button"
-          aria-label={`Actions for ${workspace.name}`}
-          className="grid size-8 place-items-center rounded-lg text-muted hover:bg-hover hover:text-ink"
-        >
-          <Ellipsis aria-hidden className="size-4" />
-        </button>
-      }
-    >
+    <ActionsMenu of={workspace.name}>
       <MenuItem onSelect={() => onOpen({ what: 'rename_workspace', workspace })}>Rename…</MenuItem>
       <MenuLine />
       {workspace.disabled_at === null ? (
@@ -167,7 +157,7 @@ function WorkspaceMenu({ workspace, onOpen, onFailed }: WorkspaceMenuProps) {
           Enable
         </MenuItem>
       )}
-    </Menu>
+    </ActionsMenu>
   )
 }
 
@@ -252,17 +242,7 @@ function UserMenu({ user, onOpen, onFailed }: UserMenuProps) {
   const told = { onError: onFailed, onSuccess: () => onFailed(undefined) }
   const setOperator = (operator: boolean) => update.mutate({ params, body: { operator } }, told)
   return (
-    <Menu
-      trigger={
-        <button
-          type="button"
-          aria-label={`Actions for ${user.email}`}
-          className="grid size-8 place-items-center rounded-lg text-muted hover:bg-hover hover:text-ink"
-        >
-          <Ellipsis aria-hidden className="size-4" />
-        </button>
-      }
-    >
+    <ActionsMenu of={user.email}>
       <MenuItem onSelect={() => onOpen({ what: 'edit_user', user })}>Change name or address…</MenuItem>
       <MenuItem onSelect={() => onOpen({ what: 'link', user })}>New set-up link…</MenuItem>
       {!own && (
@@ -280,6 +260,6 @@ function UserMenu({ user, onOpen, onFailed }: UserMenuProps) {
           )}
         </>
       )}
-    </Menu>
+    </ActionsMenu>
   )
 }
