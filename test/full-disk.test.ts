@@ -30,21 +30,33 @@ async function upload(url: string, key: string): Promise<unknown> {
   return code ? [response.status, code] : response.status
 }
 
+async function connect(): Promise<pg.Client> {
+  const password = (await readFile(join(data_dir, 'postgres.password'), 'utf8')).trim()
+  const host = join(data_dir, 'socket')
+  const client = new pg.Client({ host, user: 'parley', password, database: 'postgres' })
+  client.on('error', () => {})
+  await client.connect()
+  return client
+}
+
+/** Begins a segment of the write-ahead log, so that a few megabytes need no other: without one PostgreSQL would end. */
+async function beginSegment(): Promise<void> {
+  const client = await connect()
+  const rest = `select pg_size_bytes(current_setting('wal_segment_size')) as size,
+    (pg_current_wal_insert_lsn() - '0/0')::bigint as written`
+  await client.query(
+    `select pg_logical_emit_message(true, 'x', repeat('x', (size - written % size)::int)) from (${rest}) as log`,
+  )
+  await client.end()
+}
+
 /** Fills the write-ahead log until it needs a new segment, without which PostgreSQL ends. */
 async function endServer(): Promise<void> {
-  const password = (await readFile(join(data_dir, 'postgres.password'), 'utf8')).trim()
-  const client = new pg.Client({
-    host: join(data_dir, 'socket'),
-    user: 'parley',
-    password,
-    database: 'postgres',
-  })
+  const client = await connect()
   let lost = false
-  client.on('error', () => {})
   client.on('end', () => {
     lost = true
   })
-  await client.connect()
   await until('the server has ended', 60_000, async () => {
     await client.query("select pg_logical_emit_message(true, 'x', repeat('x', 4000000))").catch(() => {})
     return lost
@@ -75,6 +87,7 @@ test.skipIf(!disk)(
     const send = () => upload(url, key)
     await until('its account is live', 60_000, async () => (await send()) === 200)
 
+    await beginSegment()
     await disk?.fill()
     expect(await send()).toEqual([503, 'store_unavailable'])
     expect(await get('/api/v1/me')).toMatchObject({ status: 200 })
