@@ -201,7 +201,7 @@ async function moveAndUndo(page: Page): Promise<void> {
   await page.getByRole('link', { name: /^Mine 1/ }).waitFor()
 }
 
-/** The session ends while the user types: the draft is there after the sign-in. */
+/** The session ends while the user types: once another tab has signed in, this one is back with its draft. */
 async function loseSession(page: Page, { context }: Visit): Promise<void> {
   await composerOf(page).fill('Half a thought')
   await page.getByText('Draft saved').waitFor()
@@ -213,7 +213,10 @@ async function loseSession(page: Page, { context }: Visit): Promise<void> {
   await page.waitForURL('**/sign-in?**')
   const back = new URL(page.url()).searchParams.get('return_to') ?? ''
   await context.addCookies(cookies)
-  await page.goto(new URL(back, page.url()).href)
+  const other = await context.newPage()
+  await other.goto(new URL('/dashboard/', page.url()).href)
+  await page.waitForURL(new URL(back, page.url()).href)
+  await other.close()
   await until('the draft is there', 20_000, async () => {
     return (
       (await composerOf(page)

@@ -175,6 +175,8 @@ async function bearLoad(stage: Stage, pages: readonly Page[]): Promise<void> {
   assert.ok(ana)
   const ids: number[] = []
   for (let n = 0; n < people; n++) ids.push(await meet(stage, `Person ${n}`))
+  // A list without them would have nothing below the first chat.
+  await ana.getByRole('link', { name: `Unread ${people + 1}` }).waitFor({ timeout: stateMsMax })
   const idle = await pressKeys(ana)
   const counts = pages.map(countRequests)
   const beganAt = performance.now()
@@ -220,7 +222,11 @@ function countRequests(page: Page): { count: number; refused: number } {
 /** Down the list from its top: how long from a key press to the frame after the next chat was opened. */
 async function pressKeys(page: Page): Promise<number[]> {
   const times: number[] = []
-  await page.locator('body').press('Escape')
+  // The first leaves the composer if the user was there, the next one the chat.
+  await until('no chat is open', stateMsMax, async () => {
+    await page.keyboard.press('Escape')
+    return !new URL(page.url()).searchParams.has('chat')
+  })
   for (let press = 0; press < presses; press++) {
     const watched = await page.evaluateHandle(watchAddress)
     await page.keyboard.press('j')

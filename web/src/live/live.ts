@@ -56,6 +56,15 @@ function show(next: LiveState): void {
 
 let current: Tab | undefined
 
+/** Calls when another tab of this browser has opened a stream, so that a session may have begun, until the result is called. */
+export function onOpenedElsewhere(heard: () => void): () => void {
+  const channel = openChannel()
+  channel?.addEventListener('message', ({ data }: MessageEvent<Passed>) => {
+    if (data.what === 'state' && data.reopened) heard()
+  })
+  return () => channel?.close()
+}
+
 /** Until the returned function is called. */
 export function startLive(): () => void {
   const stop = new AbortController()
@@ -71,9 +80,13 @@ export function restartNotifying(): void {
 
 const loadNotifications = () => import('./notifications.ts')
 
+function openChannel(): BroadcastChannel | undefined {
+  return 'BroadcastChannel' in globalThis ? new BroadcastChannel(lockName) : undefined
+}
+
 class Tab {
   readonly #signal: AbortSignal
-  readonly #channel = 'BroadcastChannel' in globalThis ? new BroadcastChannel(lockName) : undefined
+  readonly #channel = openChannel()
   /** The state of the stream, as the leader reports it. */
   #state: LiveState = 'live'
   #leads = false

@@ -1,8 +1,9 @@
 /** Sign in with a password or, if this instance has one, with the identity provider. */
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { useSearch } from '@tanstack/react-router'
-import { useState } from 'react'
+import { useEffect, useState } from 'react'
 import { ask } from '../api.ts'
+import { onOpenedElsewhere } from '../live/live.ts'
 import { safeReturn } from '../place.ts'
 import { buttonClass } from '../ui/button.tsx'
 import { Field, Form, TextInput } from '../ui/form.tsx'
@@ -20,6 +21,15 @@ export function SignInPage() {
     // Load a whole new page: it drops what another user may have read here before.
     onSuccess: () => location.assign(to),
   })
+  // The user has signed in in another tab: this one goes back to its page as well.
+  useEffect(
+    () =>
+      onOpenedElsewhere(() => {
+        const stay = () => {}
+        ask('GET /session').then(() => location.assign(to), stay)
+      }),
+    [to],
+  )
   return (
     <Entrance title="Sign in to Parley">
       {refused !== undefined && (
