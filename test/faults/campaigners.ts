@@ -25,7 +25,9 @@ const accountsMax = 12
 const attemptsMax = 80
 const crowdShare = 0.2
 const severalNamesShare = 0.3
-const finishMsMax = 120_000
+/** For campaigns that stand still: on a busy machine the rest may take much longer. */
+const stillMsMax = 120_000
+const finishMsMax = 1_800_000
 /** An hour between two messages takes this many seconds. */
 const secondsOfAnHour = 3.6
 const behaviours: readonly (readonly [Behaviour, number])[] = [
@@ -248,13 +250,18 @@ class Crew {
       for (const stop of this.stops) if (stop.campaign_id === id) stop.to ??= new Date()
       await this.#persist(random, { path: `/campaigns/${id}/resume`, key: `finish ${id}` })
     }
-    let left = ''
-    await until('every recipient is final or held', finishMsMax, async () => {
-      left = (await this.#listOpen()).join(', ')
-      return left === ''
-    }).catch((cause) => {
-      throw new Error(`Recipients that are neither final nor held: ${left}.`, { cause })
+    let [left, sent, movedAt] = ['', 0, performance.now()]
+    await until('every recipient is final or held, or nothing moves', finishMsMax, async () => {
+      const open = (await this.#listOpen()).join(', ')
+      const { count } = await this.#plant.db.one<{ count: number }>(
+        sql`select count(*)::int as count from operations`,
+      )
+      if (open !== left || count !== sent) movedAt = performance.now()
+      left = open
+      sent = count
+      return left === '' || performance.now() - movedAt > stillMsMax
     })
+    if (left !== '') throw new Error(`Recipients that are neither final nor held: ${left}.`)
   }
 
   /** Only recipients of a paused campaign, or of an account whose daily quota is used up, may wait forever. */
