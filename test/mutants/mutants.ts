@@ -1723,7 +1723,7 @@ export const mutants: readonly Mutant[] = [
     messages,
     'guard: suppression list is read under its lock',
     'a message to a person who is suppressed at this very moment ends the recipient',
-    'const suppressed = locked.suppressed',
+    'const listed = locked.suppressed',
   ),
   mutant(
     messages,
