@@ -279,7 +279,7 @@ const pools: readonly Mutant[] = [
   mutant(
     identities,
     'guard: one person of a batch',
-    'a person who appears twice in one campaign gets one message, whichever of 6 accounts finds them',
+    'a person who appears twice in a row gets one message, though two accounts find them in one batch',
     `const person = \`${value('account_id')} ${value('chat_id')}\``,
   ),
   mutant(

@@ -84,6 +84,20 @@ describe('a person who appears twice in one campaign', () => {
   })
 })
 
+/** Both names of a person stand next to each other, so that two accounts of a batch find them. */
+test('a person who appears twice in a row gets one message, though two accounts find them in one batch', async () => {
+  const pool = await Promise.all(Array.from({ length: 6 }, () => place.account()))
+  const contacts = Array.from({ length: 30 }, stranger).flatMap(({ username, phone }) => [
+    { contact: `username:${username}` },
+    { contact: `phone:${phone}` },
+  ])
+  const id = await place.campaign({ kind: 'contacts', pool, contacts, quota: 200 })
+  await place.advance(24 * hour)
+  expect(await place.status(id)).toBe('completed')
+  const people = place.sent().map(({ person }) => person)
+  expect([people.length, new Set(people).size]).toEqual([30, 30])
+})
+
 describe('a contact that a look-up found', () => {
   /** It was found, and a flood wait released the message. */
   async function released(): Promise<{ person: Stranger; id: string; account_id: string }> {
