@@ -2803,7 +2803,7 @@ export const mutants: readonly Mutant[] = [
   mutant(
     proxies,
     'guard: never around the proxy',
-    'a proxy by socks5 with undefined carries login, updates and messages; every connection of the data centre comes from it',
+    'a proxy by socks5 with undefined carries login, updates, messages and files; every connection of the data centre comes from it',
     'return connectTcp(place)',
   ),
   mutant(
