@@ -2,14 +2,16 @@
 import { randomUUID } from 'node:crypto'
 import { access, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { openDatabase } from '../../src/db/pool.ts'
 import { sql } from '../../src/db/sql.ts'
 import { listJournals, markReplayed, openJournal } from '../../src/ledger/journal.ts'
 import { endProcesses, serversOf, until } from '../harness/process.ts'
 import { makeScratch } from '../harness/scratch.ts'
+import { ask, sendOf } from './clients.ts'
 import type { Fate } from './lossy.ts'
 import { readJournals } from './member.ts'
+import { judge } from './oracle.ts'
 import { openPlant, type Plant } from './plant.ts'
 
 let plant: Plant
@@ -35,6 +37,22 @@ test('starts with every account READY, every chat known, nothing accepted yet', 
   expect(plant.people).toHaveLength(2)
   expect(await plant.evidence([])).toMatchObject({ journal: [], operations: [], transitions: [] })
   await plant.settled(1_000)
+})
+
+test('evidence is read again if the platform accepts a message meanwhile', async () => {
+  const account_id = plant.accounts[0] ?? ''
+  const chat_id = `platform:chat:${plant.people[0]}`
+  const { snapshot } = plant.db
+  const reading = vi.spyOn(plant.db, 'snapshot').mockImplementationOnce(async (work) => {
+    const read = await snapshot(work)
+    const { status } = await ask(plant, sendOf({ key: 'meanwhile', account_id, chat_id, text: 'Hello' }))
+    expect(status).toBe(200)
+    return read
+  })
+  const evidence = await plant.evidence([])
+  reading.mockRestore()
+  expect(evidence.journal).toHaveLength(1)
+  expect(judge(evidence)).toEqual([])
 })
 
 test("a killed process restarts under its name, and dead processes' leases can be expired", async () => {

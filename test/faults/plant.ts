@@ -41,6 +41,7 @@ const database = 'plant'
 export const secret = 'a secret of the plant that is long enough'
 /** One operation lease, one account lease, and the sweep. */
 const settleMsMax = 120_000
+const stillMsMax = 120_000
 
 export interface PlantOptions {
   readonly serves?: number
@@ -327,18 +328,31 @@ export class Plant {
       from faults.transitions order by n`)
   }
 
+  /**
+   * What the platform accepted must not change while the rest is read: a message that leaves in between would be one that no
+   * operation knows of.
+   */
   async evidence(history: readonly CallRecord[]): Promise<Evidence> {
-    // In one snapshot: an operation and its count are written together.
-    const [operations, transitions, counters] = await this.db.snapshot((db) =>
-      Promise.all([
-        this.operations(db),
-        this.transitions(db),
-        db.rows<Counter>(sql`select account_id, day::text, sent from account_days where sent > 0`),
-      ]),
-    )
-    const [journal, intended] = await Promise.all([this.journal(), this.#intended()])
-    const alive = this.members.filter((member) => member.alive).map(({ name }) => name)
-    return { journal, operations, history, transitions, alive, intended, counters }
+    let journal = await this.journal()
+    return until('the platform accepts nothing while evidence is read', stillMsMax, async () => {
+      const accepted = journal.length
+      const recorded = await this.#recorded()
+      journal = await this.journal()
+      if (journal.length !== accepted) return undefined
+      const alive = this.members.filter((member) => member.alive).map(({ name }) => name)
+      return { ...recorded, journal, history, alive, intended: await this.#intended() }
+    })
+  }
+
+  /** In one snapshot: an operation and its count are written together. */
+  #recorded(): Promise<Required<Pick<Evidence, 'operations' | 'transitions' | 'counters'>>> {
+    return this.db.snapshot(async (db) => ({
+      operations: await this.operations(db),
+      transitions: await this.transitions(db),
+      counters: await db.rows<Counter>(
+        sql`select account_id, day::text, sent from account_days where sent > 0`,
+      ),
+    }))
   }
 
   /** The tokens of all intended sends in the journals of all disks. */

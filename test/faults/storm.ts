@@ -11,7 +11,7 @@
  * who download files, and unless `--dedupe` is off the data centre makes clients send some messages again.
  *
  * The seed decides who is hit and how; when depends on the machine. Exit 1: a promise was broken, or the run missed a state that
- * it must reach (only from 80 kills on). `--keep` keeps the data directories, and writes the evidence beside them. `--patch`
+ * it must reach (only from 80 kills on). `--keep`, and any violation, keeps the data directories and the evidence. `--patch`
  * gives every process a deliberate bug (`patch.ts`): then the storm is expected to fail.
  */
 import { writeFile } from 'node:fs/promises'
@@ -217,7 +217,12 @@ async function conclude(plant: Plant, { strikes, ...load }: Load & { strikes: St
     `${missing.length} states never reached`,
   ]
   say(`seed ${seed}: ${kills} hits, ${evidence.journal.length} accepted: ${found.join(', ')}`)
-  if (values.keep) await writeFile(join(plant.directory, 'evidence.json'), JSON.stringify(evidence))
+  values.keep ||= violations.length > 0
+  if (values.keep) {
+    const file = join(plant.directory, 'evidence.json')
+    await writeFile(file, JSON.stringify(evidence))
+    say(`kept ${file}`)
+  }
   return violations.length + missing.length + late.length > 0 ? 1 : 0
 }
 
