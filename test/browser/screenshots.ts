@@ -67,8 +67,14 @@ async function picturesOfDocs(browser: Browser, demo: Demo): Promise<Sight[]> {
   const workspace_id = workspaces[0]?.id ?? ''
   const campaign_id = await firstCampaign(context, demo.address, workspace_id)
   await fillCards(context, `${demo.address}/dashboard/api/w/${workspace_id}`)
+  const sights = sightsOf({ workspace_id, request_id: String(structuredContent.request_id), campaign_id })
+  const chat = sights.find(({ path }) => path.includes('/inbox?chat='))
+  assert.ok(chat)
+  await open(page, demo.address, chat)
+  await page.evaluate(() => document.fonts.ready)
+  await page.screenshot({ path: join(folders.docs, 'inbox.png') })
   await context.close()
-  return sightsOf({ workspace_id, request_id: String(structuredContent.request_id), campaign_id })
+  return sights
 }
 
 /** The newest chats get a plan, so that the cards of the board show values. */
