@@ -53,12 +53,15 @@ export function SideBar() {
   const { data } = useQuery(waitingQuery)
   const waiting = data?.approvals.length ?? 0
   return (
-    <div className="flex h-full flex-col gap-4 overflow-y-auto p-2.5 pt-3">
+    <div className="flex h-full flex-col gap-4 p-2.5 pt-3">
       <div className="pt-1">
         <Mark />
       </div>
       <PaletteButton />
-      <nav aria-label="Main" className="grid gap-5">
+      <nav
+        aria-label="Main"
+        className="-mx-2.5 grid min-h-0 flex-1 content-start gap-5 overflow-y-auto px-2.5"
+      >
         <ul className="grid gap-0.5">
           {workspace && <Places of={workspace} places={[['inbox', 'Inbox', Inbox]]} />}
           <Entry to="/mcp-approvals" icon={ShieldCheck} label="Approvals">
@@ -88,7 +91,7 @@ export function SideBar() {
           </div>
         )}
       </nav>
-      <div className="mt-auto">
+      <div>
         <a
           href="/docs/"
           className="flex h-9 items-center rounded-lg px-2.5 text-muted transition-colors hover:bg-hover hover:text-ink"

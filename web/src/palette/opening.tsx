@@ -45,7 +45,7 @@ export function PaletteButton() {
     <button
       type="button"
       onClick={() => setOpen(true)}
-      className="flex h-11 w-full items-center gap-2 rounded-lg bg-surface px-2.5 text-muted ring-1 ring-inset ring-line hover:text-ink lg:h-8"
+      className="flex h-11 w-full shrink-0 items-center gap-2 rounded-lg bg-surface px-2.5 text-muted ring-1 ring-inset ring-line hover:text-ink lg:h-8"
     >
       <Search aria-hidden className="size-4 shrink-0" />
       <span className="min-w-0 flex-1 truncate text-left">Search or go to…</span>
