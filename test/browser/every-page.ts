@@ -136,7 +136,23 @@ async function examine(page: Page, sight: Sight, look: Look): Promise<string[]> 
     : await new AxeBuilder({ page }).withTags(tags).setLegacyMode().analyze()
   const said = violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' | ')}`)
   const over = await widthOver(page)
-  return [...said, ...(over > 0 ? [`${over} px too wide`] : [])].map((each) => `${what}: ${each}`)
+  const wide = over > 0 ? [`${over} px too wide`] : []
+  return [...said, ...wide, ...(await faultsOfSideBar(page))].map((each) => `${what}: ${each}`)
+}
+
+/** In a low window only its list of pages scrolls: the search keeps its height, and the user's row is in view. */
+function faultsOfSideBar(page: Page): Promise<string[]> {
+  return page.evaluate(() => {
+    const pages = document.querySelector('nav[aria-label="Main"]')
+    if (!pages?.checkVisibility()) return []
+    const rem = Number.parseFloat(getComputedStyle(document.documentElement).fontSize)
+    const search = pages.previousElementSibling?.getBoundingClientRect().height ?? 0
+    const end = pages.nextElementSibling?.getBoundingClientRect().bottom ?? Number.POSITIVE_INFINITY
+    return [
+      ...(search < 2 * rem ? [`the search of the side bar is ${search} px high`] : []),
+      ...(end > innerHeight ? [`the side bar ends ${end - innerHeight} px below the window`] : []),
+    ]
+  })
 }
 
 /** Another site puts each page into a frame: the browser shows none of it. */
