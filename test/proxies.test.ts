@@ -175,7 +175,8 @@ describe('a proxy', () => {
     const other = await openProxy('http')
     await changeAccount(service.app, 'system', { id, proxy: `http://127.0.0.1:${other.port}` })
     await untilLive(id)
-    expect((await rowOf(id)).status_reason).toBeNull()
+    // The account is live first; the sentence goes a moment later.
+    await until('the status says nothing', msMax, async () => (await rowOf(id)).status_reason === null)
     expect(other.asked.length).toBe(1)
   })
 
