@@ -988,6 +988,7 @@ CREATE INDEX memberships_user ON public.memberships USING btree (user_id);
 CREATE INDEX messages_history ON public.messages USING btree (account_id, chat_id, sent_at DESC, id DESC) WHERE (deleted_at IS NULL);
 CREATE INDEX messages_id ON public.messages USING btree (account_id, id);
 CREATE INDEX messages_random ON public.messages USING btree (account_id, random_id) WHERE (random_id IS NOT NULL);
+CREATE INDEX messages_received ON public.messages USING btree (account_id, chat_id) WHERE (NOT is_sender);
 CREATE INDEX messages_recent ON public.messages USING btree (account_id, sent_at DESC, id DESC) WHERE (deleted_at IS NULL);
 CREATE INDEX notes_timeline ON public.notes USING btree (account_id, chat_id, created_at DESC, id DESC);
 CREATE INDEX operations_ambiguous ON public.operations USING btree (account_id, created_at) WHERE (state = 'ambiguous'::text);

@@ -8,6 +8,16 @@ import type { ChatNumber } from '../lib/shapes.ts'
 const today = (workspace_id: string): Sql =>
   sql`(domain_now() at time zone (select timezone from workspaces where id = ${workspace_id}))::date`
 
+/**
+ * Whether the person in a chat has ever written to the account. The limit makes PostgreSQL look it up for each row; without it,
+ * the planner may choose to read all messages once.
+ */
+export function hasWritten(account_id: Sql, chat_id: Sql): Sql {
+  return sql`(
+    select m.id from messages m where m.account_id = ${account_id} and m.chat_id = ${chat_id} and not m.is_sender
+    limit 1) is not null`
+}
+
 /** A message that went out, by its operation. */
 interface SentMessage extends AccountKey {
   readonly id: string
@@ -24,8 +34,7 @@ export function countSent(tx: Tx, sent: readonly SentMessage[]): void {
   tx.atCommit(sql`
     insert into account_days as d (account_id, workspace_id, day, sent, cold)
     select g.account_id, g.workspace_id, (o.finished_at at time zone w.timezone)::date, count(*),
-      count(*) filter (where g.chat_id > 0 and not exists (
-        select from messages m where m.account_id = g.account_id and m.chat_id = g.chat_id and not m.is_sender))
+      count(*) filter (where g.chat_id > 0 and not ${hasWritten(sql`g.account_id`, sql`g.chat_id`)})
     from ${given(sent, { id: 'uuid', account_id: 'text', workspace_id: 'uuid', chat_id: 'bigint' })} as g
     join operations o on o.id = g.id
     join workspaces w on w.id = g.workspace_id
@@ -106,9 +115,7 @@ export async function allowCold(tx: Tx, account_id: string): Promise<boolean> {
 export const forbiddenWhileColdStopped: Sql = sql`
   case when o.chat_id > 0
     and exists (select from account_hosts h where h.account_id = o.account_id and h.cold_stopped_at is not null)
-    -- The limit makes PostgreSQL look it up for each row, instead of reading all messages once.
-    and (select m.id from messages m where m.account_id = o.account_id and m.chat_id = o.chat_id and not m.is_sender
-      limit 1) is null
+    and not ${hasWritten(sql`o.account_id`, sql`o.chat_id`)}
   then 'cold_stopped' end`
 
 export interface AccountUsage {

@@ -1,10 +1,11 @@
 /**
- * The plans of the two statements that every operation passes: they look rows up by their keys, however many other
- * rows there are. A plan that scans instead made a batch twenty times as slow.
+ * The plans of the statements that every operation passes: they look rows up by their keys, however many other rows there
+ * are. A plan that scans instead made a batch twenty times as slow.
  */
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { type LedgerRows, openLedgerRows } from '../../test/harness/ledger-rows.ts'
-import { type Sql, sql } from '../db/sql.ts'
+import { planOnce, type Sql, sql } from '../db/sql.ts'
+import { countSent } from './account-usage.ts'
 import { type Crossing, crossStatement } from './crossing.ts'
 import { type Settlement, settleStatement } from './settle.ts'
 
@@ -59,4 +60,32 @@ test('a batch that settles looks operations up by their keys', async () => {
     return { id, token, ending: { to: 'completed', reply: {} } }
   })
   expect(await listScanned(settleStatement(settlements))).toEqual([])
+})
+
+test('whether a person has ever written is found by key, also with a plan from when there were fewer messages', async () => {
+  const fresh = await openLedgerRows()
+  onTestFinished(() => fresh.close())
+  const { db } = fresh
+  const { account_id, workspace_id } = await fresh.account()
+  const { id } = await db.one<{ id: string }>(sql`
+    insert into operations (id, workspace_id, kind, effect, fingerprint, state, account_id, reply_status, finished_at)
+    values (gen_random_uuid(), ${workspace_id}, 'send_message', 'platform', ${Buffer.alloc(32)}, 'completed', ${account_id}, 200, now())
+    returning id`)
+  await db.run(sql`create table rows_read (count bigint)`)
+  const count = () =>
+    db.transaction(async (tx) => {
+      await tx.run(planOnce)
+      countSent(tx, [{ id, account_id, workspace_id, chat_id: '7' }])
+      tx.atCommit(sql`
+        insert into rows_read select seq_tup_read + idx_tup_fetch from pg_stat_xact_user_tables where relname = 'messages'`)
+    })
+  await count()
+  await db.run(sql`
+    insert into messages (account_id, chat_id, id, workspace_id, text, is_sender, sent_at)
+    select ${account_id}, 7, n, ${workspace_id}, 'text', true, now() from generate_series(1, ${others}::int) n`)
+  await count()
+  expect(await db.one(sql`select cold from account_days where account_id = ${account_id}`)).toEqual({
+    cold: 2,
+  })
+  expect(await db.rows(sql`select count::int from rows_read`)).toEqual([{ count: 0 }, { count: 0 }])
 })

@@ -2,6 +2,7 @@
 
 import type { App } from '../../../app.ts'
 import { type Sql, sql } from '../../../db/sql.ts'
+import { hasWritten } from '../../../ledger/account-usage.ts'
 import { isLive } from '../../../ledger/liveness.ts'
 import { holdsPools } from '../../../ledger/runs.ts'
 import { parseWindow } from '../../../lib/sending-window.ts'
@@ -89,10 +90,7 @@ export const factColumns: Sql = sql`r.id as recipient_id, k.id as campaign_id, k
   r.status, r.step, r.version, r.chat_id::text,
   k.kind <> 'contacts' or r.chat_id is null or r.found_id is not null or person.provider_id is not null as identified, r.contact, r.name, r.username, r.last_sent_at, r.next_action_at,
   coalesce(chat.read_by_them_id >= r.last_message_id, false) as read, r.unknown_since,
-  r.step = 0 and (
-    -- The limit makes PostgreSQL look it up for each row; without it, the planner may choose to read all messages once.
-    select m.id from messages m where m.account_id = g.account_id and m.chat_id = r.chat_id and not m.is_sender
-    limit 1) is null as cold,
+  r.step = 0 and not ${hasWritten(sql`g.account_id`, sql`r.chat_id`)} as cold,
   ${isSuppressed(sql`r.chat_id`)} as suppressed, -- guard: suppression at the boundary
   account.status = 'READY' and ${isLive}
     -- A reply may be among the updates that are missing.
