@@ -6,7 +6,7 @@ import assert from 'node:assert/strict'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { BrowserContext, Page } from 'playwright-core'
+import type { BrowserContext, Page, Route } from 'playwright-core'
 import { endProcesses, spawnParley } from '../harness/process.ts'
 import { type LoopbackProxy, listenProxy } from '../platform/loopback-proxy.ts'
 import { type Ask, askAddress } from '../platform/sandbox-fixture.ts'
@@ -89,13 +89,26 @@ export async function connectAccounts(
   return path
 }
 
+/** As long as no worker has found that an account has no session, it is CONNECTING. Its login is offered meanwhile. */
+async function slowWorker(route: Route): Promise<void> {
+  if (route.request().method() !== 'GET') return route.fallback()
+  const response = await route.fetch()
+  const read = (await response.json()) as { accounts: { status: string }[] }
+  const accounts = read.accounts.map((account) => {
+    return account.status === 'NEEDS_LOGIN' ? { ...account, status: 'CONNECTING' } : account
+  })
+  await route.fulfill({ response, json: { ...read, accounts } })
+}
+
 /** With the keyboard alone. */
 async function byPhone(context: BrowserContext, path: string): Promise<void> {
   const page = await context.newPage()
   await page.goto(path)
   await page.getByRole('article', { name: 'Desk A' }).waitFor()
+  await page.route(/\/accounts$/, slowWorker)
   await create(page, keyboard, { name: 'Desk B' })
   await keyboard.press(page, /^Use a phone number instead$/)
+  await page.unroute(/\/accounts$/, slowWorker)
   await keyboard.fill(page, /^Phone number/, users.phone.phone)
   await keyboard.press(page, /^Send a code$/)
   for (const left of [2, 1]) {

@@ -52,6 +52,12 @@ export function LoginDrawer({ account, workspace_id, onClose }: DrawerProps) {
 
 const isOver = ({ state }: Login) => state === 'done' || state === 'failed'
 
+/** A new account is CONNECTING too, until a worker finds that it has no session. It has no user of the platform yet. */
+function isLoggedIn({ status, platform_user }: Account, login: Login | null): boolean {
+  if (status !== 'CONNECTING' && status !== 'READY') return false
+  return platform_user !== null || login?.state === 'done'
+}
+
 function Steps({ account, workspace_id, onClose }: DrawerProps) {
   const params = { workspace_id, account_id: account.id }
   const { data, error } = useQuery(loginQuery(workspace_id, account.id))
@@ -59,9 +65,8 @@ function Steps({ account, workspace_id, onClose }: DrawerProps) {
   const giveUp = useChange('DELETE /w/{workspace_id}/accounts/{account_id}/login', ['accounts'])
   if (data === undefined) return error ? <Failure error={error} /> : <Loading />
   const { login } = data
-  if (account.status !== 'NEEDS_LOGIN' && (!login || isOver(login)))
-    return <Done account={account} onClose={onClose} />
   if (!login || isOver(login)) {
+    if (isLoggedIn(account, login)) return <Done account={account} onClose={onClose} />
     return (
       <>
         {login?.failure && <Notice tone="danger">{login.failure.error}</Notice>}
