@@ -4,6 +4,7 @@
  */
 import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { BrowserContext, Page } from 'playwright-core'
@@ -56,7 +57,9 @@ async function importList({ page, workspace }: Visit): Promise<void> {
   )
   const saving = page.waitForEvent('download')
   await page.getByRole('button', { name: 'Save the report' }).click()
-  assert.equal((await saving).suggestedFilename(), 'skipped-Liste für März.csv')
+  const report = await saving
+  assert.equal(report.suggestedFilename(), 'skipped-Liste für März.csv')
+  assert.match(await readFile(await report.path(), 'utf8'), /^line,reason\r?\n3,.*\n4,/)
   await page.getByRole('button', { name: 'Done' }).click()
   await page.getByText('Liste für März.csv, line 5').first().waitFor()
   const exporting = page.waitForEvent('download')
