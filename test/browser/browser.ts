@@ -20,17 +20,20 @@ const args = [
   '--disable-sync',
 ]
 
+/** Without a locale Chromium names every download with a letter beyond ASCII `download`. */
+const inUtf8 = { ...(process.env as Record<string, string>), LC_ALL: 'C.UTF-8' }
+
 /** Undefined if this machine has none. `PARLEY_TEST_CHROMIUM=package` ignores the machine's own. */
 export async function openBrowser(): Promise<Browser | undefined> {
   const own = process.env.PARLEY_TEST_CHROMIUM === 'package' ? undefined : findOnMachine()
-  if (own) return chromium.launch({ executablePath: own, args })
+  if (own) return chromium.launch({ executablePath: own, args, env: inUtf8 })
   if (process.platform !== 'linux' || process.arch !== 'x64') return undefined
   const packaged = await import('@sparticuz/chromium').catch(() => undefined)
   if (!packaged) return undefined
   const { default: carried } = packaged
   const executablePath = await carried.executablePath()
   const LD_LIBRARY_PATH = await unpackLibraries()
-  const env = { ...(process.env as Record<string, string>), LD_LIBRARY_PATH }
+  const env = { ...inUtf8, LD_LIBRARY_PATH }
   // In single-process mode a page's requests carry the cookies of the first context.
   const isolated = carried.args.filter((each) => each !== '--single-process')
   return chromium.launch({ executablePath, args: [...isolated, ...args], env })
