@@ -59,7 +59,7 @@ async function importList({ page, workspace }: Visit): Promise<void> {
   await page.getByRole('button', { name: 'Save the report' }).click()
   const report = await saving
   assert.equal(report.suggestedFilename(), 'skipped-Liste für März.csv')
-  assert.match(await readFile(await report.path(), 'utf8'), /^line,reason\r?\n3,.*\n4,/)
+  assert.match(await readFile(await report.path(), 'utf8'), /^line,reason\r\n3,.*\r\n4,/)
   await page.getByRole('button', { name: 'Done' }).click()
   await page.getByText('Liste für März.csv, line 5').first().waitFor()
   const exporting = page.waitForEvent('download')
