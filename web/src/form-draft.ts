@@ -158,9 +158,9 @@ export function useFormDraft<T>(place: FormPlace, empty: T): FormState<T> {
   // biome-ignore lint/correctness/useExhaustiveDependencies: the page has a key, so the place never changes.
   useEffect(() => {
     const follow = async () => {
-      // What is typed here is newer than what is stored, and its save need not wait for a read.
-      const stored = unsaved.current ? undefined : await readForm<T>(place)
+      const stored = await readForm<T>(place)
       setLoaded(true)
+      // What is typed here is newer than what is stored.
       if (unsaved.current) return
       setDraft((current) => {
         if (!stored) return isSame(current.value, empty) ? current : newForm(place, empty)

@@ -40,9 +40,9 @@ export function useDraft(place: ChatPlace): DraftState {
   // biome-ignore lint/correctness/useExhaustiveDependencies: the pane has a key, so the place never changes.
   useEffect(() => {
     const follow = async () => {
-      // What is typed here is newer than what is stored, and its save need not wait for a read.
-      const stored = unsaved.current ? undefined : await readDraft(place)
+      const stored = await readDraft(place)
       setLoaded(true)
+      // What is typed here is newer than what is stored.
       if (unsaved.current) return
       setDraft((current) => (stored ? (stored.key === current.key ? current : stored) : emptyDraft(place)))
     }
