@@ -5,7 +5,9 @@ import {
   briefDownloads,
   briefSessions,
   briefTelegram,
+  briefTurns,
   fewConnections,
+  fewStreams,
   longPlays,
   patientStore,
   smallStore,
@@ -17,7 +19,7 @@ const mutant: readonly Patch[] = JSON.parse(process.env.TEST_MUTANT ?? '[]')
 
 /** The whole contract, the structure, and what needs no service: `npm run test:quick`. */
 const quick = [
-  'src/lib/**/*.test.ts',
+  'src/{lib,rules}/**/*.test.ts',
   'src/*.test.ts',
   'src/platform/**/{world,faults}.test.ts',
   'test/architecture.test.ts',
@@ -34,21 +36,28 @@ const stored = ['test/stored-files.test.ts']
 /** Files that take more than ten seconds, mostly for large data, real processes and time limits: `npm run test:slow`. */
 const slow = [
   'src/capabilities/accounts/login-routes.test.ts',
+  'src/capabilities/campaigns/running/{hand-messages,identities}.test.ts',
+  'src/capabilities/events/events.test.ts',
   'src/capabilities/media/slow-readers.test.ts',
+  'src/capabilities/people/restored.test.ts',
   'src/capabilities/search/index/{reindex,search-index}.test.ts',
   'src/capabilities/search/search-large.test.ts',
+  'src/capabilities/suppressions/list-file.test.ts',
   'src/capabilities/webhooks/delivery.test.ts',
-  'src/db/{backup,embedded-cluster}.test.ts',
-  'src/platform/sandbox/{,mtproto/}process.test.ts',
-  'src/platform/telegram/media.test.ts',
-  'test/{account-sessions,admin,clock,flood,parsers,secrets-journey,telegram}.test.ts',
+  'src/db/{backup,backup-encryption,embedded-cluster}.test.ts',
+  'src/platform/sandbox/process.test.ts',
+  'test/platform/mtproto/process.test.ts',
+  'src/platform/telegram/{first-day,media}.test.ts',
+  'test/{account-sessions,admin,clock,codes,flood,parsers,secrets-journey,telegram}.test.ts',
   'test/back-in-time.test.ts',
+  'test/import-stop.test.ts',
   'test/backup{,-large}.test.ts',
   'test/contract.reread.test.ts',
   'test/{cli,command-line,demo,deploy-installed,doctor,first-start,readme}.test.ts',
   'test/{clone-drill,deploy-through,own-postgresql}.test.ts',
   'test/{processes,several-processes}.test.ts',
   'test/lockout.test.ts',
+  'test/people.test.ts',
   'test/pools.test.ts',
   'test/races.test.ts',
   'test/simulation/**/*.test.ts',
@@ -56,7 +65,7 @@ const slow = [
   'test/log-disk.test.ts',
   'test/streams.test.ts',
   'test/takeover.test.ts',
-  'test/telegram-{campaigns,files,large}.test.ts',
+  'test/telegram-{campaigns,files,large,phone,rehearse,strangers,people}.test.ts',
   'test/upgrade/**/*.test.ts',
 ]
 /** Real processes under faults: `npm run test:faults`. */
@@ -75,7 +84,7 @@ export default defineConfig({
     maxWorkers: 3,
     projects: [
       project('quick', quick, { isolate: false, patches: patientStore }),
-      project('main', ['src/**/*.test.ts', 'test/**/*.test.ts'], {
+      project('main', ['src/**/*.test.ts', 'web/src/**/*.test.ts', 'test/**/*.test.ts'], {
         exclude: [...quick, ...shipped, ...limits, ...stored, ...slow, ...faults, ...fuzz],
         isolate: false,
         patches: patientStore,
@@ -89,7 +98,9 @@ export default defineConfig({
           ...briefSessions,
           ...briefCalls,
           ...fewConnections,
+          ...fewStreams,
           ...longPlays,
+          ...briefTurns,
         ],
       }),
       project('stored', stored, { patches: [...patientStore, ...smallStore] }),
@@ -104,12 +115,23 @@ export default defineConfig({
 function project(
   name: string,
   include: string[],
-  { patches = [], ...more }: TestProjectInlineConfiguration['test'] & { patches?: typeof patientStore } = {},
+  {
+    patches = [],
+    exclude = [],
+    ...more
+  }: TestProjectInlineConfiguration['test'] & { patches?: typeof patientStore } = {},
 ): TestProjectInlineConfiguration {
   return {
     extends: true,
     plugins: [withPatches([...patches, ...mutant])],
     // A limit for hangs, not for slow machines.
-    test: { name, include, testTimeout: 180_000, hookTimeout: 240_000, ...more },
+    test: {
+      name,
+      include,
+      exclude: ['**/node_modules/**', ...exclude],
+      testTimeout: 180_000,
+      hookTimeout: 240_000,
+      ...more,
+    },
   }
 }

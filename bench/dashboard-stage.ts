@@ -54,7 +54,16 @@ export async function fillDashboard(app: OpenApp, sessions: number): Promise<Sta
   const few = await fillTeam(app, other.id, user_id, 'few')
   await fillLists(app, own.id)
   const cookies: string[] = []
-  for (let at = 0; at < sessions; at++) cookies.push(await signIn({ app }, user_id))
+  // A user may have only a few sessions.
+  for (let at = 0; at < sessions; at++) {
+    const email = `member${at}@example.org`
+    const member = await createUser(app, 'system', { email, workspace_id: own.id, role: 'owner' })
+    await app.db.run(sql`
+      insert into memberships (workspace_id, user_id, role) values (${other.id}, ${member.id}, 'owner')`)
+    await app.db.run(sql`update users set operator = true where id = ${member.id}`)
+    await setAllowed(app, 'system', { list: 'campaign_user', id: member.id, allowed: true })
+    cookies.push(await signIn({ app }, member.id))
+  }
   return { many, few, cookies }
 }
 

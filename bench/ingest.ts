@@ -23,7 +23,6 @@ const rounds = 3
 const pageIndexes = ['chats_unread', 'chats_unanswered', 'chats_assigned', 'operations_unsent']
 const indexRounds = 9
 const waiting = 1_000_000
-const platform = { ownCountUpTo: '-1000000000000' }
 
 await withInstance(async (app, data_dir) => {
   const { workspace_id, user_id, ids } = await makeAccounts(app, accounts * rounds * 4 + indexRounds * 2)
@@ -110,7 +109,6 @@ await withInstance(async (app, data_dir) => {
         app,
         { worker_id, ...lease, writes: { seen: lease.writes } },
         { updates, position: String(batch + 1), caught_up: true },
-        platform,
       )
       if (!stored) throw new Error('The lease was lost.')
     }

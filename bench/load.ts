@@ -34,6 +34,8 @@ export interface Running {
 export async function start(name: string, env: Record<string, string> = {}): Promise<Running> {
   const child = fork(join(import.meta.dirname, 'processes', `${name}.ts`), {
     env: { ...process.env, ...env },
+    // As `bin/parley.js` runs it.
+    execArgv: ['--max-semi-space-size=16'],
   })
   const [message] = await once(child, 'message')
   return { child, address: message.address }

@@ -17,7 +17,7 @@ import { type Caller, scopes } from '../src/contract.ts'
 import { type Database, sql } from '../src/db/sql.ts'
 import { buildServer } from '../src/http/server.ts'
 import { type Journal, openJournal } from '../src/ledger/journal.ts'
-import { submit } from '../src/ledger/submit.ts'
+import { requestOperation } from '../src/ledger/request.ts'
 import { newId } from '../src/lib/ids.ts'
 import { sha256 } from '../src/lib/secrets.ts'
 import { loops } from '../src/lists/loops.ts'
@@ -73,7 +73,15 @@ await withInstance(
     })
     const url = await server.listen({ host: '127.0.0.1', port: 0 })
     const chat = `platform:chat:${person_id}`
-    const via = { kind: 'key', id: key_id, name: 'bench', prefix: '', mcp_only: false } as const
+    const via = {
+      kind: 'key',
+      id: key_id,
+      name: 'bench',
+      prefix: '',
+      mcp_only: false,
+      issued_by: 'operator',
+      role: 'owner',
+    } as const
     const caller: Caller = { workspace_id, user_id: user.id, scopes, via }
 
     async function throughHttp(more: readonly string[] = []): Promise<Measured> {
@@ -94,7 +102,7 @@ await withInstance(
             payload: { text: 'A message.', file: null },
           }
           const askedAt = performance.now()
-          const { status } = await submit(app, caller, {
+          const { status } = await requestOperation(app, caller, {
             operation: sendMessage,
             key: newId(),
             fingerprint: sha256(account_id),

@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { setGates } from '../src/capabilities/gates/gates.ts'
 import { createKey } from '../src/capabilities/keys/keys.ts'
+import { createUser } from '../src/capabilities/users/users.ts'
 import type { OpenApp } from '../src/cli/open.ts'
 import { scopes } from '../src/contract.ts'
 import { sql } from '../src/db/sql.ts'
@@ -49,7 +50,9 @@ await withInstance(
     select id, ${person_id}, workspace_id, 'private', 'Ada' from accounts`)
     const cookies: string[] = []
     for (let at = 0; at < streams / perSession; at++) {
-      cookies.push(...Array(perSession).fill(await signIn({ app }, user_id)))
+      const email = `member${at}@example.org`
+      const member = await createUser(app, 'system', { email, workspace_id, role: 'member' })
+      cookies.push(...Array(perSession).fill(await signIn({ app }, member.id)))
     }
     const { server, url } = await listen(app)
 

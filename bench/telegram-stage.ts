@@ -15,14 +15,15 @@ import { createWorkspace } from '../src/capabilities/workspaces/workspaces.ts'
 import type { OpenApp } from '../src/cli/open.ts'
 import { type Caller, scopes } from '../src/contract.ts'
 import { sql } from '../src/db/sql.ts'
-import { submit } from '../src/ledger/submit.ts'
+import { requestOperation } from '../src/ledger/request.ts'
 import { newId } from '../src/lib/ids.ts'
 import { sha256 } from '../src/lib/secrets.ts'
 import type { NewOperation } from '../src/operation.ts'
 import type { OpenPlatform } from '../src/platform/module.ts'
 import { Crypto } from '../src/platform/mtcute-crypto.ts'
 import { telegramModule } from '../src/platform/telegram/module.ts'
-import { freePort, type Parley, spawnParley } from '../test/harness/process.ts'
+import { freePort, type Parley } from '../test/harness/process.ts'
+import { spawnDataCentre } from '../test/platform/data-centre-process.ts'
 
 const apiKey = { apiId: 1, apiHash: '0'.repeat(32) }
 const code = '12345'
@@ -93,7 +94,15 @@ export class TelegramStage {
     const { id: user_id } = await createUser(app, 'system', { email: 'bench@example.org', workspace_id })
     const key = await createKey(app, 'system', { workspace_id, user_id, name: 'bench', scopes })
     await setGates(app, 'system', { names: ['all'], enabled: true })
-    const via = { kind: 'key', id: key.id, name: 'bench', prefix: '', mcp_only: false } as const
+    const via = {
+      kind: 'key',
+      id: key.id,
+      name: 'bench',
+      prefix: '',
+      mcp_only: false,
+      issued_by: 'operator',
+      role: 'owner',
+    } as const
     const caller: Caller = { workspace_id, user_id, scopes, via }
     const ids: string[] = []
     await this.#each(count, async () => {
@@ -174,7 +183,7 @@ export async function sendOne(
 ): Promise<number | undefined> {
   const wanted: NewOperation = { account_id, chat_id, payload: { text: 'A message.', file: null } }
   const askedAt = performance.now()
-  const { status } = await submit(app, caller, {
+  const { status } = await requestOperation(app, caller, {
     ...{ operation: sendMessage, key: newId(), fingerprint: sha256(account_id), overrides: {} },
     want: async () => wanted,
   })
@@ -182,7 +191,7 @@ export async function sendOne(
 }
 
 function spawnCentre(directory: string, port: string): Parley {
-  return spawnParley(['sandbox', '--port', '0', '--mtproto-port', port, '--data-dir', directory])
+  return spawnDataCentre({ data_dir: directory, mtproto_port: port })
 }
 
 function bareClient(port: number): BaseTelegramClient {

@@ -1,14 +1,14 @@
 #!/usr/bin/env -S node --max-semi-space-size=16
 // Runs the command line on Node 24 or newer. On Linux that is a dependency, whatever Node the machine has.
 import { spawn } from 'node:child_process'
-import { existsSync } from 'node:fs'
+import { createRequire } from 'node:module'
 import { fileURLToPath } from 'node:url'
 
-const own = fileURLToPath(new URL(`../node_modules/node-linux-${process.arch}/bin/node`, import.meta.url))
+const own = findOwn()
 const packaged = process.platform === 'linux' && ['x64', 'arm64'].includes(process.arch)
 if (Number(process.versions.node.split('.')[0]) >= 24) {
   await import('./main.js')
-} else if (existsSync(own)) {
+} else if (own) {
   const launched = fileURLToPath(new URL('launched.js', import.meta.url))
   const stdio = ['inherit', 'inherit', 'inherit', 'ipc']
   const child = spawn(own, ['--max-semi-space-size=16', launched, ...process.argv.slice(2)], { stdio })
@@ -21,6 +21,15 @@ if (Number(process.versions.node.split('.')[0]) >= 24) {
   refuse(
     `Parley needs Node 24 or newer, and this is ${process.version}. Install one, and put it first in PATH.`,
   )
+}
+
+/** It may be in a folder of its own or, installed as a dependency, beside Parley. */
+function findOwn() {
+  try {
+    return createRequire(import.meta.url).resolve(`node-linux-${process.arch}/bin/node`)
+  } catch {
+    return undefined
+  }
 }
 
 function refuse(sentence) {

@@ -13,6 +13,7 @@ export interface App {
   /** The address that people and agents use, without a final slash. */
   base_url(): string
   readonly db: Database
+  readonly costly: Costly
   readonly secrets: Secrets
   readonly settings: Settings
   readonly limits: Limits
@@ -28,6 +29,22 @@ export interface App {
   readonly sources: Sources
   /** Aborted once the service stops: code that waits for an event stops waiting. */
   readonly stopping: AbortSignal
+}
+
+/**
+ * Runs work of a request that holds a connection or the processor for long. A workspace has few at a time, all workspaces
+ * together fewer than there are connections, and the workspaces take turns. Throws 429 if the turn does not come.
+ */
+export interface Costly {
+  <T>(turn: CostlyTurn, work: () => Promise<T>): Promise<T>
+  /** How many callers wait for their turn. */
+  countWaiting(): number
+}
+
+export interface CostlyTurn {
+  readonly workspace_id: string
+  /** Aborted once the caller has left: it waits no longer. */
+  readonly left: AbortSignal | undefined
 }
 
 /** What operators switch while the service runs; never more than a second old. */
@@ -60,7 +77,8 @@ export interface KnownKey {
 
 /** Counts requests in a sliding window: never more than `limit` in any `seconds`. */
 export interface Limits {
-  take(caller: string, rule: Rule): Promise<Window>
+  /** Takings under one name of a `place` count once while that place is in the window. */
+  take(caller: string, rule: Rule, place?: string): Promise<Window>
   /** Takes in this order, up to the first that refuses. Returns the window of that one, or of the last. */
   takeAll(asked: readonly Taking[]): Promise<Window>
   /** Fails if a store of its own does not respond. */

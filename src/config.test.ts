@@ -37,6 +37,13 @@ describe('the configuration', () => {
     })
   })
 
+  test('refuses an empty PARLEY_TELEGRAM_DC: a script that meant a data centre for tests would reach Telegram', () => {
+    expect(faults({ PARLEY_TELEGRAM_DC: '' })).toEqual([
+      'PARLEY_TELEGRAM_DC is set and empty. Unset it, or give it a value.',
+    ])
+    expect(faults({ PARLEY_TELEGRAM_API_ID: '' })).toEqual([])
+  })
+
   test('uses given values, and ignores an empty variable', () => {
     const config = readConfig({
       DATABASE_URL: url,
@@ -46,7 +53,7 @@ describe('the configuration', () => {
       PARLEY_HOST: '0.0.0.0',
       PARLEY_CLOCK: 'manual',
       PARLEY_RATE_LIMIT: '5',
-      PARLEY_POOL_SIZE: '2',
+      PARLEY_POOL_SIZE: '5',
       PARLEY_LOG_LEVEL: 'warn',
       PARLEY_METRICS_TOKEN: '',
       PARLEY_DATA_DIR: '/somewhere',
@@ -60,7 +67,7 @@ describe('the configuration', () => {
       host: '0.0.0.0',
       clock: 'manual',
       rate_limit: 5,
-      pool_size: 2,
+      pool_size: 5,
       log_level: 'warn',
       metrics_token: undefined,
     })
@@ -74,7 +81,7 @@ describe('the configuration', () => {
       PARLEY_BASE_URL: 'ftp://hunter2',
       PARLEY_CLOCK: 'hunter2',
       PARLEY_RATE_LIMIT: '1.5',
-      PARLEY_POOL_SIZE: '1',
+      PARLEY_POOL_SIZE: '4',
       PARLEY_LOG_LEVEL: 'loud',
       PARLEY_METRICS_TOKEN: 'hunter2',
       PARLEY_SANDBOX_URL: 'https://hunter2',

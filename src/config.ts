@@ -13,6 +13,8 @@ export interface Config {
   readonly redis_url: string | undefined
   /** Undefined only in embedded mode, where it is created once and kept in the data directory. */
   readonly secret: string | undefined
+  /** During a rotation: the secret before it, which still opens and verifies. */
+  readonly secret_old: string | undefined
   readonly base_url: string | undefined
   /** The key of commands that call the API, such as `parley events`. */
   readonly api_key: string | undefined
@@ -20,6 +22,8 @@ export interface Config {
   readonly webhook_allow: ReadonlySet<string>
   /** Where alerts are posted; it may hold a token. Undefined: nowhere. */
   readonly alert_url: string | undefined
+  /** What is called every minute while the instance works; it may hold a token. Undefined: nothing. */
+  readonly heartbeat_url: string | undefined
   /** Private hosts that an account's proxy may have. */
   readonly proxy_allow: ReadonlySet<string>
   /** The platforms' variables, validated, with their values as set. */
@@ -52,6 +56,8 @@ export interface Config {
   /** Limits per workspace. */
   readonly campaign_create_minute: number
   readonly campaign_cancel_minute: number
+  /** Accounts that are not disabled; undefined: no limit. */
+  readonly workspace_accounts: number | undefined
   /** A message that consists of one of these puts its sender on the suppression list. */
   readonly opt_out_words: readonly string[]
   /** How much of one workspace's received files is kept. */
@@ -108,11 +114,13 @@ const variables = {
   DATABASE_URL: databaseAddress(),
   REDIS_URL: address('redis:', 'rediss:'),
   PARLEY_SECRET: z.string().min(32, 'must be at least 32 characters long').optional(),
+  PARLEY_SECRET_OLD: z.string().min(32, 'must be at least 32 characters long').optional(),
   PARLEY_BASE_URL: baseAddress(),
   PARLEY_API_KEY: z.string().startsWith('svc_live_', 'must be an API key, svc_live_…').optional(),
   PARLEY_WEBHOOK_ALLOW: hostList(),
   PARLEY_PROXY_ALLOW: hostList(),
   PARLEY_ALERT_URL: address('https:', 'http:'),
+  PARLEY_HEARTBEAT_URL: address('https:', 'http:'),
   PARLEY_HOST: z.string().default('127.0.0.1'),
   PARLEY_TRUSTED_PROXIES: z
     .string()
@@ -124,7 +132,8 @@ const variables = {
   PARLEY_DRAIN_SECONDS: wholeNumber(0, 300).default(0),
   PARLEY_CLOCK: z.enum(['system', 'manual'], 'must be system or manual').default('system'),
   PARLEY_RATE_LIMIT: wholeNumber(1, 1_000_000).default(120),
-  PARLEY_POOL_SIZE: wholeNumber(2, 500).default(10),
+  // With fewer, one search and one import would take all connections that requests have.
+  PARLEY_POOL_SIZE: wholeNumber(5, 500).default(10), // guard: the smallest pool
   PARLEY_LOG_LEVEL: z.enum(logLevels, `must be one of ${logLevels.join(', ')}`).default('info'),
   PARLEY_METRICS_TOKEN: z.string().min(16, 'must be at least 16 characters long').optional(),
   PARLEY_INSTANCE_ID: z.guid('must be the id that the log names').optional(),
@@ -135,6 +144,7 @@ const variables = {
   PARLEY_SCHEDULE_LATENESS: wholeNumber(1, 31_536_000).optional(),
   PARLEY_CAMPAIGN_CREATE_PER_MINUTE: wholeNumber(1, 10_000).default(60),
   PARLEY_CAMPAIGN_CANCEL_PER_MINUTE: wholeNumber(1, 10_000).default(60),
+  PARLEY_ACCOUNTS_PER_WORKSPACE: wholeNumber(1, 100_000).optional(),
   PARLEY_MEDIA_CACHE_MB: wholeNumber(50, 1_000_000).default(1024),
   PARLEY_OPT_OUT_WORDS: z
     .string()
@@ -184,6 +194,10 @@ export function readConfig(
   const platform_env = pick(env, Object.keys(platformVariables))
   const parsed = z.object(variables).safeParse(given)
   const forPlatforms = z.object(platformVariables).safeParse(platform_env)
+  for (const [name, variable] of Object.entries(platformVariables)) {
+    const isFault = env[name] === '' && variable.meta()?.empty === 'fault' // guard: an empty variable that must not be
+    if (isFault) faults.push(`${name} is set and empty. Unset it, or give it a value.`)
+  }
   for (const issue of [...(parsed.error?.issues ?? []), ...(forPlatforms.error?.issues ?? [])]) {
     faults.push(`${issue.path.join('.')} ${issue.message}.`)
   }
@@ -194,6 +208,12 @@ export function readConfig(
   }
   if (given.DATABASE_URL && !given.PARLEY_SECRET) {
     faults.push('PARLEY_SECRET is required with DATABASE_URL: all processes must share it.')
+  }
+  if (given.PARLEY_SECRET_OLD && !given.PARLEY_SECRET) {
+    faults.push('PARLEY_SECRET_OLD needs PARLEY_SECRET, the new secret: see docs/operating.md.')
+  }
+  if (given.PARLEY_SECRET_OLD && given.PARLEY_SECRET_OLD === given.PARLEY_SECRET) {
+    faults.push('PARLEY_SECRET_OLD is the same as PARLEY_SECRET. Set PARLEY_SECRET to the new secret.')
   }
   if (given.PARLEY_SANDBOX_CONTROL === 'on' && !isLoopback(given.PARLEY_ADMIN_HOST ?? 'localhost')) {
     faults.push(
@@ -207,10 +227,12 @@ export function readConfig(
     database: env_.DATABASE_URL ? { kind: 'url', url: env_.DATABASE_URL } : { kind: 'embedded' },
     redis_url: env_.REDIS_URL,
     secret: env_.PARLEY_SECRET,
+    secret_old: env_.PARLEY_SECRET_OLD,
     base_url: env_.PARLEY_BASE_URL?.replace(/\/+$/, ''),
     api_key: env_.PARLEY_API_KEY,
     webhook_allow: new Set(hostsOf(env_.PARLEY_WEBHOOK_ALLOW)),
     alert_url: env_.PARLEY_ALERT_URL,
+    heartbeat_url: env_.PARLEY_HEARTBEAT_URL,
     proxy_allow: new Set(hostsOf(env_.PARLEY_PROXY_ALLOW)),
     platform_env,
     host: env_.PARLEY_HOST,
@@ -232,6 +254,7 @@ export function readConfig(
     schedule_lateness_seconds: env_.PARLEY_SCHEDULE_LATENESS,
     campaign_create_minute: env_.PARLEY_CAMPAIGN_CREATE_PER_MINUTE,
     campaign_cancel_minute: env_.PARLEY_CAMPAIGN_CANCEL_PER_MINUTE,
+    workspace_accounts: env_.PARLEY_ACCOUNTS_PER_WORKSPACE,
     media_cache_bytes: env_.PARLEY_MEDIA_CACHE_MB * 1024 * 1024,
     opt_out_words: readWords(env_.PARLEY_OPT_OUT_WORDS),
     oidc: env_.PARLEY_OIDC_ISSUER

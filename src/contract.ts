@@ -1,4 +1,5 @@
 /** The contract's names, which all other code uses. */
+import type { Traceparent } from './lib/traceparent.ts'
 
 export const contractVersion = '1.0.0'
 export const apiPrefix = '/api/v1'
@@ -36,12 +37,16 @@ export type Allowlist = (typeof allowlists)[number]
 export const roles = ['member', 'admin', 'owner'] as const
 export type Role = (typeof roles)[number]
 
-/** What a user may do at the dashboard, by their role in the workspace. A key has its own scopes. */
+/** What a user may do, by their role in the workspace. A key has its own scopes, within those of its maker's role. */
 export const scopesOfRole: Readonly<Record<Role, readonly Scope[]>> = {
   member: ['read', 'write', 'send'],
   admin: scopes,
   owner: scopes,
 }
+
+/** Who issued a key: its own user, or an operator at the terminal for its user. */
+export const keyIssuers = ['user', 'operator'] as const
+export type KeyIssuer = (typeof keyIssuers)[number]
 
 interface ViaKey {
   readonly kind: 'key'
@@ -49,6 +54,10 @@ interface ViaKey {
   readonly name: string
   readonly prefix: string
   readonly mcp_only: boolean
+  /** What an operator issued has what the operator gave it, whatever the role of its user. */
+  readonly issued_by: KeyIssuer
+  /** Of its user, at this moment. */
+  readonly role: Role
 }
 
 /** How a user proved who they are: with a local password (issuer `local`), or at an identity provider. */
@@ -66,6 +75,8 @@ interface ViaSession {
   readonly role: Role | null
   readonly operator: boolean
   readonly identity: Identity
+  /** What the browser sent of its last sign-in. */
+  readonly device_token?: string | undefined
 }
 
 /** For whom something happens in a workspace: an API key, a dashboard user, an operator at the terminal. */
@@ -74,6 +85,8 @@ export interface Caller {
   readonly user_id: string
   readonly scopes: readonly Scope[]
   readonly via: ViaKey | ViaSession | { readonly kind: 'terminal' }
+  /** The trace that this request belongs to, if the caller named one. */
+  readonly traceparent?: Traceparent | undefined
 }
 
 /** A signed-in user who requests their own data, outside any workspace. */
@@ -110,10 +123,8 @@ export interface Account {
 export interface Needs {
   /** Any one of these. Empty: a route for people, which no key may use. */
   readonly scopes: readonly Scope[]
-  /** At least this role in the workspace. No key has one. */
+  /** At least this role in the workspace: of the user at the dashboard, or of the maker of the key. */
   readonly role?: Role
-  /** At least this role, for a dashboard user. A key only needs the scopes. */
-  readonly dashboard_role?: Role
   /** Only users who may change what applies to the whole instance. No key may. */
   readonly operator?: true
   /** All of these, besides `rest`. */

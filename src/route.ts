@@ -7,6 +7,7 @@ import type { App, Rule } from './app.ts'
 import type { Account, AnyCaller, Caller, Gate, Needs, RouteInfo, UserCaller, Visitor } from './contract.ts'
 import type { Tx } from './db/sql.ts'
 import type { ApiError, ErrorCode } from './lib/errors.ts'
+import type { FairQueue } from './lib/queue.ts'
 import type { MarkKind } from './mark.ts'
 import type { NewOperation, OperationKind } from './operation.ts'
 
@@ -227,6 +228,8 @@ export type AnyCall = Call<never, never, never, never, never>
 
 interface Read<P, Q, B, C, W> {
   readonly effect: 'read'
+  /** Holds a connection or the processor for long: runs in turns of the workspaces (`app.costly`). */
+  readonly costly?: true
   readonly handle: (app: App, call: Call<P, Q, B, C, W>) => Promise<Reply>
 }
 
@@ -235,6 +238,8 @@ interface Local<P, Q, B, C, W> {
   readonly effect: 'local'
   /** The limit of one workspace, counted across all processes. A replay does not count. */
   readonly workspace_limit?: (app: App) => Rule
+  /** For what takes a connection and the loop for long: requests of one workspace run one after the other. */
+  readonly in_turn?: FairQueue
   /** Throws if something that the request names is missing: that is reported before the limit and not counted. */
   readonly require_resources?: (app: App, call: Call<P, Q, B, C, W>) => Promise<unknown>
   readonly handle: (app: App, tx: Tx, call: Call<P, Q, B, C, W>) => Promise<Reply>

@@ -159,7 +159,6 @@ const nobody: PlatformModule = {
     platform: {
       name: 'theirs',
       paceMs: 0,
-      ownCountUpTo: '-1000000000000',
       gapJitter: 0,
       coldRamp: false,
       takeoverSeconds: 0,

@@ -1,4 +1,5 @@
 /** The structure itself: floors, no circles, slices entered by their public module, tables written by their owner. */
+import { spawnSync } from 'node:child_process'
 import { globSync, readFileSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
 import { expect, test } from 'vitest'
@@ -25,6 +26,7 @@ const floors: readonly (readonly string[])[] = [
   ['mark.ts'],
   ['platform', 'db', 'config.ts'],
   ['lib'],
+  ['rules'],
 ]
 
 /** The folder that writes a table. Any other may join it in a read. */
@@ -32,6 +34,8 @@ const owners: Readonly<Record<string, string>> = {
   manual_clock: 'db',
   simulated_time: 'db',
   schema_migrations: 'db',
+  stored_keys: 'db',
+  secret_use: 'db',
   workspaces: 'capabilities/workspaces',
   stages: 'capabilities/pipeline',
   setup_links: 'capabilities/users',
@@ -51,6 +55,7 @@ const owners: Readonly<Record<string, string>> = {
   platform_sessions: 'capabilities/accounts',
   platform_peers: 'capabilities/accounts',
   account_logins: 'capabilities/accounts',
+  login_numbers: 'capabilities/accounts',
   account_hosts: 'ledger',
   chats: 'capabilities/chats',
   account_sync: 'capabilities/history',
@@ -62,6 +67,10 @@ const owners: Readonly<Record<string, string>> = {
   media_chunks: 'capabilities/media',
   deleted_messages: 'capabilities/messages',
   contacts: 'capabilities/contacts',
+  campaign_people: 'capabilities/campaigns',
+  people: 'capabilities/people',
+  people_backfill: 'capabilities/people',
+  person_names: 'capabilities/people',
   search_segments: 'capabilities/search',
   search_lists: 'capabilities/search',
   search_ranks: 'capabilities/search',
@@ -76,6 +85,7 @@ const owners: Readonly<Record<string, string>> = {
   campaigns: 'capabilities/campaigns',
   campaign_steps: 'capabilities/campaigns',
   campaign_recipients: 'capabilities/campaigns',
+  hand_messages: 'capabilities/campaigns',
   campaign_counts: 'capabilities/campaigns',
   campaign_accounts: 'capabilities/campaigns',
   operations: 'ledger',
@@ -106,10 +116,14 @@ const triggeredBy: Readonly<Record<string, readonly string[]>> = {
   instance: ['capabilities/accounts'],
   // A suppressed person gets nothing more.
   campaign_recipients: ['capabilities/suppressions'],
-  // Leaving a workspace ends assignments and revokes keys, being disabled ends sessions.
+  // Leaving a workspace ends assignments, keys, sessions and logins, and stops webhooks; so does being disabled.
+  account_logins: ['capabilities/users'],
+  webhooks: ['capabilities/users'],
   chats: ['capabilities/users'],
   keys: ['capabilities/users'],
   sessions: ['capabilities/users'],
+  // Whatever stores contacts teaches names, and so do look-ups of the release before.
+  person_names: ['capabilities/campaigns', 'capabilities/contacts'],
   // A file goes with its message, or when an edit replaces it.
   media_files: ['capabilities/messages'],
   search_pending: ['capabilities/messages'],
@@ -175,8 +189,8 @@ test('imports run downwards', () => {
   expect(wrong).toEqual([])
 })
 
-/** A folder with one door: other folders import only this file of it. */
-const doors: Readonly<Record<string, string>> = {
+/** A folder with a public module: other folders import only this file of it. */
+const publicModules: Readonly<Record<string, string>> = {
   'capabilities/search/index/': 'capabilities/search/index/search-index.ts',
   'capabilities/campaigns/running/': 'capabilities/campaigns/running/running.ts',
 }
@@ -187,6 +201,7 @@ const lists: Readonly<Record<string, RegExp>> = {
   'lists/dashboard-routes.ts': /^export const (workspaceRoutes|ownRoutes)\b/m,
   'lists/operations.ts': /^export const operations\b/m,
   'lists/loops.ts': /^export (const|function) loops\b/m,
+  'lists/sealed-columns.ts': /^export const sealedColumns\b/m,
 }
 
 test("other slices import only a slice's public module, and the lists only its lists", () => {
@@ -197,20 +212,20 @@ test("other slices import only a slice's public module, and the lists only its l
     const listed =
       lists[from]?.test(text) ||
       (from.startsWith('capabilities/') && lists['lists/operations.ts']?.test(text))
-    return file !== `${slice}.ts` && !listed && !Object.values(doors).includes(to)
+    return file !== `${slice}.ts` && !listed && !Object.values(publicModules).includes(to)
   })
   expect(wrong).toEqual([])
 })
 
-test('a folder with a door is entered by it', () => {
-  for (const [folder, door] of Object.entries(doors)) {
-    expect(texts.has(door)).toBe(true)
+test('a folder with a public module is entered by it', () => {
+  for (const [folder, entrance] of Object.entries(publicModules)) {
+    expect(texts.has(entrance)).toBe(true)
     const entering = imports.filter(
       ({ from, to }) =>
         to.startsWith(folder) && !from.startsWith(folder) && !lists[from]?.test(texts.get(to) ?? ''),
     )
     expect(entering.length).toBeGreaterThan(0)
-    expect(entering.filter(({ to }) => to !== door)).toEqual([])
+    expect(entering.filter(({ to }) => to !== entrance)).toEqual([])
   }
 })
 
@@ -298,15 +313,90 @@ test("a trigger writes another slice's table only where its owner lists it", () 
   expect(listed).toEqual(triggeredBy)
 })
 
+/**
+ * Whether SQL asks who has a name: it reads `person_names`, or compares contacts by a username or phone number in the list's
+ * form. What an account's address book shows is no such question, nor is the spelling of a name that a caller gave.
+ */
+function joinsNames(text: string): boolean {
+  const aliases = [
+    ...text.matchAll(/\b(?:from|join|update|into)\s+(?:public\.)?contacts\b(?:\s+as)?\s+(\w+)?/g),
+  ].map(([, alias]) => alias ?? '')
+  const column = `(?:(?:${['contacts', ...aliases.filter(Boolean)].join('|')})\\.)?(?:username|phone)\\b`
+  const folded = new RegExp(`\\b(?:lower|phone_digits|listedPhone)\\((?:sql\`)?${column}`)
+  const compared = new RegExp(
+    `\\b(?:${['contacts', ...aliases.filter(Boolean)].join('|')})\\.(?:username|phone)\\s*(?:=|<>|in\\b|like\\b|ilike\\b)`,
+  )
+  return /\bperson_names\b/.test(text) || (aliases.length > 0 && (folded.test(text) || compared.test(text)))
+}
+
+test('only people joins names: others ask its functions', () => {
+  const wrong = files.filter(
+    (file) => !file.startsWith('capabilities/people/') && joinsNames(texts.get(file) ?? ''),
+  )
+  expect(wrong).toEqual([])
+  const functions = [
+    ...schema.matchAll(
+      /FUNCTION public\.([a-z_]+)\((?:(?!FUNCTION)[^$])*\$function\$([\s\S]*?)\$function\$/g,
+    ),
+  ]
+  const joining = functions.filter(([, , body = '']) => joinsNames(body)).map(([, name]) => name)
+  expect(joining.toSorted()).toEqual([
+    ...['is_listed', 'knows_names', 'learn_names', 'names_of', 'people_named', 'unread_contacts_named'],
+  ])
+})
+
+test.each([
+  'select from given s join contacts c on lower(c.username) = s.value',
+  'select from contacts where phone_digits(phone) = any($1)',
+  'select from contacts as other, r where other.username = r.username',
+  'select from contacts k where listedPhone(sql`k.phone`) = any($1)',
+  'select from person_names n where n.value = $1',
+])('a join of names is found: %s', (text) => {
+  expect(joinsNames(text)).toBe(true)
+})
+
+test.each([
+  'select c.name, c.username, c.phone from contacts c where c.account_id = $1',
+  'select lower(r.username) from campaign_recipients r left join contacts person on person.provider_id = r.chat_id',
+  "select phone_digits(overlay(value placing '0' from 1 for 0)) from given",
+])('what joins no names passes: %s', (text) => {
+  expect(joinsNames(text)).toBe(false)
+})
+
 test('every table has an owner', () => {
   const tables = [...schema.matchAll(/^create (?:unlogged )?table ([a-z_]+)/gm)].map((match) => match[1])
   expect(tables.filter((table) => !owners[table ?? ''])).toEqual([])
+})
+
+/** What every send or update writes. */
+const hot = ['account_hosts', 'campaign_recipients', 'chats', 'events', 'messages', 'operations', 'outbox']
+
+test('a new migration locks one hot table, so that it waits for one at a time on a busy instance', () => {
+  const locks: Record<string, object> = JSON.parse(
+    readFileSync(join(root, 'db', 'migration-locks.json'), 'utf8'),
+  )
+  const several = Object.entries(locks).filter(
+    ([name, tables]) => name >= '0046' && hot.filter((table) => table in tables).length > 1,
+  )
+  expect(several.map(([name]) => name)).toEqual([])
 })
 
 test('capabilities refuse with an ApiError, which HTTP, MCP and the command line can answer', () => {
   const wrong = files
     .filter((file) => file.startsWith('capabilities/'))
     .filter((file) => /^import [^'"]*\bRefusal\b[^'"]*['"][./]+lib\/errors\.ts/m.test(texts.get(file) ?? ''))
+  expect(wrong).toEqual([])
+})
+
+test('rules are for browsers too: they import only each other', () => {
+  const rules = files.filter((file) => file.startsWith('rules/'))
+  expect(rules.length).toBeGreaterThan(2)
+  const wrong = rules.flatMap((file) =>
+    [...(texts.get(file) ?? '').matchAll(/(?:from|import)\s*\(?\s*['"]([^'"]+)['"]/g)]
+      .map((match) => match[1] ?? '')
+      .filter((to) => !/^\.\/[\w-]+\.ts$/.test(to))
+      .map((to) => `${file} imports ${to}`),
+  )
   expect(wrong).toEqual([])
 })
 
@@ -317,13 +407,11 @@ test('only http knows Fastify', () => {
   expect(wrong).toEqual([])
 })
 
-test('only Telegram and the data centre of its tests know mtcute', () => {
+test('only Telegram knows mtcute', () => {
   const knowing = files.filter((file) => /['"](@mtcute|@fuman|long)\b/.test(texts.get(file) ?? ''))
   expect(knowing.length).toBeGreaterThan(0)
   const shared = 'platform/mtcute-crypto.ts'
-  const wrong = knowing.filter(
-    (file) => file !== shared && !/^platform\/(telegram|sandbox\/mtproto)\//.test(file),
-  )
+  const wrong = knowing.filter((file) => file !== shared && !file.startsWith('platform/telegram/'))
   expect(wrong).toEqual([])
 })
 
@@ -346,4 +434,78 @@ test('only the list of platforms, and the verbs of a platform itself, know a pla
     return [...entered, ...named]
   })
   expect(wrong).toEqual([])
+})
+
+/** The dashboard, from the top down. A page is a folder of `pages`, and knows no other page. */
+const webFloors = ['main.tsx', 'frame', 'pages', 'ui', 'data']
+const webRoot = join(import.meta.dirname, '..', 'web', 'src')
+const webTexts = new Map(
+  globSync('**/*.{ts,tsx}', { cwd: webRoot })
+    .filter((file) => !file.endsWith('.test.ts'))
+    .map((file) => [file, readFileSync(join(webRoot, file), 'utf8')] as const),
+)
+/** Also what is loaded on demand. */
+const webNames = [...webTexts].flatMap(([from, text]) =>
+  [...text.matchAll(/(?:from|import)\s*\(?\s*['"]([^'"]+)['"]/g)].map((match) => ({
+    from,
+    to: match[1] ?? '',
+  })),
+)
+const webImports: readonly Import[] = webNames
+  .filter(({ to }) => /^\..*\.tsx?$/.test(to))
+  .map(({ from, to }) => ({ from, to: normalize(join(dirname(from), to)) }))
+const ofDashboard = webImports.filter(({ to }) => !to.startsWith('..'))
+
+test("the dashboard's imports are found", () => {
+  expect(ofDashboard.length).toBeGreaterThan(500)
+  expect(ofDashboard.filter(({ to }) => !webTexts.has(to))).toEqual([])
+})
+
+test('the dashboard imports, of the service, only its rules', () => {
+  const outside = webImports.filter(({ to }) => to.startsWith('..'))
+  expect(outside.length).toBeGreaterThan(10)
+  expect(outside.filter(({ to }) => !/^\.\.\/\.\.\/src\/rules\/[\w-]+\.ts$/.test(to))).toEqual([])
+  expect(webNames.filter(({ to }) => to.startsWith('node:'))).toEqual([])
+})
+
+test('its imports run downwards, and none from page to page', () => {
+  const floor = (file: string) => webFloors.indexOf(file.split('/')[0] ?? '')
+  expect([...webTexts.keys()].filter((file) => floor(file) < 0)).toEqual([])
+  expect(ofDashboard.filter(({ from, to }) => floor(to) < floor(from))).toEqual([])
+  const pageOf = (file: string) => file.split('/').slice(0, 2).join('/')
+  const between = ofDashboard.filter(
+    ({ from, to }) => from.startsWith('pages/') && to.startsWith('pages/') && pageOf(from) !== pageOf(to),
+  )
+  expect(between).toEqual([])
+  expect([...webTexts.keys()].filter((file) => /^pages\/[^/]+$/.test(file))).toEqual([])
+})
+
+test('no file and no folder of the dashboard imports itself indirectly', () => {
+  const next = Map.groupBy(ofDashboard, ({ from }) => from)
+  expect(circlesIn([...next.keys()], (file) => (next.get(file) ?? []).map(({ to }) => to))).toEqual([])
+  const folders = Map.groupBy(
+    ofDashboard
+      .map(({ from, to }) => ({ from: dirname(from), to: dirname(to) }))
+      .filter(({ from, to }) => from !== to),
+    ({ from }) => from,
+  )
+  expect(folders.size).toBeGreaterThan(15)
+  const nextFolder = (folder: string) => (folders.get(folder) ?? []).map(({ to }) => to)
+  expect(circlesIn([...folders.keys()], nextFolder)).toEqual([])
+})
+
+test('the dashboard is built again when any of its files or a rule changes', () => {
+  const build = join(webRoot, '..', 'build.ts')
+  const { stdout, status } = spawnSync(process.execPath, [build, '--inputs'], { encoding: 'utf8' })
+  expect(status).toBe(0)
+  const inputs = new Set(stdout.split('\n'))
+  const rules = files.filter((file) => file.startsWith('rules/')).map((file) => join(root, file))
+  const needed = [...rules, ...[...webTexts.keys()].map((file) => join(webRoot, file))]
+  expect(needed.filter((file) => !inputs.has(file))).toEqual([])
+})
+
+test('only the list of keys writes the key of a query, so that a mark finds it', () => {
+  const written = /queryKey: *\[|queryKey: *\n\s*\[/
+  expect(webTexts.get('data/keys.ts')).toContain('export const keys')
+  expect([...webTexts].filter(([, text]) => written.test(text)).map(([file]) => file)).toEqual([])
 })

@@ -84,7 +84,7 @@ describe('parley campaign', () => {
       recipients: 2,
       warnings: [],
       skipped: [
-        { line: 4, reason: 'The row has no identifier, no username, no phone, no platform_id.' },
+        { line: 4, reason: 'The row has no username, no phone.' },
         { line: 5, reason: expect.stringContaining('"no" is not a username') },
         { line: 6, reason: 'Duplicate of line 2.' },
         { line: 7, reason: 'The person is on the suppression list.' },
@@ -101,8 +101,13 @@ describe('parley campaign', () => {
       status: 'queued',
       recipients: 2,
       open: 2,
+      created_by: expect.stringMatching(/./),
     })
     const { stdout } = await run('campaign', 'show', campaign_id)
+    const { name } = await service.app.db.one<{ name: string }>(sql`
+      update users set name = 'Mara Maker' where id = ${own.user_id} returning name`)
+    expect(await json('campaign', 'show', campaign_id)).toMatchObject({ created_by: name })
+    expect((await run('campaign', 'list')).stdout).toContain(name)
     expect(stdout).toContain('Ada: queued, 0 sent. No account of this campaign is ready.')
     const forecast = await json<{ load: object[] }>('campaign', 'forecast', campaign_id)
     expect(forecast.load).toMatchObject([{ account_id, messages: 2, total: 2 }])

@@ -90,7 +90,7 @@ describe('parley user', () => {
     expect((await service.get('/me', { key })).status).toBe(401)
     await runJson(service, ['user', 'enable', id])
     await service.settle()
-    expect((await service.get('/me', { key })).status).toBe(200)
+    expect((await service.get('/me', { key })).status).toBe(401)
 
     expect(await runJson(service, ['user', 'remove', id, ...at])).toMatchObject({ removed: true })
     await service.settle()

@@ -16,13 +16,13 @@ import { patchEnv } from './faults/patch.ts'
 import { prepareDatabase, type Tenant } from './faults/tenant.ts'
 import { runVerb } from './harness/operator.ts'
 import { blocksOf, commandsOf, wordsOf } from './harness/pages.ts'
-import { endProcesses, freePort, spawnParley, until } from './harness/process.ts'
+import { endProcesses, freePort, hangMs, spawnParley, until } from './harness/process.ts'
 import { makeScratch } from './harness/scratch.ts'
 import { testSecret } from './harness/worker.ts'
+import { spawnDataCentre, telegramEnv } from './platform/data-centre-process.ts'
 import { type Ask, askAddress } from './platform/sandbox-fixture.ts'
 
 const run = promisify(execFile)
-const msMax = 60_000
 /** Debian keeps servers outside the PATH. */
 const places = [...globSync('/usr/lib/postgresql/*/bin').sort(), ...(process.env.PATH ?? '').split(delimiter)]
 const bin = places.find((place) =>
@@ -60,17 +60,11 @@ describe.runIf(bin)('docs/scaling.md: backup and clone drill', () => {
       { url: urlOf },
       { url, secret: testSecret, clock: 'system', database: 'parley', accounts: 1, telegram: 1 },
     )
-    const place = ['--port', '0', '--mtproto-port', '0', '--data-dir', join(directory, 'sandbox')]
-    const sandbox = spawnParley(['sandbox', ...place])
-    ask = askAddress(await sandbox.ready())
-    telegram = /^PARLEY_TELEGRAM_DC=(.+)$/m.exec(sandbox.stdout())?.[1] ?? ''
-    env = {
-      DATABASE_URL: url,
-      PARLEY_SECRET: testSecret,
-      PARLEY_TELEGRAM_API_ID: '1',
-      PARLEY_TELEGRAM_API_HASH: '0'.repeat(32),
-      PARLEY_TELEGRAM_DC: telegram,
-    }
+    const centre = spawnDataCentre({ data_dir: join(directory, 'sandbox') })
+    ask = askAddress(await centre.ready())
+    const reached = telegramEnv(centre.stdout())
+    telegram = reached.PARLEY_TELEGRAM_DC ?? ''
+    env = { DATABASE_URL: url, PARLEY_SECRET: testSecret, ...reached }
   })
   afterAll(async () => {
     await endProcesses()
@@ -90,7 +84,7 @@ describe.runIf(bin)('docs/scaling.md: backup and clone drill', () => {
     await run(join(bin ?? '', 'initdb'), ['-D', data, '-U', 'parley', `--pwfile=${file}`, ...how], nobody)
     const settings = ['-p', port, '-c', 'listen_addresses=127.0.0.1', '-c', 'unix_socket_directories=']
     server = spawn(join(bin ?? '', 'postgres'), ['-D', data, ...settings], { ...nobody, stdio: 'ignore' })
-    await until('it accepts connections', msMax, () =>
+    await until('it accepts connections', hangMs, () =>
       run(join(bin ?? '', 'pg_isready'), ['-h', '127.0.0.1', '-p', port]).then(
         () => true,
         () => false,
@@ -113,7 +107,7 @@ describe.runIf(bin)('docs/scaling.md: backup and clone drill', () => {
     await spawnParley(['work', '--port', '0', '--data-dir', join(directory, 'work')], env).ready()
     const serve = await spawnParley(['serve', '--port', '0'], env).ready()
     const db = openDatabase({ connectionString: urlOf('parley') }, { pool_size: 1 })
-    await until('the account is live', msMax, () =>
+    await until('the account is live', hangMs, () =>
       db.maybe(sql`select 1 from account_hosts h join accounts a on a.id = h.account_id
         where a.status = 'READY' and h.observed_at is not null`),
     )
@@ -164,8 +158,8 @@ describe.runIf(bin)('docs/scaling.md: backup and clone drill', () => {
       const words = wordsOf(fill(command.replace(/ &$/, '')), clone)
       if (name) [clone[name] = ''] = wordsOf(fill(value ?? ''), clone)
       else if (command.endsWith(' &'))
-        await spawnParley(words.slice(2), { ...clone, ...briefTakeover }).ready()
-      else if (words[0] === 'npx') await verb(...words.slice(2))
+        await spawnParley(words.slice(1), { ...clone, ...briefTakeover }).ready()
+      else if (words[0] === 'bin/parley.js') await verb(...words.slice(1))
       else await run('sh', ['-c', fill(command)], { cwd: directory, env: { ...clone, PATH } })
     }
     expect(clone.DATABASE_URL).toBe(urlOf('parley_clone'))
@@ -173,7 +167,7 @@ describe.runIf(bin)('docs/scaling.md: backup and clone drill', () => {
     const { beats } = await db.one<{ beats: number }>(
       sql`select restore_counter::int as beats from instance where unconfirmed_since is not null`,
     )
-    await until('its worker has beaten three times', msMax, () =>
+    await until('its worker has beaten three times', hangMs, () =>
       db.maybe(sql`select 1 from instance where restore_counter >= ${beats + 3}`),
     )
     const { leases } = await db.one<{ leases: number }>(
@@ -182,11 +176,11 @@ describe.runIf(bin)('docs/scaling.md: backup and clone drill', () => {
     expect({ leases, connections, sent: await sent() }).toEqual({ leases: 0, connections: 0, sent: 0 })
     // The original was not touched: it sends when its operator lets it.
     expect(await runVerb(['dispatch', 'on'], original)).toMatchObject({ code: 0 })
-    await until('the original has sent', msMax, async () => (await sent()) > 0)
+    await until('the original has sent', hangMs, async () => (await sent()) > 0)
     expect({ connections, sent: await sent() }).toEqual({ connections: 0, sent: 1 })
     // What the page warns of, and what shows that connections are counted here.
     await verb('dispatch', 'on')
-    await until('the clone connects', msMax, () => connections > 0)
+    await until('the clone connects', hangMs, () => connections > 0)
     await db.close()
     centre.close()
   })

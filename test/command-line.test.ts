@@ -97,6 +97,13 @@ beforeEach(async () => {
 })
 afterEach(() => rm(home, { recursive: true, force: true }))
 
+test('an argument that a verb does not take is not repeated', async () => {
+  const { code, stdout, stderr } = await runVerb(['account', 'import', 'acc_one', 'canary\n. secret.'])
+  expect([code, stdout]).toEqual([2, ''])
+  expect(stderr.split('\n')[0]).toBe("error: too many arguments for 'import'. Expected 1 argument but got 2.")
+  expect(stderr).not.toMatch(/canary|secret/)
+})
+
 test('a command without the PARLEY_SECRET of the service refuses, and makes no other secret', async () => {
   const here = ['--json', '--data-dir', home]
   const made = await runVerb(['gate', 'enable', 'rest', ...here], { PARLEY_SECRET: testSecret })
@@ -114,7 +121,7 @@ test('a command without the PARLEY_SECRET of the service refuses, and makes no o
 describe('in a data directory without a Parley', () => {
   /** Verbs that are useful before the first start, that call the API, or that open the database in their own way. */
   const others =
-    /^(start|serve|work|demo|sandbox|migrate|doctor|restore|generate|mcp|events|webhook .*|workspace create|gate (en|dis)able|dispatch off)$/
+    /^(start|serve|work|demo|sandbox|migrate|doctor|restore|generate|mcp|events|webhook .*|telegram rehearse|workspace create|gate (en|dis)able|dispatch off)$/
   const reading = commands.filter(({ verb }) => !others.test(verb))
 
   test('most verbs need one', () => {

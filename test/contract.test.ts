@@ -1,21 +1,15 @@
 /** What every operation must do, tested on all of them. A new route is covered as soon as it is listed. */
 
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { createColumn } from '../src/capabilities/columns/columns.ts'
-import { createWebhook } from '../src/capabilities/webhooks/webhooks.ts'
 import { apiPrefix, type Gate, scopes } from '../src/contract.ts'
 import { sql } from '../src/db/sql.ts'
-import { emit } from '../src/events/emit.ts'
-import { sequence } from '../src/events/sequencer.ts'
-import { newId } from '../src/lib/ids.ts'
 import { routes } from '../src/lists/routes.ts'
 import { errorsOf } from '../src/openapi/route-errors.ts'
-import { writeMessage } from '../src/platform/sandbox/person-acts.ts'
 import type { Route } from '../src/route.ts'
 import { type Expectation, expectations } from './contract.expectations.ts'
+import { canary, type Examples, openExamples } from './harness/examples.ts'
 import { probes } from './harness/probes.ts'
 import { type Answer, type Ask, openService, type Service, type Tenant } from './harness/service.ts'
-import { openWorkplace, type Workplace } from './harness/worker.ts'
 
 const listed = [...routes, ...probes]
 const expected = (route: Route): Expectation => expectations[route.name] as Expectation
@@ -30,8 +24,6 @@ const cases = listed.flatMap((route) => {
   })
 })
 
-/** What only our own workspace may ever see. */
-const canary = 'canaryofown'
 const showsCanary = [
   'list_chats',
   'get_chat',
@@ -44,83 +36,16 @@ const showsCanary = [
   'list_webhooks',
 ]
 
-/** The limits of single operations have their own tests. */
-const limitsAway = {
-  PARLEY_START_CHAT_PER_MINUTE: '10000',
-  PARLEY_CAMPAIGN_CREATE_PER_MINUTE: '10000',
-  PARLEY_CAMPAIGN_CANCEL_PER_MINUTE: '10000',
-}
-
-let workplace: Workplace
+let examples: Examples
 let service: Service
 let own: Tenant
 let other: Tenant
-let account_id: string
-let chat_id: string
-let column_id: string
-let operation_id: string
-let campaign_id: string
-let broadcast_id: string
-let webhook_id: string
-let delivery_id: string
 
 beforeAll(async () => {
-  workplace = await openWorkplace({ routes: probes, env: limitsAway })
-  service = workplace.service
-  await service.open('extended')
-  own = await service.tenant('Own')
-  other = await service.tenant('Other')
-  await workplace.work()
-  const person = workplace.sandbox.world.addPerson({ name: canary, username: 'ines_garcia' })
-  chat_id = `platform:chat:${person.person_id}`
-  account_id = await workplace.connected(own)
-  const id = `${person.person_id}` as const
-  await service.chat({ account_id, workspace_id: own.workspace_id, id, name: canary, texts: [canary] })
-  const photo = {
-    index: 0,
-    kind: 'photo',
-    file_name: canary,
-    media_type: 'image/png',
-    size: 9,
-    seed: 1,
-  } as const
-  for (let n = 1; n <= 7; n++) {
-    writeMessage(workplace.sandbox.world, {
-      account_id,
-      person_id: person.person_id,
-      text: canary,
-      file: photo,
-    })
-  }
-  await workplace.untilStored(account_id, 7)
-  const column = await createColumn(service.app, 'system', {
-    workspace_id: own.workspace_id,
-    name: canary,
-    type: 'select',
-    options: [{ value: 'Team' }],
-  })
-  column_id = column.id
-  const actor = { type: 'system', id: 'system' }
-  const moved = { account_id, chat_id, from_stage_key: canary, to_stage_key: 'new', actor }
-  await service.app.db.transaction((tx) =>
-    emit(tx, own.workspace_id, [{ type: 'pipeline.moved', occurred_at: null, data: moved }]),
-  )
-  await sequence(service.app.db)
-  operation_id = newId()
-  await service.app.db.run(sql`
-    insert into operations (id, workspace_id, kind, effect, fingerprint, state, reply_status)
-    values (${operation_id}, ${own.workspace_id}, 'probe', 'local', ${Buffer.alloc(32)}, 'completed', 200)`)
-  await service.allow(own)
-  await service.allow(other)
-  campaign_id = await campaign()
-  const broadcast = await service.post('/broadcast', {
-    key: own.key,
-    body: { account_id, audience_type: 'stage', audience_ref: 'new', message_text: canary },
-  })
-  broadcast_id = String(broadcast.body.broadcast_id)
-  await makeWebhook()
+  examples = await openExamples({ routes: probes })
+  ;({ service, own, other } = examples)
 })
-afterAll(() => workplace.close())
+afterAll(() => examples.close())
 
 /** A workspace has 50 keys at most, so each test revokes the ones it made. */
 afterEach(async () => {
@@ -148,78 +73,8 @@ test('the expectations are independent of the routes and agree with them', () =>
   }
 })
 
-/** An endpoint with a delivery. Earlier ones are removed, because a workspace has at most 10. */
-async function makeWebhook(): Promise<void> {
-  const { db } = service.app
-  const { workspace_id } = own
-  await db.run(sql`update webhooks set deleted_at = now(), active = false where deleted_at is null`)
-  const url = `https://${canary}.example.com/hook`
-  const made = await db.transaction((tx) => createWebhook(service.app, tx, 'system', { workspace_id, url }))
-  webhook_id = made.webhook.id
-  // Not active, because no request of ours goes to the internet.
-  await db.run(sql`update webhooks set active = false where id = ${webhook_id}`)
-  delivery_id = newId()
-  await db.run(sql`
-    insert into webhook_deliveries (id, workspace_id, webhook_id, sequence, event_id, type, due_at, created_at)
-    select ${delivery_id}, ${workspace_id}, ${webhook_id}, sequence, id, type, now(), created_at
-    from events where workspace_id = ${workspace_id} limit 1`)
-}
-
-/** A sequence of ours, with `canary` like everything else. */
-async function campaign(): Promise<string> {
-  const answer = await service.post('/campaigns', {
-    key: own.key,
-    headers: { 'idempotency-key': `campaign-${serial++}` },
-    body: {
-      name: canary,
-      message_text: canary,
-      recipients: [{ account_id, chat_id }],
-      steps: [{ branch: 'no_reply', wait_hours: 1, variants: [canary] }],
-      scheduled_at: new Date(Date.now() + 86_400_000).toISOString(),
-    },
-  })
-  return (answer.body.campaign as { id: string }).id
-}
-
-/** What must hold for a request to succeed once more. */
-const before: Readonly<Record<string, () => Promise<unknown>>> = {
-  resume_campaign: () =>
-    service.app.db.run(sql`
-      update campaigns set status = 'paused', pause_reason = 'requested' where id = ${campaign_id}`),
-  cancel_campaign: async () => {
-    const { status } = await service.app.db.one<{ status: string }>(
-      sql`select status from campaigns where id = ${campaign_id}`,
-    )
-    if (status === 'cancelled') campaign_id = await campaign()
-  },
-}
-
 /** A request that would succeed, made from the operation's own example. */
-let serial = 0
-async function ask(route: Route, overrides: Ask = {}): Promise<Answer> {
-  await before[route.name]?.()
-  if (route.path.startsWith('/webhooks')) await makeWebhook()
-  const example = JSON.stringify(route.example)
-    .replaceAll('platform:chat:42', chat_id)
-    .replaceAll('0199a1f0-0000-7000-8000-00000000000a', column_id)
-    .replaceAll('019a7e6e-7c1a-7b55-9f53-0d6a1f0c7a11', operation_id)
-    .replaceAll('019a7e70-0000-7000-8000-0000000000c1', campaign_id)
-    .replaceAll('019a7e70-0000-7000-8000-0000000000b1', broadcast_id)
-    .replaceAll('acc_2Jk9vQ7wXb4LmN8pRt3Z', account_id)
-    .replaceAll('019a7e6e-7c1a-7b55-9f53-0d6a1f0c7b01', webhook_id)
-    .replaceAll('019a7e6e-7c1a-7b55-9f53-0d6a1f0c7b02', delivery_id)
-  const { params = {}, query = {}, body }: Route['example'] = JSON.parse(example)
-  const path = route.path.replaceAll(/\{(\w+)\}/g, (_, name) => encodeURIComponent(params[name] ?? ''))
-  const filled = new URLSearchParams({ ...query, ...('account_id' in query && { account_id }) })
-  const withAccount =
-    typeof body === 'object' && body !== null && 'account_id' in body ? { ...body, account_id } : body
-  return service.call(route.method, `${path}?${filled}`, {
-    key: own.key,
-    body: withAccount,
-    ...overrides,
-    headers: { 'idempotency-key': `contract-${serial++}`, ...overrides.headers },
-  })
-}
+const ask = (route: Route, overrides: Ask = {}) => examples.ask(route, overrides)
 
 function refused(answer: Answer, status: number, code: string): void {
   expect({ status: answer.status, code: answer.body.code }).toEqual({ status, code })

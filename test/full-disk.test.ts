@@ -1,9 +1,10 @@
 /** A full data disk: what needs space gets 503, and once there is space everything works again by itself. */
 import { randomUUID } from 'node:crypto'
-import { readFile } from 'node:fs/promises'
+import { readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import pg from 'pg'
 import { afterAll, expect, test } from 'vitest'
+import { layOut } from '../src/db/embedded-cluster.ts'
 import { exampleAccountId } from '../src/lib/examples.ts'
 import { openLocalSandbox } from '../src/platform/sandbox/sandbox.ts'
 import { endProcesses, serversOf, spawnParley, until } from './harness/process.ts'
@@ -109,6 +110,60 @@ test.skipIf(!disk)(
     parley.signal('SIGTERM')
     expect((await parley.exit()).code).toBe(0)
     expect(await serversOf(data_dir)).toEqual([])
+  },
+)
+
+const startOf = (path: string) => {
+  return ['start', '--data-dir', join(path, 'first'), '--port', '0', '--admin-port', '0']
+}
+
+/** In a new data directory, to its end. */
+async function firstStart(path: string): Promise<string> {
+  const { code, stderr } = await spawnParley(startOf(path)).ended()
+  return `${code}: ${stderr}`
+}
+
+// Too small for a cluster's first files, for all of them, and for the tables.
+test.skipIf(!disk).each([1, 20, 40])(
+  'a first start on a disk of %i MB says that it is full',
+  { timeout: 180_000 },
+  async (megabytes) => {
+    const small = await mountSmallDisk(megabytes)
+    try {
+      const said = await firstStart(small?.path ?? '')
+      expect(said).toMatch(/^1: The disk (of \S+ )?is full/)
+      expect(said).not.toContain('bug in Parley')
+      expect(await serversOf(join(small?.path ?? '', 'first'))).toEqual([])
+    } finally {
+      await small?.remove()
+    }
+  },
+)
+
+test.skipIf(!disk)('a cluster that does not fit on its disk says that the disk is full', async () => {
+  const small = await mountSmallDisk(20)
+  try {
+    await expect(layOut(join(small?.path ?? '', 'first'))).rejects.toThrow(/^The disk of \S+ is full/)
+  } finally {
+    await small?.remove()
+  }
+})
+
+test.skipIf(!disk)(
+  'a first start on a disk without a free byte says that it is full, and works once there is room',
+  { timeout: 180_000 },
+  async () => {
+    await disk?.empty()
+    await rm(data_dir, { recursive: true, force: true })
+    await disk?.fill()
+    const path = disk?.path ?? ''
+    expect(await firstStart(path)).toMatch(/^1: The disk (of \S+ )?is full/)
+    await disk?.empty()
+    const parley = spawnParley(startOf(path))
+    await parley.ready()
+    parley.signal('SIGTERM')
+    expect((await parley.exit()).code).toBe(0)
+    await rm(join(path, 'first'), { recursive: true, force: true })
   },
 )
 

@@ -3,13 +3,14 @@
  * cell is written here, independently of the code.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { revokeKey } from '../src/capabilities/keys/keys.ts'
+import { createKey, revokeKey } from '../src/capabilities/keys/keys.ts'
 import { createUser } from '../src/capabilities/users/users.ts'
-import type { Gate, Scope } from '../src/contract.ts'
+import { type Gate, roles, type Scope, scopes } from '../src/contract.ts'
 import { sql } from '../src/db/sql.ts'
 import { type AgentStage, openAgentStage } from './harness/agents.ts'
 import { callTool, type McpCall, sendMessage } from './harness/mcp.ts'
 import type { Service, Tenant } from './harness/service.ts'
+import { inWorkspace } from './roles.expectations.ts'
 
 const canary = 'canaryofanother'
 let stage: AgentStage
@@ -61,6 +62,15 @@ beforeAll(async () => {
     send: await scoped('send'),
     campaigns: await scoped('campaigns'),
   }
+  for (const role of roles) {
+    const { workspace_id } = own
+    const email = `${role}@acme.example`
+    const { id: user_id } = await createUser(service.app, 'system', { email, workspace_id, role })
+    for (const scope of scopes) {
+      const wanted = { workspace_id, user_id, name: scope, scopes: [scope] }
+      credentials[`${role} ${scope}`] = (await createKey(service.app, `user:${user_id}`, wanted)).key
+    }
+  }
   const { account_id, column_id } = stage
   objects = {
     own: { account_id, chat_id: stage.chat_id, column_id },
@@ -75,6 +85,8 @@ afterAll(() => stage.workplace.close())
 type Target = { account_id: string; chat_id: string; column_id: string }
 
 interface Row {
+  /** The route of the API that does the same: its role at the dashboard applies. */
+  readonly route: string
   readonly scope: Scope
   readonly gates: readonly Gate[]
   readonly given: (target: Target) => object
@@ -87,8 +99,16 @@ interface Row {
 
 const pick = ({ account_id, chat_id }: Target) => ({ account_id, chat_id })
 const rows: Readonly<Record<string, Row>> = {
-  service_whoami: { scope: 'read', gates: [], given: () => ({}), own: 'ok', elsewhere: 'ok' },
+  service_whoami: {
+    route: 'get_me',
+    scope: 'read',
+    gates: [],
+    given: () => ({}),
+    own: 'ok',
+    elsewhere: 'ok',
+  },
   service_list_chats: {
+    route: 'list_chats',
     scope: 'read',
     gates: [],
     given: ({ account_id }) => ({ account_id }),
@@ -96,6 +116,7 @@ const rows: Readonly<Record<string, Row>> = {
     elsewhere: 'account_unavailable',
   },
   service_get_chat: {
+    route: 'get_chat',
     scope: 'read',
     gates: [],
     given: pick,
@@ -104,6 +125,7 @@ const rows: Readonly<Record<string, Row>> = {
     missing: 'chat_not_found',
   },
   service_get_messages: {
+    route: 'list_messages',
     scope: 'read',
     gates: [],
     given: pick,
@@ -112,6 +134,7 @@ const rows: Readonly<Record<string, Row>> = {
     missing: 'chat_not_found',
   },
   service_search_messages: {
+    route: 'search_messages',
     scope: 'read',
     gates: [],
     given: ({ account_id }) => ({ query: 'hello', account_id }),
@@ -119,6 +142,7 @@ const rows: Readonly<Record<string, Row>> = {
     elsewhere: 'account_unavailable',
   },
   service_send_message: {
+    route: 'send_message',
     scope: 'send',
     gates: ['mcp_send'],
     given: (target) => ({ ...pick(target), text: 'from the matrix' }),
@@ -127,6 +151,7 @@ const rows: Readonly<Record<string, Row>> = {
     missing: 'chat_unavailable',
   },
   service_move_pipeline_stage: {
+    route: 'move_chat',
     scope: 'write',
     gates: ['pipeline', 'mcp_pipeline'],
     given: (target) => ({ ...pick(target), stage_key: 'new' }),
@@ -135,6 +160,7 @@ const rows: Readonly<Record<string, Row>> = {
     missing: 'chat_not_found',
   },
   service_set_column: {
+    route: 'set_column',
     scope: 'write',
     gates: ['crm', 'mcp_columns'],
     given: (target) => ({ ...target, value: ['x'] }),
@@ -162,7 +188,7 @@ test('every tool has a row', async () => {
   expect(tools.map(({ name }) => name)).toEqual(Object.keys(rows))
 })
 
-describe.each(Object.entries(rows))('%s', (tool, { scope, gates, own, elsewhere, missing, given }) => {
+describe.each(Object.entries(rows))('%s', (tool, { route, scope, gates, own, elsewhere, missing, given }) => {
   test('refuses callers without access, whatever they call', async () => {
     for (const name of refusedAtTheDoor) {
       for (const target of Object.values(objects)) {
@@ -204,6 +230,19 @@ describe.each(Object.entries(rows))('%s', (tool, { scope, gates, own, elsewhere,
     for (const name of ['read', 'write', 'send', 'campaigns'].filter((each) => each !== scope)) {
       for (const target of Object.values(objects)) {
         expect([name, await resultOf(tool, name, target)]).toEqual([name, 'missing_scope'])
+      }
+    }
+  })
+
+  test('a key that a member made does what their role may do at the dashboard, with the scope for it', async () => {
+    const lowest = roles.indexOf(inWorkspace[route] as (typeof roles)[number])
+    expect(lowest).toBeGreaterThanOrEqual(0)
+    for (const [rank, role] of roles.entries()) {
+      for (const granted of scopes) {
+        const allowed = rank >= lowest ? own : 'missing_role'
+        const name = `${role} ${granted}`
+        const expected = granted === scope ? allowed : 'missing_scope'
+        expect([name, await resultOf(tool, name, objects.own)]).toEqual([name, expected])
       }
     }
   })

@@ -144,6 +144,10 @@ describe('/metrics', () => {
     expect(seconds).toBeGreaterThan(79_000)
     expect(others).toEqual({ 'stops="sends"': 0, 'stops="reading"': 0 })
     expect(await samplesOf('parley_accounts_cold_stopped')).toEqual({ '': 1 })
+    expect(await samplesOf('parley_accounts_campaigns_held')).toEqual({ '': 0 })
+    const hold = sql`campaigns_held_at = now(), campaigns_held_by = 'NEW_LIMIT'`
+    await rows.db.run(sql`update account_hosts set ${hold} where account_id = ${account_id}`)
+    expect(await samplesOf('parley_accounts_campaigns_held')).toEqual({ '': 1 })
   })
 
   test('200 without these figures while they cannot be read, with all others', async () => {

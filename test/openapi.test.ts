@@ -16,6 +16,7 @@ interface Schema {
   readonly anyOf?: readonly Schema[]
   readonly discriminator?: { readonly propertyName: string; readonly mapping: Record<string, string> }
   readonly format?: string
+  readonly pattern?: string
   readonly maximum?: number
   readonly maxLength?: number
   readonly maxItems?: number
@@ -199,11 +200,45 @@ describe('openapi.json', () => {
     for (const [where, { format }] of moments) {
       if (where !== given) expect([where, format]).toEqual([where, 'date-time'])
     }
-    const withoutOffset = { pattern: expect.stringContaining('{2}') }
     const before = named('list_messages').parameters.find(({ name }) => name === 'before')
-    expect(before?.schema.anyOf).toEqual([{ format: 'date-time' }, withoutOffset, { format: 'date' }])
     const scheduled = moments.find(([where]) => where === given)?.[1]
-    expect(scheduled?.anyOf).toEqual([{ format: 'date-time' }, withoutOffset])
+    const accepts = (schema: Schema | undefined, value: string) =>
+      schema?.type === 'string' && new RegExp(schema.pattern ?? '', 'u').test(value)
+    for (const schema of [before?.schema, scheduled]) {
+      expect(accepts(schema, '2026-11-16T09:00:00+01:00')).toBe(true)
+      expect(accepts(schema, '2026-11-16T09:00:00')).toBe(true)
+      expect(accepts(schema, '2026-02-29T09:00:00')).toBe(false)
+    }
+    expect([accepts(before?.schema, '2026-11-16'), accepts(scheduled, '2026-11-16')]).toEqual([true, false])
+  })
+
+  test('no component has a name that generators give to parts of an operation', () => {
+    const suffixes = ['Result', 'Response', 'Responses', 'Data', 'Error', 'Errors', 'Body', 'Params']
+    const made = operations.flatMap(({ operationId }) => {
+      const name = operationId.replaceAll(/(?:^|_)(\w)/g, (_, first: string) => first.toUpperCase())
+      return suffixes.map((suffix) => name + suffix)
+    })
+    expect(Object.keys(schemas).filter((name) => made.includes(name))).toEqual([])
+  })
+
+  test('what a caller gives has a type, and no default that a generator would take for a given value', () => {
+    const open = ['type', '$ref', 'const', 'enum', 'oneOf', 'anyOf'] as const
+    const bodies = operations.flatMap(({ operationId, requestBody }) =>
+      Object.values(requestBody?.content ?? {}).flatMap(({ schema }) => [...walk(schema, operationId)]),
+    )
+    const given = [...everySchema(), ...bodies].filter(
+      ([where]) => /Request\b/.test(where) || /^[a-z_]+\./.test(where),
+    )
+    expect(given.length).toBeGreaterThan(30)
+    for (const [where, schema] of given) {
+      expect([where, 'default' in schema]).toEqual([where, false])
+      expect([where, open.some((each) => each in schema)]).toEqual([where, true])
+      // A choice with nothing but formats is `unknown` to generators.
+      const choices = [...(schema.anyOf ?? []), ...(schema.oneOf ?? [])]
+      expect([where, choices.filter((each) => !open.some((one) => one in each))]).toEqual([where, []])
+    }
+    expect(schemas.Me?.properties?.capabilities?.additionalProperties).toEqual({ type: 'boolean' })
+    expect(schemas.SearchRequest?.properties?.limit?.description).toContain('Default: `50`.')
   })
 
   test('an error is exactly a sentence and a code', () => {

@@ -65,7 +65,7 @@ const unoption = (value: string, column_id = select_column) =>
   deleteOption(service.app, 'system', { ...own, column_id, value })
 const suppress = (given: object) => addSuppression(service.app, 'system', { ...own, ...given })
 const importText = (text: string) =>
-  importSuppressions(service.app, 'system', { ...own, file: 'list.csv', text: () => [text] })
+  importSuppressions(service.app, 'system', { ...own, file: 'list.csv', bytes: () => [Buffer.from(text)] })
 const close = (id: string) => closeOperation(service.app, 'system', { id, closed_as: 'sent' })
 
 type Case = readonly [title: string, code: ErrorCode, act: () => Promise<unknown>]

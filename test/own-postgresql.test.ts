@@ -6,12 +6,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
 import { createAccount } from '../src/capabilities/accounts/accounts.ts'
-import { plainSslMode } from '../src/cli/database-sentences.ts'
+import { explainDatabase, plainSslMode, pooledByTransaction } from '../src/cli/database-sentences.ts'
 import { makeLogger } from '../src/cli/log.ts'
 import { openApp } from '../src/cli/open.ts'
 import { readConfig } from '../src/config.ts'
 import { migrationLock } from '../src/db/migrate.ts'
 import { openDatabase } from '../src/db/pool.ts'
+import { isPooledByTransaction, readServerState } from '../src/db/server-state.ts'
 import { type Database, sql } from '../src/db/sql.ts'
 import { administer } from './harness/cluster.ts'
 import { copyDatabase, dropDatabase, type TestDatabase } from './harness/database.ts'
@@ -64,8 +65,12 @@ const refusalOf = (opening: Promise<{ app: { close(): Promise<void> } }>) =>
   )
 
 describe('a pooler', () => {
-  async function through<T>(mode: 'session' | 'transaction', work: (url: string) => Promise<T>): Promise<T> {
-    const pooler = new FakePooler(`${inject('cluster').host}/.s.PGSQL.5432`, mode)
+  async function through<T>(
+    mode: 'session' | 'transaction',
+    work: (url: string) => Promise<T>,
+    servers = 1,
+  ): Promise<T> {
+    const pooler = new FakePooler(`${inject('cluster').host}/.s.PGSQL.5432`, mode, servers)
     try {
       return await work(over(await pooler.listen()))
     } finally {
@@ -93,9 +98,22 @@ describe('a pooler', () => {
   })
 
   test('that works by transaction is refused with a sentence', async () => {
-    expect(await through('transaction', (url) => refusalOf(open(url)))).toMatch(
-      /^DATABASE_URL leads to a pooler that works by transaction .*pool_mode = session/,
-    )
+    expect(await through('transaction', (url) => refusalOf(open(url)))).toBe(pooledByTransaction)
+  })
+
+  test('that works by transaction and gives each connection another server at first is refused as well', async () => {
+    const pooled = (url: string) => {
+      const db = openDatabase({ connectionString: url }, { pool_size: 1 })
+      return isPooledByTransaction(db).finally(() => db.close())
+    }
+    expect(await through('transaction', pooled, 2)).toBe(true)
+    expect(await through('transaction', pooled, 3)).toBe(true)
+    expect(await through('session', pooled)).toBe(false)
+  })
+
+  test.each(['42P05', '26000'])('that was not noticed is named after the error %s', (code) => {
+    const error = Object.assign(new Error('prepared statement'), { code })
+    expect(explainDatabase(error)).toMatchObject({ name: 'Refusal', message: pooledByTransaction })
   })
 })
 
@@ -127,10 +145,24 @@ describe.runIf(isInstalled)('PgBouncer', () => {
     expect(heard).toMatchObject({ payload: 'hello' })
   })
 
-  test('by transaction is refused with a sentence', async () => {
-    expect(await throughPgBouncer('transaction', (url) => refusalOf(open(url)))).toMatch(
-      /^DATABASE_URL leads to a pooler that works by transaction .*pool_mode = session/,
-    )
+  test('by transaction is refused with a sentence, also after processes that have left named statements', async () => {
+    const sentences = await throughPgBouncer('transaction', async (url) => {
+      const earlier = openDatabase({ connectionString: url }, { pool_size: 1 })
+      await readServerState(earlier)
+      await earlier.close()
+      const ends = []
+      for (const role of ['serve', 'work', 'work']) {
+        const args = [
+          role,
+          '--port',
+          '0',
+          ...(role === 'work' ? ['--data-dir', join(directory, 'pooled')] : []),
+        ]
+        ends.push(await spawnParley(args, { DATABASE_URL: url, PARLEY_SECRET: testSecret }).exit())
+      }
+      return ends.map(({ code, stderr }) => [code, stderr])
+    })
+    expect(sentences).toEqual(sentences.map(() => [1, `${pooledByTransaction}\n`]))
   })
 })
 
@@ -266,7 +298,7 @@ describe('a role', () => {
     const few = await open(urlOf(role), { PARLEY_POOL_SIZE: '11' })
     await few.app.close()
     expect(few.lines).toMatchObject([{ level: 'warn', pool_size: 11, allowed: 12 }])
-    const enough = await open(urlOf(role), { PARLEY_POOL_SIZE: '4' })
+    const enough = await open(urlOf(role), { PARLEY_POOL_SIZE: '5' })
     await enough.app.close()
     expect(enough.lines).toEqual([])
   })

@@ -25,11 +25,12 @@ import { Secrets } from '../src/lib/secrets.ts'
 import { chatId, parseTime } from '../src/lib/shapes.ts'
 import { parseJson, quote, toWellFormed } from '../src/lib/text.ts'
 import { phraseOf, prefixPhrases, tokenise } from '../src/lib/tokens.ts'
-import { parseIdentifier, phoneDigits } from '../src/platform/identifier.ts'
+import { parseIdentifier, phoneDigits } from '../src/rules/identifier.ts'
 
 const secrets = new Secrets('a secret for tests that is long enough')
 const scope = { workspace_id: '0199a1f0-0000-7000-8000-000000000001', operation: 'list_chats', filters: {} }
 const raw = (headers: Record<string, string>, url = '/') => ({ headers, url }) as unknown as IncomingMessage
+const sender = { source: 'test', onEnd: () => {} }
 const words = ['stop', 'keine nachrichten mehr']
 const phrase = phraseOf('needle', { prefix: true })
 
@@ -42,9 +43,9 @@ const parsers: Readonly<Record<string, Parser>> = {
   'the parameters of a media type': (text) => parseParameters(`multipart/form-data;${text}`),
   'a media type': parseMediaType,
   'whether it is a form': (text) => isForm(raw({ 'content-type': text })),
-  'a content type': (text) => readBody(raw({ 'content-type': text }), { method: 'POST', body: {} }),
+  'a content type': (text) => readBody(raw({ 'content-type': text }), { method: 'POST', body: {} }, sender),
   'a body where none is taken': (text) =>
-    readBody(Object.assign(Readable.from([Buffer.from(text)]), raw({})), { method: 'POST' }),
+    readBody(Object.assign(Readable.from([Buffer.from(text)]), raw({})), { method: 'POST' }, sender),
   'a path for the log': hideSecrets,
   'whose host it is': (text) => findForeignHost(raw({ host: text })),
   'a way through proxies': (text) => findIndirect(raw({ [text]: '' }, `/${text}`)),
@@ -70,7 +71,9 @@ const parsers: Readonly<Record<string, Parser>> = {
   'a JSON body': (text) => parseJson(Buffer.from(text)),
   'a JSON string': (text) => parseJson(Buffer.from(JSON.stringify({ text }))),
   'a table': async (text) => {
-    for await (const row of parseCsv([text])) if (row.line < 0) throw new Error('There is no such line.')
+    for await (const rows of parseCsv([text])) {
+      for (const row of rows) if (row.line < 0) throw new Error('There is no such line.')
+    }
   },
 }
 

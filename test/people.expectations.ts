@@ -99,7 +99,7 @@ export const lines: Readonly<Record<string, Line>> = {
     method: 'GET',
     path: '/suppressions/export',
     objects: ['any'],
-    answers: everyMember('200'),
+    answers: { ...fromAdmin, admin: '200', owner: '200' },
   },
   update_workspace: {
     method: 'PATCH',
@@ -129,6 +129,7 @@ export const lines: Readonly<Record<string, Line>> = {
   count_inbox: { method: 'GET', path: '/inbox/counts', objects: ['any'], answers: everyMember('200') },
   list_assignees: { method: 'GET', path: '/assignees', objects: ['any'], answers: everyMember('200') },
   get_board: { method: 'GET', path: '/board', objects: ['any'], answers: everyMember('200') },
+  get_chat_suppression: { method: 'GET', path: '/chats/{chat_id}/suppression', ...ofChat },
   list_chat_campaigns: { method: 'GET', path: '/chats/{chat_id}/campaigns', ...ofChat },
   get_timeline: { method: 'GET', path: '/chats/{chat_id}/timeline', ...ofChat },
   assign_chat: { method: 'PUT', path: '/chats/{chat_id}/assignee', ...ofChat },
@@ -319,6 +320,17 @@ export const lines: Readonly<Record<string, Line>> = {
   remove_member: {
     method: 'DELETE',
     path: '/members/{user_id}',
+    objects: ['own', 'colleague', 'owner', 'foreign', 'missing', 'malformed'],
+    answers: {
+      ...members,
+      member: '200, 403, 403, 403, 403, 403',
+      admin: '200, 200, 403, 404, 404, 404',
+      owner: '200, 200, 200, 404, 404, 404',
+    },
+  },
+  list_made: {
+    method: 'GET',
+    path: '/members/{user_id}/made',
     objects: ['own', 'colleague', 'owner', 'foreign', 'missing', 'malformed'],
     answers: {
       ...members,

@@ -16,7 +16,6 @@ function makeModule(name: string, more: Partial<OpenPlatform>, closed: string[] 
   const platform: Platform = {
     name,
     paceMs: 0,
-    ownCountUpTo: '-1000000000000',
     gapJitter: 0,
     coldRamp: false,
     takeoverSeconds: 0,

@@ -15,7 +15,7 @@ import type { Running } from '../src/worker/run-loops.ts'
 import { assembleWorker, runWorker } from '../src/worker/worker.ts'
 import { type Certificate, Certificates, hasOpenssl } from './harness/certificates.ts'
 import { runVerb } from './harness/operator.ts'
-import { until } from './harness/process.ts'
+import { hangMs, until } from './harness/process.ts'
 import { openService, type Service, type Tenant } from './harness/service.ts'
 import { testSecret } from './harness/worker.ts'
 import { hashOf } from './platform/conformance-downloads.ts'
@@ -23,7 +23,6 @@ import { openStage, type Stage, telegramAt } from './platform/data-centre-fixtur
 import type { ProxyKind } from './platform/loopback-proxy.ts'
 import { openProxy } from './platform/proxies.ts'
 
-const msMax = 60_000
 const credentials = { username: 'canary name', password: 'canary:s3cret/@' }
 const userinfo = `${encodeURIComponent(credentials.username)}:${encodeURIComponent(credentials.password)}@`
 
@@ -84,14 +83,14 @@ function rowOf(id: string) {
 }
 
 function untilLive(id: string) {
-  return until(`${id} is live`, msMax, async () => {
+  return until(`${id} is live`, hangMs, async () => {
     const { status, live } = await rowOf(id)
     return status === 'READY' && live
   })
 }
 
 function untilReason(id: string, words: string) {
-  return until(`the status of ${id} says ${words}`, msMax, async () => {
+  return until(`the status of ${id} says ${words}`, hangMs, async () => {
     const { status_reason } = await rowOf(id)
     return status_reason?.includes(words) && status_reason
   })
@@ -108,7 +107,7 @@ async function expectFile(id: string, { user, person_id }: { user: string; perso
   const file = makeFile({ size: 300_000, seed: 7 })
   const message_id = writeMessage(stage.world, { account_id: user, person_id, text: '', file })
   const path = `/chats/platform:chat:${person_id}/messages/${message_id}/attachments/0?account_id=${id}`
-  const bytes = await until('the file is there', msMax, async () => {
+  const bytes = await until('the file is there', hangMs, async () => {
     const headers = { authorization: `Bearer ${tenant.key}` }
     const answer = await fetch(`${service.url}/api/v1${path}`, { headers })
     const body = Buffer.from(await answer.arrayBuffer())
@@ -148,7 +147,7 @@ describe.each(kinds)('a proxy by %s with %j', (kind, wanted) => {
     await untilLive(id)
     const { person_id } = stage.world.addPerson({ name: 'Mara Lind' })
     writeMessage(stage.world, { account_id: user, person_id, text: 'Hello' })
-    await until('it is stored', msMax, () =>
+    await until('it is stored', hangMs, () =>
       service.app.db.maybe(sql`select 1 from messages where account_id = ${id} and text = 'Hello'`),
     )
     expect((await send(id, person_id, 'Welcome')).status).toBe(200)
@@ -176,7 +175,7 @@ describe('a proxy', () => {
     await changeAccount(service.app, 'system', { id, proxy: `http://127.0.0.1:${other.port}` })
     await untilLive(id)
     // The account is live first; the sentence goes a moment later.
-    await until('the status says nothing', msMax, async () => (await rowOf(id)).status_reason === null)
+    await until('the status says nothing', hangMs, async () => (await rowOf(id)).status_reason === null)
     expect(other.asked.length).toBe(1)
   })
 

@@ -1,7 +1,7 @@
 /** README and the guides as one session: every command is typed as it stands, on a fresh instance, and prints what they show. */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { existsSync, globSync } from 'node:fs'
-import { readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -27,22 +27,25 @@ const elsewhere: readonly (readonly [page: string, begins: string, where: string
   ['README.md', 'npm ci && npm test', '.ci/run'],
   ['docs/configuration.md', 'cp .env.example .env', 'test/readme.test.ts'],
   ['docs/scaling.md', 'export DATABASE_URL=', 'test/several-processes.test.ts'],
-  ['docs/scaling.md', 'npx parley workspace create', 'test/several-processes.test.ts'],
+  ['docs/scaling.md', 'bin/parley.js workspace create', 'test/several-processes.test.ts'],
   ['docs/scaling.md', 'sleep 1', 'test/several-processes.test.ts'],
   ['docs/scaling.md', 'export CLONE_URL=', 'test/clone-drill.test.ts'],
   // README's restore is typed.
   ['docs/operating.md', 'mv .parley/postgres', 'test/backup.test.ts'],
-  ['docs/operating.md', 'npx parley restore --mark', 'test/backup.test.ts'],
-  ['docs/operating.md', 'npx parley operation list --ambiguous', 'test/limits/unknown.test.ts'],
-  ['docs/operating.md', 'npx parley serve --port 8080 --admin-port', 'test/admin.test.ts'],
-  ['docs/operating.md', 'npx parley workspace update', 'test/cli-campaigns.test.ts'],
-  ['docs/operating.md', 'npx parley suppress add', 'test/cli-crm.test.ts'],
+  ['docs/operating.md', 'bin/parley.js restore --mark', 'test/backup.test.ts'],
+  ['docs/operating.md', 'bin/parley.js operation list --ambiguous', 'test/limits/unknown.test.ts'],
+  ['docs/operating.md', 'bin/parley.js serve --port 8080 --admin-port', 'test/admin.test.ts'],
+  ['docs/operating.md', 'bin/parley.js workspace update', 'test/cli-campaigns.test.ts'],
+  ['docs/operating.md', 'bin/parley.js suppress add', 'test/cli-crm.test.ts'],
   ['docs/telegram.md', 'export PARLEY_TELEGRAM_API_ID=', 'test/telegram.test.ts'],
-  ['docs/telegram.md', 'npx parley account create', 'test/telegram.test.ts'],
-  ['docs/telegram.md', 'npx parley account set ACCOUNT_ID --proxy', 'test/proxies.test.ts'],
+  ['docs/telegram.md', 'bin/parley.js account create', 'test/telegram.test.ts'],
+  ['docs/telegram.md', 'bin/parley.js account set ACCOUNT_ID --proxy', 'test/proxies.test.ts'],
+  ['docs/telegram.md', 'bin/parley.js telegram rehearse', 'test/telegram-rehearse.test.ts'],
   ['docs/upgrading.md', 'docker compose build', 'test/deploy.test.ts'],
   ['docs/upgrading.md', 'systemd-run', 'test/deploy.test.ts'],
   ['docs/upgrading.md', 'kubectl replace', 'test/deploy.test.ts'],
+  ['docs/upgrading.md', 'for name in PARLEY_METRICS_TOKEN', 'test/deploy-programs.test.ts'],
+  ['docs/upgrading.md', 'for name in serve-1', 'test/deploy.test.ts'],
   // The quickstart's endpoint is typed.
   ['docs/webhooks.md', 'export BASE=', 'test/webhooks-page.test.ts'],
   ['docs/webhooks.md', 'export PARLEY_API_KEY=', 'test/cli-webhooks.test.ts'],
@@ -64,6 +67,9 @@ let receiverPort: string
 
 beforeAll(async () => {
   home = await makeScratch('parley-readme-')
+  // The pages' commands are typed in a checkout.
+  await mkdir(join(home, 'bin'))
+  await writeFile(join(home, 'bin', 'parley.js'), '#!/bin/sh\nexec "$NODE" "$MAIN" "$@"\n', { mode: 0o755 })
   service = await startNew('.parley', {})
   const [, token = ''] = /setup#(\w+)/.exec(service.stdout()) ?? []
   meant.set(/setup#(\w+)/.exec(quickstartText ?? '')?.[1] ?? 'none', token)
@@ -118,7 +124,7 @@ function fill(text: string): string {
 }
 
 function shell(command: string): ChildProcess {
-  const script = `npx() { if [ "$1" = node ]; then shift; "$NODE" "$@"; else shift; "$NODE" "$MAIN" "$@"; fi; }
+  const script = `npx() { shift; "$NODE" "$@"; }
     [ -f vars ] && . ./vars
     ${fill(command)}
     code=$?; export -p > vars; exit $code`
@@ -178,7 +184,7 @@ async function typeUntil(command: string, good: (output: string) => boolean): Pr
 
 /** Keeps the ids that later commands need. */
 function learn(command: string, output: string): void {
-  const [, noun] = /^npx parley (workspace|user) /.exec(command) ?? []
+  const [, noun] = /^bin\/parley\.js (workspace|user) /.exec(command) ?? []
   const id = /[0-9a-f]{8}-[0-9a-f-]{27}/.exec(output)?.[0]
   if (noun && id) meant.set(`${noun.toUpperCase()}_ID`, id)
   const [, made, made_id] = /"(campaign|webhook)":\{"id":"([^"]+)"/.exec(output) ?? []
@@ -204,7 +210,7 @@ async function typeAtService(command: string): Promise<boolean> {
 /** What the text above a command asks for, or leaves time for. */
 async function prepare(command: string): Promise<void> {
   if (command.startsWith('mv .parley/postgres')) await stop('SIGINT')
-  if (command !== 'npx parley dispatch on') return
+  if (command !== 'bin/parley.js dispatch on') return
   await until('the journals have put back what they know', 60_000, async () => {
     const response = await fetch(fill('http://127.0.0.1:8080/readyz'))
     const { checks } = (await response.json()) as { checks: { dispatch: string } }
@@ -272,7 +278,7 @@ describe('README and guides', () => {
     // Requests go to the first instance, whichever was started last.
     const url = await service.ready()
     await until('it listens', 30_000, receiverListens)
-    await type(`PARLEY_BASE_URL=${url} npx parley webhook test WEBHOOK_ID`)
+    await type(`PARLEY_BASE_URL=${url} bin/parley.js webhook test WEBHOOK_ID`)
   })
 
   test('have all been typed, here or where this file says', () => {

@@ -24,6 +24,8 @@ interface Line {
   readonly status?: number
   readonly code?: string
   readonly operation_id?: string
+  readonly trace_id?: string
+  readonly parent_id?: string
 }
 
 const lines = (): Line[] => workplace.service.log.map((line) => JSON.parse(line))
@@ -138,6 +140,61 @@ describe('X-Request-Id of the caller', () => {
   test('is omitted if it contains a key', async () => {
     expect((await ask(tenant.key)).line.client_request_id).toBeUndefined()
     expect(workplace.service.log.join()).not.toContain(tenant.key)
+  })
+})
+
+describe('traceparent of the caller', () => {
+  const trace = { trace_id: '4bf92f3577b34da6a3ce929d0e0e4736', parent_id: '00f067aa0ba902b7' }
+  const traceparent = `00-${trace.trace_id}-${trace.parent_id}-01`
+  const ask = async (headers: Record<string, string>, path = '/me') => {
+    const answer = await workplace.service.get(path, { key: tenant.key, headers })
+    return lineOf(answer.headers.get('x-request-id'))
+  }
+
+  test('is logged in the line of its request, also of a refused one, and of no other', async () => {
+    expect(await ask({ traceparent })).toMatchObject({ status: 200, ...trace })
+    expect(await ask({ traceparent }, '/nothing')).toMatchObject({ status: 404, ...trace })
+    expect((await ask({})).trace_id).toBeUndefined()
+  })
+
+  test('is logged in the line about an unexpected failure', async () => {
+    const account_id = await workplace.service.account(tenant.workspace_id)
+    const chat_id = await workplace.service.chat({ account_id, workspace_id: tenant.workspace_id })
+    await workplace.service.allow(tenant)
+    const { status, headers } = await workplace.service.post(`/probe/${chat_id}/notes`, {
+      key: tenant.key,
+      body: { account_id, text: 'refuse' },
+      headers: { traceparent, 'idempotency-key': 'fails' },
+    })
+    expect(status).toBe(500)
+    const request_id = headers.get('x-request-id')
+    const failed = lines().find((line) => line.level === 'error' && line.request_id === request_id)
+    expect(failed).toMatchObject(trace)
+  })
+
+  test.each(['x', `${traceparent},${traceparent}`, `${traceparent}-x`, traceparent.toUpperCase()])(
+    'is not logged if it is malformed: %s',
+    async (given) => {
+      const line = await ask({ traceparent: given })
+      expect(line).toMatchObject({ status: 200 })
+      expect(JSON.stringify(line)).not.toContain(trace.trace_id)
+    },
+  )
+
+  test('is not logged if there are two headers', async () => {
+    const { hostname, port } = new URL(workplace.service.url)
+    const socket = connect(Number(port), hostname)
+    const lines = [
+      'GET /nothing-twice HTTP/1.1',
+      'host: 127.0.0.1',
+      `traceparent: ${traceparent}`,
+      `Traceparent: ${traceparent}`,
+    ]
+    socket.end(`${lines.join('\r\n')}\r\nconnection: close\r\n\r\n`)
+    const line = await until('the request is written down', 10_000, () =>
+      workplace.service.log.find((each) => each.includes('"/nothing-twice"')),
+    )
+    expect(line).not.toContain(trace.trace_id)
   })
 })
 

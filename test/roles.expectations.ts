@@ -80,11 +80,12 @@ export const inWorkspace: Readonly<Record<string, Role>> = {
   add_suppression: 'member',
   remove_suppression: 'admin',
   import_suppressions: 'admin',
-  export_suppressions: 'member',
+  export_suppressions: 'admin',
   list_inbox: 'member',
   count_inbox: 'member',
   get_timeline: 'member',
   list_chat_campaigns: 'member',
+  get_chat_suppression: 'member',
   list_assignees: 'member',
   assign_chat: 'member',
   close_operation: 'member',
@@ -100,6 +101,7 @@ export const inWorkspace: Readonly<Record<string, Role>> = {
   add_member: 'admin',
   set_member_role: 'owner',
   // Their own membership: every member may leave.
+  list_made: 'member',
   remove_member: 'member',
   make_member_setup_link: 'admin',
 }

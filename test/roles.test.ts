@@ -164,17 +164,4 @@ describe('scopes', () => {
     }
     await service.app.db.run(sql`update keys set revoked_at = now() where name = 'k'`)
   })
-
-  test("of a key alone decide, whatever its user's role: existing keys keep theirs", async () => {
-    const { id: user_id } = await makeUser('member')
-    const { workspace_id } = own
-    await service.allow({ workspace_id, user_id })
-    const { key } = await service.key({ workspace_id, user_id, scopes: ['write', 'send', 'campaigns'] })
-    expect((await service.get('/webhooks', { key })).status).toBe(200)
-    expect((await service.get('/campaigns', { key })).status).toBe(200)
-    for (const { body } of Object.values(expectations.preview_campaign?.variants ?? {})) {
-      const { body: refusal } = await service.post('/campaigns/preview', { key, body })
-      expect(['missing_role', 'missing_scope']).not.toContain(refusal.code)
-    }
-  })
 })

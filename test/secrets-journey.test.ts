@@ -231,7 +231,7 @@ class Journey {
     const password = this.secret(`canary two steps ${newId()}`)
     const wrong = [this.secret(`canary code ${newId()}`), this.secret(`canary no step ${newId()}`)]
     this.found.texts.push(phone.slice(1))
-    stage.world.addAccount({ account_id: 'user', name: 'Sales', phone, password })
+    stage.centre.addAccount({ account_id: 'user', name: 'Sales', phone, password })
     const { id } = await createAccount(app, 'system', { workspace_id, platform: 'telegram', name: 'Sales' })
     await workplace.untilStatus(id, 'NEEDS_LOGIN')
     const enter = (...typed: string[]) => {

@@ -37,6 +37,10 @@ describe('sending is switched off', () => {
     const readiness: Readiness = { worker: () => 'elsewhere', journal: () => journal, stopping: () => false }
     service = await openService({ readiness })
     tenant = await service.tenant()
+    await service.account(tenant.workspace_id)
+    await service.app.db.run(sql`
+      insert into account_hosts (account_id, workspace_id, lease_owner, lease_epoch, lease_until, observed_at)
+      select id, workspace_id, ${newId()}, 1, real_now() + interval '1 day', real_now() + interval '1 day' from accounts`)
   })
   afterAll(() => service.close())
 
@@ -76,6 +80,39 @@ describe('sending is switched off', () => {
     expect(await capabilities(service, tenant.key)).toMatchObject({ send_message: false, list_chats: true })
     expect(await readyz(service)).toMatchObject({ status: 200, checks: { dispatch: 'unknown' } })
     await service.app.db.run(sql`alter table workers_away rename to workers`)
+  })
+})
+
+describe('/readyz?role=send', () => {
+  let service: Service
+  beforeAll(async () => {
+    const readiness: Readiness = {
+      worker: () => 'elsewhere',
+      journal: () => 'elsewhere',
+      stopping: () => false,
+    }
+    service = await openService({ readiness })
+  })
+  afterAll(() => service.close())
+
+  test('503 while sending is off or no worker is alive, and 200 otherwise', async () => {
+    const ask = async (query: string) => {
+      const response = await fetch(`${service.url}/readyz${query}`)
+      const { checks } = (await response.json()) as { checks?: Record<string, string> }
+      return [response.status, checks?.sending]
+    }
+    expect(await ask('')).toEqual([200, undefined])
+    expect(await ask('?role=send')).toEqual([503, 'unavailable'])
+    const worker_id = newId()
+    await noteHeartbeat(service.app.db, { worker_id, platforms: ['sandbox'] })
+    expect(await ask('?role=send')).toEqual([200, 'ok'])
+    await setDispatch(service.app, 'system', false)
+    expect(await ask('?role=send')).toEqual([503, 'unavailable'])
+    await setDispatch(service.app, 'system', true)
+    await service.app.db.run(sql`update workers set beat_at = real_now() - interval '1 minute'`)
+    expect(await ask('?role=send')).toEqual([503, 'unavailable'])
+    expect(await ask('')).toEqual([200, undefined])
+    expect(await ask('?role=other')).toEqual([400, undefined])
   })
 })
 
@@ -126,7 +163,9 @@ describe.runIf(process.platform === 'linux')('a worker whose disk is full', () =
       const [account] = await listAccounts(service.app.db, tenant.workspace_id)
       return account?.status_reason === noWorker
     })
-    expect(service.log.filter((line) => line.includes('no worker that could drive')).length).toBe(1)
+    const said = () => service.log.filter((line) => line.includes('no worker that could drive')).length
+    await until('the log says it', 30_000, () => said() > 0)
+    expect(said()).toBe(1)
     await running.stop()
   })
 })

@@ -56,8 +56,8 @@ test('docs/scaling.md: several processes send after its own lines', async () => 
     const [, name, value] = /^export (\w+)=(.*)$/.exec(command) ?? []
     const words = wordsOf(fill(command.replace(/ &$/, '')))
     if (name) env[name] = own[name] ?? fill(value ?? '')
-    else if (command.endsWith(' &')) await spawnParley(flags(words.slice(2)), env).ready()
-    else if (words[0] === 'npx') await note(words)
+    else if (command.endsWith(' &')) await spawnParley(flags(words.slice(1)), env).ready()
+    else if (words[0] === 'bin/parley.js') await note(words)
     else if (words[0] === 'curl') sent = await accepted(words)
     // The next lines wait for the state, not for the time.
     else if (words[0] === 'sleep') continue
@@ -68,13 +68,13 @@ test('docs/scaling.md: several processes send after its own lines', async () => 
 
   /** Runs a verb, and keeps the id or key that it prints for the lines below. */
   async function note(words: readonly string[]): Promise<void> {
-    const { code, stdout, stderr } = await runVerb(flags(words.slice(2)), env)
+    const { code, stdout, stderr } = await runVerb(flags(words.slice(1)), env)
     expect([words, code, stderr]).toEqual([words, 0, ''])
     const [, id] = /^id +(\S+)$/m.exec(stdout) ?? []
     const [, key] = /^key +(\S+)$/m.exec(stdout) ?? []
-    if (id) meant.set(`${words[2]?.toUpperCase()}_ID`, id)
+    if (id) meant.set(`${words[1]?.toUpperCase()}_ID`, id)
     if (key) meant.set('API_KEY', key)
-    if (words[2] === 'account') expect(stdout).not.toContain(noWorker)
+    if (words[1] === 'account') expect(stdout).not.toContain(noWorker)
   }
 
   /** The account connects within moments, as the page says. */

@@ -11,7 +11,7 @@ let service: Service
 let own: Tenant
 
 beforeAll(async () => {
-  service = await openService({ env: { PARLEY_POOL_SIZE: '2' } })
+  service = await openService({ env: { PARLEY_POOL_SIZE: '5' } })
   own = await service.tenant('Long')
   await place(service, own, count)
 })

@@ -1,6 +1,7 @@
 /** Campaigns of Telegram accounts while the data centre is silent, asks to wait, or loses updates; and up to a reply. */
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { setAccountEnabled } from '../src/capabilities/accounts/accounts.ts'
+import { listProblems } from '../src/capabilities/alerts/problems.ts'
 import { listSuppressions } from '../src/capabilities/suppressions/suppressions.ts'
 import { sql } from '../src/db/sql.ts'
 import { newId } from '../src/lib/ids.ts'
@@ -15,7 +16,7 @@ let account_id: string
 beforeAll(async () => {
   stage = await openTelegramStage({
     gates: ['extended'],
-    sandboxArgs: ['--keep-updates', String(keepUpdates)],
+    centreArgs: ['--keep-updates', String(keepUpdates)],
     workPatches: [
       { marker: 'limit: quiet session', replace: 'const quietMs = 3_000' },
       { marker: 'limit: answer to a ping', replace: 'const pingMsMax = 8_000' },
@@ -32,7 +33,7 @@ afterEach(async () => {
 })
 afterAll(() => stage.close())
 
-const patient = { timeout: 240_000 }
+const patient = { timeout: 900_000 }
 
 interface Shown {
   readonly status: string
@@ -183,6 +184,86 @@ test(
     expect([verified.code, verified.stderr]).toEqual([0, ''])
     expect(verified.stdout).toContain('Of 2 chats read from the platform, each has every accepted message')
     expect(verified.stdout).toContain('2 show messages without random ids')
+  },
+)
+
+test(
+  'five sends in a row with one unlisted error hold campaigns, also over a kill, until a person enables the account',
+  patient,
+  async () => {
+    const people = await stage.people(account_id, 7)
+    const [first = 0] = people
+    const enable = () => run(stage.service, ['account', 'enable', account_id])
+    const hold = async () => {
+      const list = ['account', 'list', '--workspace', stage.tenant.workspace_id, '--json']
+      const accounts = JSON.parse((await run(stage.service, list)).stdout)
+      const own = accounts.find(({ id }: { id: string }) => id === account_id)
+      expect(own.status).toBe('READY')
+      return own.status_reason
+    }
+    const raised = async () => (await listProblems(stage.db)).filter(({ subject }) => subject === account_id)
+    // Four with one name, then another end: the row begins again.
+    await stage.fault({ on: 'send', fault: 'refuse', error: '400 NEW_LIMIT_9', account_id, times: 4 })
+    for (let n = 0; n < 4; n++) {
+      const answer = await stage.send(account_id, first, `refused ${n}`)
+      expect([answer.status, answer.body.code]).toEqual([503, 'outcome_ambiguous'])
+    }
+    await untilSent(first, `accepted ${account_id}`)
+    expect(await hold()).toBeNull()
+
+    await stage.fault({ on: 'send', fault: 'refuse', error: '400 NEW_LIMIT_10', account_id, times: 0 })
+    const { id } = await create(chatsOf(people))
+    const five = Array.from({ length: 5 }, () => 'submitting')
+    await untilStatuses(id, [...five, 'queued', 'queued'])
+    expect(await hold()).toMatch(/^Sends kept ending with an error that Parley does not know: NEW_LIMIT\. /)
+    expect(await raised()).toMatchObject([{ kind: 'campaigns_held' }])
+    expect((await recipients(id)).slice(5).map(({ blocked_by }) => blocked_by)).toEqual([
+      'account_not_ready',
+      'account_not_ready',
+    ])
+
+    // Neither time, nor another worker, nor a message that arrives lets them go on.
+    await stage.ask('clearFaults', {})
+    await stage.killWorker()
+    await stage.startWorker()
+    await stage.untilLive(account_id)
+    await untilSent(first, `during the hold ${account_id}`)
+    await stage.db.run(sql`update account_hosts set next_campaign_at = null where account_id = ${account_id}`)
+    const other = await stage.account()
+    const [known = 0] = await stage.people(other, 1)
+    const beside = await create({ recipients: [{ account_id: other, chat_id: `platform:chat:${known}` }] })
+    await until('the account next to it has written', msMax, async () => {
+      return (await recipients(beside.id))[0]?.status === 'waiting'
+    })
+    await untilStatuses(id, [...five, 'queued', 'queued'])
+    expect((await enable()).code).toBe(0)
+    expect([await hold(), await raised()]).toEqual([null, []])
+    await untilStatuses(id, [...five, 'waiting', 'waiting'])
+  },
+)
+
+test(
+  'what another device of another account writes ends the sequence, and what Parley sends from there does not',
+  patient,
+  async () => {
+    const other = await stage.account()
+    const username = `by_hand_${newId().slice(-8)}`
+    const [person_id = 0] = await stage.people(account_id, 1, { username })
+    await stage.ask('writeMessage', { account_id: other, person_id, text: 'Hello, who is this?' })
+    const { id, first, second } = await create({
+      ...{ account_id, contacts: [{ identifier: username }], stop_on_own_message: true },
+    })
+    await untilStatuses(id, ['waiting'])
+    await until('the other account has sent', msMax, async () => {
+      const { status } = await stage.send(other, person_id, 'From a program')
+      return status === 200
+    })
+    expect((await recipients(id)).map(({ status }) => status)).toEqual(['waiting'])
+    await stage.ask('writeFromPhone', { account_id: other, person_id, text: 'We agreed on the phone' })
+    await untilStatuses(id, ['completed'])
+    expect(await recipients(id)).toMatchObject([{ reason: 'answered_by_hand', blocked_by: null }])
+    await passADay(id)
+    expect(await sentTo(first, second)).toEqual([person_id])
   },
 )
 

@@ -90,13 +90,29 @@ async function isWaiting(account_id: string): Promise<boolean> {
   return row !== undefined
 }
 
-/** Milliseconds of sends, apart for those while chats are listed and those while the list waits. */
+interface Send {
+  /** Of the list of chats. */
+  readonly during: 'listing' | 'waiting'
+  /** The account whose chats are listed, or another one. */
+  readonly by: 'own' | 'other'
+  readonly ms: number
+}
+
+function p99Of(sends: readonly Send[], by?: Send['by']) {
+  const of = (during: Send['during']) =>
+    quantile(
+      sends.filter((send) => send.during === during && (by ?? send.by) === send.by).map(({ ms }) => ms),
+      0.99,
+    )
+  return { listing: of('listing'), waiting: of('waiting') }
+}
+
 async function measureSends(
   targets: readonly (readonly [account_id: string, person_id: number])[],
   account_id: string,
   isOver: () => boolean,
-): Promise<{ listing: number[]; waiting: number[] }> {
-  const times = { listing: [] as number[], waiting: [] as number[] }
+): Promise<Send[]> {
+  const times: Send[] = []
   for (let n = 0; !isOver(); n++) {
     const [from, to] = targets[n % targets.length] ?? ['', 0]
     const before = await isWaiting(account_id)
@@ -106,7 +122,7 @@ async function measureSends(
     const ms = performance.now() - begunAt
     // Not those that waited for the next worker.
     if (status === 200 && !wasRestarting && !isRestarting && (await isWaiting(account_id)) === before) {
-      times[before ? 'waiting' : 'listing'].push(ms)
+      times.push({ during: before ? 'waiting' : 'listing', by: from === account_id ? 'own' : 'other', ms })
     }
     await sleep(20)
   }
@@ -131,7 +147,7 @@ test(`an account with ${chats} chats is listed page by page, each asked for at m
     return [...lines].flatMap(([, id, cursor = '']) => (id === large ? [cursor] : []))
   }
   let isListed = false
-  let times = { listing: [] as number[], waiting: [] as number[] }
+  let times: Send[] = []
   const most = await peakRss(stage, async () => {
     large = await stage.account(user)
     const targets = [
@@ -153,13 +169,16 @@ test(`an account with ${chats} chats is listed page by page, each asked for at m
     select count(*)::int as known from chats where account_id = ${large} and last_message_id is not null`)
   expect(known).toBe(chats)
   const counts = [...Map.groupBy(asked(), (cursor) => cursor).values()].map(({ length }) => length)
-  const p99 = { listing: quantile(times.listing, 0.99), waiting: quantile(times.waiting, 0.99) }
+  const p99 = p99Of(times)
+  // The account itself waits for a step of its page; another one does not.
+  const byAccount = { own: p99Of(times, 'own'), other: p99Of(times, 'other') }
   const measured = {
     pages: counts.length,
     asked: asked().length,
     mibMore: Math.round((most - rssBefore) / mib),
-    sends: { listing: times.listing.length, waiting: times.waiting.length },
+    sends: times.length,
     p99,
+    byAccount,
   }
   process.stdout.write(`${JSON.stringify(measured)}\n`)
   expect(counts.length).toBeGreaterThanOrEqual(chats / pageChats)

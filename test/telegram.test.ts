@@ -6,15 +6,23 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createAccount, setAccountEnabled } from '../src/capabilities/accounts/accounts.ts'
 import { findSession } from '../src/capabilities/accounts/platform-store.ts'
 import { sql } from '../src/db/sql.ts'
-import { type Exit, endProcesses, type Parley, runParley, spawnParley, until } from './harness/process.ts'
+import {
+  type Exit,
+  endProcesses,
+  hangMs,
+  type Parley,
+  runParley,
+  spawnParley,
+  until,
+} from './harness/process.ts'
 import { makeScratch } from './harness/scratch.ts'
 import { openService, type Service, type Tenant } from './harness/service.ts'
 import { testSecret } from './harness/worker.ts'
+import { spawnDataCentre, telegramEnv } from './platform/data-centre-process.ts'
 import { type Ask, askAddress } from './platform/sandbox-fixture.ts'
 
 const password = 'canary correct horse'
 /** Longer than anything takes; for a hang. */
-const msMax = 60_000
 
 let directory: string
 let service: Service
@@ -24,20 +32,19 @@ let env: Readonly<Record<string, string>>
 let worker: Parley
 /** What verbs have printed. */
 const printed: string[] = []
+/** Parts of a session string and its key, as different programs write them. */
+const secrets: string[] = []
 
 beforeAll(async () => {
   directory = await makeScratch('parley-telegram-')
   service = await openService()
   tenant = await service.tenant()
-  const place = ['--port', '0', '--mtproto-port', '0', '--data-dir', join(directory, 'sandbox')]
-  const sandbox = spawnParley(['sandbox', ...place])
-  ask = askAddress(await sandbox.ready())
+  const centre = spawnDataCentre({ data_dir: join(directory, 'sandbox') })
+  ask = askAddress(await centre.ready())
   env = {
     DATABASE_URL: service.database.url,
     PARLEY_SECRET: testSecret,
-    PARLEY_TELEGRAM_API_ID: '1',
-    PARLEY_TELEGRAM_API_HASH: '0'.repeat(32),
-    PARLEY_TELEGRAM_DC: /^PARLEY_TELEGRAM_DC=(.+)$/m.exec(sandbox.stdout())?.[1] ?? '',
+    ...telegramEnv(centre.stdout()),
   }
   const work = ['work', '--port', '0', '--admin-port', '0', '--data-dir', join(directory, 'worker')]
   worker = spawnParley(work, { ...env, PARLEY_LOG_LEVEL: 'debug' })
@@ -84,7 +91,7 @@ function rowOf(id: string) {
 }
 
 async function untilStatus(id: string, status: string): Promise<string | null> {
-  await until(`${id} is ${status}`, msMax, async () => (await rowOf(id)).status === status)
+  await until(`${id} is ${status}`, hangMs, async () => (await rowOf(id)).status === status)
   await service.settle()
   return (await rowOf(id)).status_reason
 }
@@ -143,8 +150,8 @@ describe('an account of Telegram', () => {
     }
     person = made.person_id
     await ask('writeMessage', { account_id: user, person_id: person, text: 'canary Hello' })
-    await until('it is stored', msMax, async () => (await texts(id)).length > 0)
-    await until('it is live', msMax, async () => (await send(id, person, 'canary Welcome')).status === 200)
+    await until('it is stored', hangMs, async () => (await texts(id)).length > 0)
+    await until('it is live', hangMs, async () => (await send(id, person, 'canary Welcome')).status === 200)
     expect(await texts(id)).toEqual(['canary Hello', 'canary Welcome'])
     const { entries } = (await ask('readJournal', { after: 0 })) as { entries: object[] }
     expect(entries).toMatchObject([{ kind: 'send', account_id: user, text: 'canary Welcome' }])
@@ -156,7 +163,7 @@ describe('an account of Telegram', () => {
     expect((await send(id, person, 'canary never sent')).status).not.toBe(200)
     await untilStatus(id, 'NEEDS_LOGIN')
     // The refused call may be recorded before the session has ended.
-    const reason = await until('the session has said why', msMax, async () => {
+    const reason = await until('the session has said why', hangMs, async () => {
       const { status_reason } = await rowOf(id)
       return status_reason?.includes('SESSION_REVOKED') && status_reason
     })
@@ -167,7 +174,7 @@ describe('an account of Telegram', () => {
 
   test.each([
     ['403 USER_DEACTIVATED_BAN', 'Telegram has banned the account.'],
-    ['420 FROZEN_METHOD_INVALID', 'Telegram has frozen the account.'],
+    ['420 FROZEN_METHOD_INVALID', 'Telegram has frozen the account: it can read, and nothing else.'],
   ])('that meets %s is RESTRICTED until it is enabled', async (error, sentence) => {
     await ask('addFault', { on: 'connect', fault: 'refuse', account_id: user, error })
     await setAccountEnabled(service.app, 'system', { id, enabled: false })
@@ -197,7 +204,7 @@ describe('a login', () => {
     const phone = '+9996620002'
     await newUser('user_two', phone, password)
     const login = spawnParley(['account', 'login', id], env, undefined, [], `${password}\n`)
-    await until('the code is shown', msMax, () => login.stderr().includes('▀▀▀'))
+    await until('the code is shown', hangMs, () => login.stderr().includes('▀▀▀'))
     await ask('acceptLogin', { phone })
     expect(await noted(login.exit())).toMatchObject({
       code: 0,
@@ -216,7 +223,7 @@ describe('a login', () => {
     const phone = '+9996620004'
     await newUser('user_four', phone)
     const first = spawnParley(['account', 'login', id], env)
-    await until('the code is shown', msMax, () => first.stderr().includes('▀▀▀'))
+    await until('the code is shown', hangMs, () => first.stderr().includes('▀▀▀'))
     expect((await logIn(id, phone, '12345')).stderr).toBe(
       'Another login or logout of this account is in progress.\n',
     )
@@ -227,7 +234,7 @@ describe('a login', () => {
   })
 
   test.each([
-    ['three wrong codes', '+9996620003', ['1', '2', '3'], 'Three wrong inputs have ended the login.'],
+    ['three wrong codes', '+9996620003', ['1', '2', '3'], 'Login ended after three wrong attempts.'],
     ['a number without an account', '+9996620099', ['12345'], 'This number has no account yet.'],
     ['no input', '+9996620003', [], 'The input ended before everything was typed.'],
   ])('with %s is refused with a sentence', async (what, phone, lines, sentence) => {
@@ -250,11 +257,87 @@ describe('a login', () => {
   })
 })
 
-test('no phone number, password or text is in a log, a figure or what a verb has printed', async () => {
+describe('the session of another program', () => {
+  const phone = '+9996620005'
+  const keyOf = async (id: string): Promise<Buffer> => {
+    const blob = Buffer.from((await findSession(service.app, id)) as Uint8Array).toString()
+    return Buffer.from((JSON.parse(blob) as { key: string }).key, 'base64')
+  }
+  let string = ''
+  let imported = ''
+
+  test('is imported from standard input, and connects', async () => {
+    await newUser('user_five', phone)
+    const other = await newAccount()
+    expect(await logIn(other, phone, '12345')).toMatchObject({ code: 0 })
+    const key = await keyOf(other)
+    string = `1${Buffer.concat([Buffer.from([2, 127, 0, 0, 1, 1, 187]), key]).toString('base64url')}`
+    for (const form of [
+      string,
+      ...(['base64', 'base64url', 'hex'] as const).map((each) => key.toString(each)),
+    ])
+      secrets.push(form.slice(20, 80))
+    expect(await noted(runParley(['account', 'logout', other, '--local'], env))).toMatchObject({ code: 0 })
+
+    const id = await newAccount()
+    const args = ['account', 'import', id, '--json']
+    const { code, stdout, stderr } = await noted(spawnParley(args, env, undefined, [], `${string}\n`).exit())
+    expect([code, JSON.parse(stdout).id]).toEqual([0, id])
+    expect(stderr).toContain('must never run with it again')
+    expect(await keyOf(id)).toEqual(key)
+    await untilStatus(id, 'READY')
+    imported = id
+  })
+
+  test('is refused as an argument, which other processes see, and not repeated', async () => {
+    const id = await newAccount()
+    for (const args of [[id, string], [id, '--session', string], [string]]) {
+      const { code, stdout, stderr } = await noted(runParley(['account', 'import', ...args], env))
+      expect(code).not.toBe(0)
+      for (const part of [string.slice(0, 20), string.slice(20, 80), string.slice(-20)])
+        expect(stdout + stderr).not.toContain(part)
+    }
+    expect(await findSession(service.app, id)).toBeNull()
+  })
+
+  test('that Telegram refuses is refused with a sentence, and a cut string too', async () => {
+    const error = '406 AUTH_KEY_DUPLICATED'
+    const run = async (id: string, input: string) =>
+      (await noted(spawnParley(['account', 'import', id], env, undefined, [], input).exit())) as Exit
+    const id = await newAccount()
+    // Its worker must not get the answer that is meant for the import.
+    await setAccountEnabled(service.app, 'system', { id: imported, enabled: false })
+    await until('it is let go', hangMs, async () => {
+      const { owner } = await service.app.db.one<{ owner: string | null }>(
+        sql`select lease_owner as owner from account_hosts where account_id = ${imported}`,
+      )
+      return owner === null
+    })
+    await ask('addRefusal', { on: 'users.getUsers', account_id: 'user_five', error })
+    expect(await run(id, `${string}\n`)).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('Two programs have used this session at once'),
+    })
+    expect(await run(id, `${string.slice(0, 100)}\n`)).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('This is no session string'),
+    })
+    expect(await run(id, '')).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('The input ended before everything was typed.'),
+    })
+    expect(await findSession(service.app, id)).toBeNull()
+  })
+})
+
+test('no phone number, password, text or session string is in a log, a figure or what a verb has printed', async () => {
   const metrics = await (await fetch(`${await worker.admin()}/metrics`)).text()
   expect(metrics).toContain('parley_accounts')
   const audit = JSON.stringify(await service.app.db.rows(sql`select * from audit`))
   const everything = [...printed, worker.stdout(), worker.stderr(), ...service.log, metrics, audit].join('\n')
   expect(everything).toContain('account.logged_in')
   expect(everything.match(/canary|99966[24]0/g)).toBeNull()
+  expect(secrets).toHaveLength(4)
+  // Without the text itself: a failure would print it.
+  expect(secrets.filter((secret) => everything.includes(secret))).toEqual([])
 })

@@ -4,13 +4,15 @@
  */
 import { createHash, randomUUID } from 'node:crypto'
 import { existsSync, globSync } from 'node:fs'
-import { readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { appendFile, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { extname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { brotliCompress, constants, gzip } from 'node:zlib'
 
 const web = import.meta.dirname
 const dist = join(web, 'dist')
+/** The one folder of the service that pages import. */
+const rules = join(web, '..', 'src', 'rules')
 const sealFile = 'inputs.sha256'
 
 const types: Readonly<Record<string, string>> = {
@@ -18,6 +20,7 @@ const types: Readonly<Record<string, string>> = {
   '.js': 'text/javascript; charset=utf-8',
   '.css': 'text/css; charset=utf-8',
   '.svg': 'image/svg+xml; charset=utf-8',
+  '.txt': 'text/plain; charset=utf-8',
   '.woff2': 'font/woff2',
 }
 /** Fonts are already compressed. */
@@ -26,17 +29,23 @@ const compressed = ['.woff2']
 // The archive of `npm pack` has the built pages and none of their sources.
 const packed = !existsSync(join(web, 'vite.config.ts'))
 const seal = packed ? '' : await sealOf()
-if (!packed && (await readFile(join(dist, sealFile), 'utf8').catch(() => '')) !== seal) await build()
+if (process.argv.includes('--inputs')) say(listInputs().join('\n'))
+else if (!packed && (await readFile(join(dist, sealFile), 'utf8').catch(() => '')) !== seal) await build()
 
-/** Hashes every input: the sources, the settings, and the versions of the build tools. */
-async function sealOf(): Promise<string> {
-  const inputs = globSync('**', { cwd: web, withFileTypes: true, exclude: (at) => /^dist/.test(at.name) })
+/** The sources, the settings, and the versions of the build tools. `--inputs` lists them. */
+function listInputs(): string[] {
+  return globSync('**', { cwd: web, withFileTypes: true, exclude: (at) => /^dist/.test(at.name) })
     .filter((entry) => entry.isFile())
     .map((entry) => join(entry.parentPath, entry.name))
+    .concat(globSync('*.ts', { cwd: rules }).map((name) => join(rules, name)))
     .concat(join(web, '..', 'package-lock.json'))
+    .filter((path) => !path.endsWith('.test.ts'))
     .sort()
+}
+
+async function sealOf(): Promise<string> {
   const hash = createHash('sha256')
-  for (const input of inputs) hash.update(`${input.slice(web.length)}\0`).update(await readFile(input))
+  for (const input of listInputs()) hash.update(`${input.slice(web.length)}\0`).update(await readFile(input))
   return hash.digest('hex')
 }
 
@@ -57,6 +66,7 @@ async function build(): Promise<void> {
       configFile: join(web, 'vite.config.ts'),
       build: { outDir: fresh, emptyOutDir: true },
     })
+    await appendFile(join(fresh, 'licenses.txt'), await listStyleLicences())
     await writeFile(join(fresh, 'manifest.json'), JSON.stringify(await listFiles(fresh), null, 2))
     await writeFile(join(fresh, sealFile), seal)
     const old = join(web, `dist-${randomUUID()}`)
@@ -69,7 +79,18 @@ async function build(): Promise<void> {
   say(`The dashboard is built: ${((performance.now() - begunAt) / 1_000).toFixed(1)} s.`)
 }
 
-/** The files that the service may serve (`src/http/dashboard-files.ts`): it reads no other file for a request. */
+/** Vite lists the licences of packages with code. These come in through `styles.css`. */
+async function listStyleLicences(): Promise<string> {
+  const styles = await readFile(join(web, 'src', 'styles.css'), 'utf8')
+  const packages = [...styles.matchAll(/@import ['"]((?:@[\w-]+\/)?[\w-]+)/g)].map(([, name = '']) => name)
+  const texts = packages.map(async (name) => {
+    const text = await readFile(join(web, '..', 'node_modules', name, 'LICENSE'), 'utf8')
+    return `\n## ${name}\n\n${text.trim()}\n`
+  })
+  return (await Promise.all(texts)).join('')
+}
+
+/** The files that the service may serve (`src/http/dashboard-pages.ts`): it reads no other file for a request. */
 async function listFiles(fresh: string): Promise<object[]> {
   const names = globSync('**/*.*', { cwd: fresh }).sort()
   return Promise.all(

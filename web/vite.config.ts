@@ -31,6 +31,8 @@ export default defineConfig({
     modulePreload: { polyfill: false },
     target: 'baseline-widely-available',
     reportCompressedSize: false,
+    // Of every package whose code is in a page. web/build.ts adds those of styles and fonts.
+    license: { fileName: 'licenses.txt' },
     rolldownOptions: {
       output: {
         // A page keeps its name; an icon can have the same one.

@@ -14,8 +14,18 @@ interface DeviceOwner {
   readonly password_hash: string
 }
 
-export async function issueDeviceToken(app: App, owner: DeviceOwner): Promise<string> {
-  const id = randomBytes(16).toString('base64url')
+interface KnownToken {
+  /** The token that the browser sent. */
+  readonly token: string | undefined
+  /** What the token was signed with, if the password has just changed. */
+  readonly password_hash?: string | null
+}
+
+/** A known browser keeps its id: with a new one at each sign-in, it would have new attempts without end. */
+export async function issueDeviceToken(app: App, owner: DeviceOwner, known?: KnownToken): Promise<string> {
+  const { token, password_hash = owner.password_hash } = known ?? {}
+  const kept = password_hash === null ? undefined : await findDevice(app, token, { ...owner, password_hash })
+  const id = kept ?? randomBytes(16).toString('base64url') // guard: a known browser keeps its id
   const { now } = await app.settings.current()
   const expires = String(Math.floor(now().getTime() / 1000) + deviceDays * 86_400)
   return `${id}.${expires}.${sign(app, owner, id, expires).toString('base64url')}`
@@ -30,7 +40,9 @@ export async function findDevice(
   const [, id, expires, given] = /^([\w-]{22})\.(\d{1,12})\.([\w-]{43})$/.exec(token ?? '') ?? []
   if (!id || !expires || !given) return undefined
   const signature = Buffer.from(given, 'base64url')
-  if (!timingSafeEqual(signature, sign(app, owner, id, expires))) return undefined // guard: a device token is signed
+  const { user_id, password_hash } = owner
+  const valid = app.secrets.signatures('device', user_id, password_hash, id, expires)
+  if (!valid.some((each) => timingSafeEqual(signature, each))) return undefined // guard: a device token is signed
   const { now } = await app.settings.current()
   if (now().getTime() >= Number(expires) * 1000) return undefined // guard: age of a device token
   return id

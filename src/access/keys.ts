@@ -2,8 +2,8 @@
 import { hash } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 import type { App, KnownKey, Snapshot } from '../app.ts'
-import type { Caller, Scope } from '../contract.ts'
-import { sql } from '../db/sql.ts'
+import type { Caller, KeyIssuer, Role, Scope } from '../contract.ts'
+import { type Db, sql } from '../db/sql.ts'
 import { ApiError } from '../lib/errors.ts'
 import { base62, randomText } from '../lib/ids.ts'
 import { sha256 } from '../lib/secrets.ts'
@@ -53,6 +53,20 @@ interface KeyRow {
   readonly mcp_only: boolean
   readonly expires_at: Date | null
   readonly disabled: boolean
+  readonly issued_by: KeyIssuer
+  readonly role: Role
+}
+
+/** Keys that no person has ended, directly or with their user. */
+const issued = sql`keys k join users u on u.id = k.user_id join workspaces w on w.id = k.workspace_id
+  join memberships m on m.workspace_id = k.workspace_id and m.user_id = k.user_id
+  where k.revoked_at is null and m.ended_at is null and u.disabled_at is null`
+
+/** Those of the keys that are still valid, and whether their workspace is disabled. */
+export function listValidKeys(db: Db, ids: readonly string[]): Promise<{ id: string; disabled: boolean }[]> {
+  return db.rows(sql`
+    select k.id, w.disabled_at is not null as disabled
+    from ${issued} and k.id = any(${ids}::uuid[]) and (k.expires_at is null or k.expires_at > domain_now())`)
 }
 
 function hashOf(token: string): string {
@@ -63,14 +77,19 @@ async function findKey(app: App, settings: Snapshot, token: string): Promise<Kno
   if (!looksLikeKey(token)) return undefined
   const row = await app.db.maybe<KeyRow>(sql`
     select k.id, k.workspace_id, k.user_id, k.name, k.prefix, k.scopes, k.mcp_only, k.expires_at,
-      w.disabled_at is not null as disabled
-    from keys k join users u on u.id = k.user_id join workspaces w on w.id = k.workspace_id
-      join memberships m on m.workspace_id = k.workspace_id and m.user_id = k.user_id
-    where k.hash = ${sha256(token)} and k.revoked_at is null and m.ended_at is null and u.disabled_at is null`)
+      w.disabled_at is not null as disabled, m.role,
+      coalesce(k.issued_by, 'user') as issued_by -- guard: older keys count as made by their user
+    from ${issued} and k.hash = ${sha256(token)}`)
   if (!row) return undefined
-  const { id, name, prefix, workspace_id, user_id, scopes, mcp_only, expires_at, disabled } = row
+  const { workspace_id, user_id, scopes, expires_at, disabled, id, name, prefix, mcp_only, issued_by, role } =
+    row
   const known: KnownKey = {
-    caller: { workspace_id, user_id, scopes, via: { kind: 'key', id, name, prefix, mcp_only } },
+    caller: {
+      workspace_id,
+      user_id,
+      scopes,
+      via: { kind: 'key', id, name, prefix, mcp_only, issued_by, role },
+    },
     expires_at,
     disabled,
   }

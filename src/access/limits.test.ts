@@ -46,6 +46,19 @@ describe('in memory', () => {
     expect((await limits.take('a', rule)).allowed).toBe(false)
   })
 
+  test('counts a named place once while it is in the window', async () => {
+    let at = 1_000_000
+    const limits = memoryLimits(() => at)
+    const rule = { limit: 2, seconds: 60 }
+    const take = async (place?: string) => (await limits.take('a', rule, place)).allowed
+    expect([await take('k'), await take('k'), await take('k')]).toEqual([true, true, true])
+    expect([await take('l'), await take('m'), await take()]).toEqual([true, false, false])
+    // A refused one has no place.
+    expect([await take('m'), await take('k'), await take('l')]).toEqual([false, true, true])
+    at += 61_000
+    expect([await take('k'), await take('m'), await take('l')]).toEqual([true, true, false])
+  })
+
   test('does not grow without bound, however many callers there are', async () => {
     const limits = memoryLimits()
     for (let at = 0; at < 150_000; at++) await limits.take(`address-${at}`, minute)
@@ -111,6 +124,17 @@ function sharesExactly(open: () => Promise<readonly Limits[]>, spoil: () => Prom
       expect(retry_after).toBeGreaterThan(50)
       expect(retry_after).toBeLessThanOrEqual(60)
     }
+  })
+
+  test('counts a named place once, however many name it at the same time', async () => {
+    const rule = { limit: 2, seconds: 60 }
+    const take = async (at: number, place?: string) =>
+      (await (all[at % all.length] as Limits).take('places', rule, place)).allowed
+    const repeats = await Promise.all(Array.from({ length: 30 }, (_, at) => take(at, 'k')))
+    expect(repeats).toEqual(Array.from({ length: 30 }, () => true))
+    expect([await take(0, 'l'), await take(1, 'm'), await take(2)]).toEqual([true, false, false])
+    // A refused one has no place.
+    expect([await take(0, 'm'), await take(1, 'k'), await take(2, 'l')]).toEqual([false, true, true])
   })
 
   test('does not count refused calls, and frees a window that has passed', async () => {

@@ -4,8 +4,9 @@
  */
 import assert from 'node:assert'
 import type { Limits, Rule, Taking, Window } from '../app.ts'
-import { type Database, type Db, sql } from '../db/sql.ts'
+import { type Database, type Db, sql, type Tx } from '../db/sql.ts'
 import { ApiError } from '../lib/errors.ts'
+import { sha256 } from '../lib/secrets.ts'
 
 /** At this size a tenth of the callers is dropped at once (`makeRoom`). */
 const callersMax = 100_000
@@ -13,7 +14,7 @@ const callersMax = 100_000
 export function memoryLimits(now: () => number = Date.now): Limits {
   const log = makeLog(now)
   return {
-    take: async (caller, rule) => log.take(caller, rule),
+    take: async (caller, rule, place) => log.take(caller, rule, place),
     takeAll: async (asked) => log.takeAll(asked),
     async check() {},
     async close() {},
@@ -31,7 +32,7 @@ interface Hits {
 }
 
 interface Log {
-  take(caller: string, rule: Rule): Window
+  take(caller: string, rule: Rule, place?: string): Window
   takeAll(asked: readonly Taking[]): Window
 }
 
@@ -61,7 +62,20 @@ export function makeLog(now: () => number = Date.now): Log {
     assert(window)
     return window
   }
-  return { take: (caller, rule) => takeAll([{ caller, rule }]), takeAll }
+  function take(caller: string, rule: Rule, place?: string): Window {
+    if (place === undefined) return takeAll([{ caller, rule }])
+    const own = ownPlace(caller, rule, place)
+    const { idleAt = 0 } = callers.get(own.caller) ?? {}
+    const at = now()
+    if (idleAt > at) return windowOf(rule, true, rule.limit, at, at) // guard: one place for all repeats in memory
+    return takeAll([own, { caller, rule }])
+  }
+  return { take, takeAll }
+}
+
+/** A place is counted like a caller who may ask once: while that is in its window, the place is taken. */
+function ownPlace(caller: string, { seconds }: Rule, place: string): Taking {
+  return { caller: `${caller} ${sha256(place).toString('base64url')}`, rule: { limit: 1, seconds } }
 }
 
 /** Skips the times that have left the window, and shortens the list once they are half of it. */
@@ -105,7 +119,7 @@ interface CountedHits {
 
 export function postgresLimits(db: Database): Limits {
   return {
-    take: (caller, rule) => takeIn(db, { caller, rule }), // limit: counted for all processes
+    take: (caller, rule, place) => takePlace(db, { caller, rule }, place), // limit: counted for all processes
     takeAll: (asked) => takeAllIn(db, asked),
     async check() {},
     async close() {},
@@ -141,17 +155,33 @@ class Overdrawn extends Error {
 }
 
 /** One transaction, so that a refused attempt adds no row. All take their kinds of callers in one order, so none deadlock. */
-async function takeAllIn(db: Database, asked: readonly Taking[]): Promise<Window> {
+function takeAllIn(db: Database, asked: readonly Taking[]): Promise<Window> {
+  return untilOverdrawn(db, async (tx) => {
+    let window: Window | undefined
+    for (const taking of asked) window = requireAllowed(await takeIn(tx, taking))
+    assert(window)
+    return window
+  })
+}
+
+/** The place and its count commit together: repeats that arrive meanwhile wait for that, and hold nothing else. */
+async function takePlace(db: Database, taking: Taking, place: string | undefined): Promise<Window> {
+  if (place === undefined) return takeIn(db, taking)
+  return untilOverdrawn(db, async (tx) => {
+    const own = await takeIn(tx, ownPlace(taking.caller, taking.rule, place))
+    if (!own.allowed) return { ...own, allowed: true } // guard: one place for all repeats in the database
+    return requireAllowed(await takeIn(tx, taking))
+  })
+}
+
+function requireAllowed(window: Window): Window {
+  if (!window.allowed) throw new Overdrawn(window) // guard: a refused attempt adds no row
+  return window
+}
+
+async function untilOverdrawn(db: Database, work: (tx: Tx) => Promise<Window>): Promise<Window> {
   try {
-    return await db.transaction(async (tx) => {
-      let window: Window | undefined
-      for (const taking of asked) {
-        window = await takeIn(tx, taking)
-        if (!window.allowed) throw new Overdrawn(window) // guard: a refused attempt adds no row
-      }
-      assert(window)
-      return window
-    })
+    return await db.transaction(work)
   } catch (error) {
     if (error instanceof Overdrawn) return error.window
     throw error
@@ -165,7 +195,7 @@ export function forgetQuietCallers(db: Db): Promise<number> {
       select from unnest(hits) hit where hit > clock_timestamp() - interval '1 day' and hit < 'infinity'))`)
 }
 
-/** Uses the Redis server's time in microseconds; a counter separates two requests of one microsecond. */
+/** Uses the Redis server's time in microseconds; a counter separates two requests of one microsecond. A place has a name. */
 const script = `
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
@@ -173,10 +203,14 @@ local limit, span = tonumber(ARGV[1]), tonumber(ARGV[2]) * 1000000
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now - span)
 local used = redis.call('ZCARD', KEYS[1])
 local allowed = 0
-if used < limit then
+if ARGV[3] ~= '' and redis.call('ZSCORE', KEYS[1], ARGV[3]) then
+  allowed = 1
+elseif used < limit then
   allowed = 1
   used = used + 1
-  redis.call('ZADD', KEYS[1], now, now .. ':' .. redis.call('INCR', KEYS[2]))
+  local place = ARGV[3]
+  if place == '' then place = now .. ':' .. redis.call('INCR', KEYS[2]) end
+  redis.call('ZADD', KEYS[1], now, place)
   redis.call('PEXPIRE', KEYS[1], ARGV[2] * 1000)
   redis.call('PEXPIRE', KEYS[2], ARGV[2] * 1000)
 end
@@ -215,9 +249,10 @@ export async function redisLimits(url: string): Promise<Limits> {
       })
     }
   }
-  const takeOne: Limits['take'] = async (caller, rule) => {
+  const takeOne: Limits['take'] = async (caller, rule, place) => {
     const key = `parley:{${caller}}` // limit: counted in redis for all processes
-    const taken = await ask(() => take.call(redis, key, `${key}:n`, rule.limit, rule.seconds))
+    const named = place === undefined ? '' : sha256(place).toString('base64url')
+    const taken = await ask(() => take.call(redis, key, `${key}:n`, rule.limit, rule.seconds, named))
     const [allowed, used, oldest, at] = taken
     return windowOf(rule, allowed === 1, used, Number(oldest) / 1000, Number(at) / 1000)
   }

@@ -11,7 +11,7 @@ import {
 } from '../contract.ts'
 import { ApiError, type ErrorCode } from '../lib/errors.ts'
 
-/** Gates, role, scope, allowlists: what can be checked without the input. */
+/** Gates, scope, role, allowlists: what can be checked without the input. */
 export function requireNeeds(settings: Snapshot, caller: AnyCaller, needs: Needs): void {
   const missing = unmetNeed(settings, caller, needs)
   if (missing) throw new ApiError(missing.code, { detail: missing.sentence })
@@ -48,7 +48,7 @@ function unmetNeed(settings: Snapshot, caller: AnyCaller, needs: Needs): UnmetNe
       return { code: 'feature_disabled', sentence, by: { kind: 'gate', name: gate } }
     }
   }
-  const refused = unmetRole(caller, needs) ?? unmetScope(caller, needs.scopes)
+  const refused = unmetScope(caller, needs.scopes) ?? unmetRole(caller, needs)
   if (refused) return refused
   for (const list of allowlists) {
     const unlisted = unmetAllowlist(settings, caller, list)
@@ -57,20 +57,39 @@ function unmetNeed(settings: Snapshot, caller: AnyCaller, needs: Needs): UnmetNe
   return undefined
 }
 
-/** What a route requires of a user. A key has no role: `role` always refuses it, and `dashboard_role` never does. */
-function unmetRole(caller: AnyCaller, { role, dashboard_role, operator }: Needs): UnmetNeed | undefined {
+/**
+ * What the caller's role does not allow. Both doors ask the same, so a key can never do what its maker cannot do at the
+ * dashboard, and a changed role counts with the next request.
+ */
+function unmetRole(caller: AnyCaller, needs: Needs): UnmetNeed | undefined {
   const { via } = caller
-  if (operator && !(via.kind === 'session' && via.operator)) {
+  if (needs.operator && !(via.kind === 'session' && via.operator)) {
     const sentence = 'Only operators of this instance may do this.'
     return { code: 'missing_role', sentence, by: { kind: 'role', name: 'operator' } }
   }
-  const wanted = role ?? (via.kind === 'session' ? dashboard_role : undefined) // guard: role at the dashboard
-  return wanted && !hasRole(caller, wanted) ? lackingRole(wanted) : undefined
+  // An operator decided what these may do.
+  if (via.kind === 'terminal' || (via.kind === 'key' && via.issued_by === 'operator')) return undefined // guard: keys issued by operators keep their scopes
+  const lowest = lowestRole(needs)
+  const own = via.kind === 'visitor' ? null : via.role // guard: the role of the maker of a key
+  return lowest && rankOf(own) < rankOf(lowest) ? lackingRole(lowest, via.kind) : undefined // guard: role of the caller
 }
 
-function lackingRole(role: Role): UnmetNeed {
+/** The lowest role that is enough: it is at least the one that is stated, and has one of the scopes. */
+export function lowestRole({ role, scopes }: Pick<Needs, 'role' | 'scopes'>): Role | undefined {
+  if (scopes.length === 0) return role
+  return roles.find((each) => rankOf(each) >= rankOf(role ?? null) && mayAny(each, scopes))
+}
+
+/** Whether a user of this role may do it at the dashboard. */
+export function isEnough(role: Role, needs: Pick<Needs, 'role' | 'scopes'>): boolean {
+  const lowest = lowestRole(needs)
+  return lowest === undefined || rankOf(role) >= rankOf(lowest)
+}
+
+function lackingRole(role: Role, via: AnyCaller['via']['kind']): UnmetNeed {
   const enough = roles.slice(rankOf(role)).map((each) => `${/^[aeiou]/.test(each) ? 'an' : 'a'} ${each}`)
-  const sentence = `Only ${enough.join(' or ')} of this workspace may do this.`
+  const key = via === 'key' ? ', and a key can do no more than the user who made it' : ''
+  const sentence = `Only ${enough.join(' or ')} of this workspace may do this${key}.`
   return { code: 'missing_role', sentence, by: { kind: 'role', name: role } }
 }
 
@@ -83,8 +102,12 @@ function rankOf(role: Role | null): number {
   return role ? roles.indexOf(role) : -1
 }
 
+/** Only keys and the terminal have scopes of their own; a user at the dashboard has those of their role. */
 function unmetScope(caller: AnyCaller, scopes: readonly Scope[]): UnmetNeed | undefined {
-  if (scopes.length === 0 && caller.via.kind !== 'key') return undefined
+  const { via } = caller
+  if (via.kind === 'session' || via.kind === 'visitor' || (via.kind === 'terminal' && scopes.length === 0)) {
+    return undefined
+  }
   const granted = 'scopes' in caller ? caller.scopes : []
   if (scopes.some((scope) => granted.includes(scope))) return undefined
   return {
@@ -93,7 +116,7 @@ function unmetScope(caller: AnyCaller, scopes: readonly Scope[]): UnmetNeed | un
       scopes.length === 0
         ? 'API keys cannot do this. Sign in to the dashboard.'
         : `This operation needs a key with the scope ${scopes.join(' or ')}.`,
-    by: { kind: 'role', name: roles.find((role) => mayAny(role, scopes)) ?? 'member' },
+    by: { kind: 'role', name: lowestRole({ scopes }) ?? 'member' },
   }
 }
 

@@ -6,7 +6,7 @@ import type { Tx } from '../db/sql.ts'
 import { dropFile } from '../ledger/files.ts'
 import { commit, fingerprintOf, once, readIdempotencyKey } from '../ledger/idempotency.ts'
 import { requireReachable } from '../ledger/liveness.ts'
-import { submit } from '../ledger/submit.ts'
+import { requestOperation } from '../ledger/request.ts'
 import { ApiError } from '../lib/errors.ts'
 import { parse, parseQuery } from '../lib/parse.ts'
 import { type AnyCall, Form, type Reply, type Route, TextFile } from '../route.ts'
@@ -257,7 +257,13 @@ async function runInside(
   { read, checked }: { read: ReceivedRequest; checked: CheckedRequest },
 ): Promise<Reply> {
   const { params, received, approval, again } = read
-  if (route.effect === 'read') return route.handle(app, checked.call(undefined))
+  if (route.effect === 'read') {
+    const call = checked.call(undefined)
+    const work = () => route.handle(app, call)
+    const { workspace_id } = caller
+    // guard: costly reads take turns
+    return route.costly ? app.costly({ workspace_id, left: call.left?.() }, work) : work()
+  }
   if (route.effect === 'admin') return reportLostCommit(route.handle(app, checked.call(undefined)))
   const key = keyOf(checked.needs, read)
   const form = received instanceof Form
@@ -268,11 +274,16 @@ async function runInside(
     const { body } = checked
     return performOnPlatform(app, route, caller, { key, fingerprint, call, body, refusal, approval, again })
   }
-  const { handle } = route
-  await requireWorkspaceLimit(app, route, caller, { key, call })
-  const work = async (tx: Tx) => handle(app, tx, call())
-  if (key === undefined) return commit(app, work)
-  return once(app, route, caller, { key, fingerprint, consume: approval?.consume }, work)
+  const { handle, in_turn } = route
+  const run = async () => {
+    await requireWorkspaceLimit(app, route, caller, { key, call })
+    const work = async (tx: Tx) => handle(app, tx, call())
+    if (key === undefined) return commit(app, work)
+    return once(app, route, caller, { key, fingerprint, consume: approval?.consume }, work)
+  }
+  if (!in_turn) return run()
+  // Before the transaction, which would hold a connection while it waits.
+  return in_turn({ key: caller.workspace_id, timer: app.sources.timer, left: read.left?.() }, run)
 }
 
 /** An approved operation uses the approval's key, whether or not its route accepts one from the caller. */
@@ -310,14 +321,17 @@ async function performOnPlatform(
     ...(again && { again }),
   } as const
   const asked = { key, fingerprint, overrides }
-  const reply = await submit(app, caller, {
+  const reply = await requestOperation(app, caller, {
     ...asked,
     operation: route.operation,
     consume: approval?.consume,
-    want: async () => {
+    want: async (queued_no) => {
       const wanted = await route.handle(app, call())
-      await requireReachable(app, wanted.account_id, route)
-      await requireAccountLimits(app, route, wanted.account_id)
+      const { account_id } = wanted
+      await requireReachable(app, account_id, route)
+      // A released operation that runs again reaches the platform again.
+      const place = key === undefined ? undefined : `${caller.workspace_id} ${queued_no} ${key}`
+      await requireAccountLimits(app, route, { account_id, place })
       if (refusal) throw refusal
       return wanted
     },
@@ -325,7 +339,7 @@ async function performOnPlatform(
   const { followed_by } = route
   if (reply.status !== 200 || !followed_by?.wanted(body)) return reply
   const want = async () => followed_by.next(call(), reply.body)
-  const second = await submit(app, caller, { ...asked, operation: followed_by.operation, want })
+  const second = await requestOperation(app, caller, { ...asked, operation: followed_by.operation, want })
   return second.status === 200 ? reply : second
 }
 

@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto'
 import type { App } from '../app.ts'
 import type { Caller, Identity, Role, UserCaller, Visitor } from '../contract.ts'
 import { scopesOfRole } from '../contract.ts'
+import { given } from '../db/given.ts'
 import { type Db, sql, type Tx } from '../db/sql.ts'
 import { ApiError } from '../lib/errors.ts'
 import { isUuid, newId } from '../lib/ids.ts'
@@ -12,6 +13,8 @@ import { sha256 } from '../lib/secrets.ts'
 export const sessionHours = 12
 const idleHours = 2
 const userAgentLengthMax = 300
+/** Far more than the browsers of one person. Each session may open streams and has a rate of its own. */
+const sessionsMax = 20
 
 /** Whether a session is still valid, in domain time. */
 const alive = sql`s.revoked_at is null and s.expires_at > domain_now()
@@ -42,19 +45,21 @@ interface SessionRequest {
   readonly workspace_id: string | undefined
   /** Whether the request counts as use of the session, which keeps it from ending. */
   readonly used: boolean
+  readonly device_token?: string | undefined
 }
 
 /** The user behind the cookie, and their role in the workspace. Nothing is cached between two requests. */
 export async function requireSession(
   app: App,
-  { token, workspace_id, used }: SessionRequest,
+  { token, workspace_id, used, device_token }: SessionRequest,
 ): Promise<SignedInUser> {
   const row = token && tokenForm.test(token) && (await findSession(app.db, token, workspace_id))
   if (!row) throw new ApiError('not_signed_in')
   const { id, user_id, operator, role, issuer, subject, idp_user_uuid } = row
   if (row.last_seen_stale && used)
     await app.db.run(sql`update sessions set last_seen_at = domain_now() where id = ${id}`)
-  const via = { kind: 'session', id, operator, identity: { issuer, subject, idp_user_uuid } } as const
+  const identity = { issuer, subject, idp_user_uuid }
+  const via = { kind: 'session', id, operator, identity, device_token } as const
   const user: UserCaller = { user_id, via: { ...via, role: null } }
   if (!row.workspace_id || !role) return { user, member: undefined, disabled: false }
   const scopes = scopesOfRole[role] // guard: scopes of a role
@@ -97,25 +102,51 @@ export function listAudiences(db: Db, session_ids: readonly string[]): Promise<A
     where s.id = any(${session_ids}::uuid[]) and ${alive} and u.disabled_at is null`)
 }
 
+/** Those of the sessions whose user is still signed in and a member of the workspace, and whether that is disabled. */
+export function listSignedIn(
+  db: Db,
+  asked: readonly { readonly id: string; readonly workspace_id: string }[],
+): Promise<{ id: string; workspace_id: string; disabled: boolean }[]> {
+  return db.rows(sql`
+    select s.id, w.id as workspace_id, w.disabled_at is not null as disabled
+    from ${given(asked, { id: 'uuid', workspace_id: 'uuid' })} as asked join sessions s on s.id = asked.id
+      join users u on u.id = s.user_id
+      join memberships m on m.user_id = s.user_id and m.workspace_id = asked.workspace_id and m.ended_at is null
+      join workspaces w on w.id = m.workspace_id
+    where ${alive} and u.disabled_at is null`)
+}
+
 /** 32 random bytes. */
 const tokenForm = /^[\w-]{43}$/
 
-/** Starts a session with a new token and ends the one in the request's cookie, so that an attacker cannot plant a session. */
+/**
+ * Starts a session with a new token and ends the one in the request's cookie, so that an attacker cannot plant a session.
+ * Ends the user's oldest session if they have too many.
+ */
 export async function beginSession(
   tx: Tx,
   { via }: Visitor,
   { user_id, issuer, subject }: { user_id: string } & Pick<Identity, 'issuer' | 'subject'>,
 ): Promise<string> {
+  // Two sign-ins of one user count one after the other.
+  await tx.run(sql`select 1 from users where id = ${user_id} for no key update`)
   if (via.session_token !== undefined) {
     await tx.run(sql`
       update sessions set revoked_at = domain_now()
       where token_hash = ${sha256(via.session_token)} and revoked_at is null`)
   }
   const token = randomBytes(32).toString('base64url')
+  const id = newId()
   await tx.run(sql`
     insert into sessions (id, token_hash, user_id, issuer, subject, user_agent, expires_at)
-    values (${newId()}, ${sha256(token)}, ${user_id}, ${issuer}, ${subject},
+    values (${id}, ${sha256(token)}, ${user_id}, ${issuer}, ${subject},
       ${[...via.user_agent].slice(0, userAgentLengthMax).join('')}, domain_now() + make_interval(hours => ${sessionHours}))`)
+  await tx.run(sql`
+    update sessions set revoked_at = domain_now() where id in (
+      select s.id from sessions s where s.user_id = ${user_id} and s.id <> ${id} and ${alive}
+      order by s.created_at desc, s.id desc
+      offset ${sessionsMax - 1} -- guard: sessions of a user
+    )`)
   return token
 }
 

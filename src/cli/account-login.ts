@@ -1,4 +1,4 @@
-/** `parley account login` and `logout`: in a process of their own, with a person at the terminal. */
+/** `parley account login`, `import` and `logout`: in a process of their own, with a person at the terminal. */
 import { type Command, InvalidArgumentError } from 'commander'
 import type { App } from '../app.ts'
 import { type LoginDialogue, logIn, logOut, requirePlatform } from '../capabilities/accounts/accounts.ts'
@@ -30,6 +30,25 @@ export function addLoginVerbs(account: Command): void {
     '--phone <number>',
     'its phone number in international form, such as +4915112345678; without it, by a QR code',
     phoneNumber,
+  )
+  verb<Shared>(
+    account,
+    'import <id>',
+    'take over its session of another program (Telethon, Pyrogram, gramjs), read from standard input',
+    async (app, actor, { dataDir }, id = '') => {
+      const prompt = new Prompt()
+      try {
+        prompt.say(neverAgain)
+        const session_string = await prompt.ask('Session string: ', { hidden: true })
+        const dialogue = await dialogueAt(prompt)
+        const made = await withPlatform(app, { id, directory: dataDir }, (platform) =>
+          logIn(app, actor, { id, phone: null, session_string, platform, dialogue }),
+        )
+        return new Noted(made, `The session is stored. A worker connects the account. ${neverAgain}`)
+      } finally {
+        prompt.close()
+      }
+    },
   )
   verb<Shared & { local?: true }>(
     account,
@@ -64,17 +83,24 @@ async function withPlatform<T>(
   }
 }
 
+const neverAgain =
+  'The program that has this session so far must never run with it again: Telegram destroys a session that two programs use at once.'
+
 const scanIt = 'Scan this code with the app on your phone: Settings, Devices, Link Desktop Device.'
 
 const ways: Readonly<Record<LoginCodeWay, string>> = {
   app: 'The platform has sent a code to the app on your other devices.',
   sms: 'The platform has sent a code by SMS.',
+  word: 'The platform has sent a word by SMS.',
+  phrase: 'The platform has sent a phrase by SMS. Type all of it.',
   call: 'The platform is calling this number to say the code.',
+  missed_call: 'The platform is calling this number: the code is the last digits of the number that calls.',
+  fragment: 'The code is at Fragment, where the number was bought.',
   email: "The platform has sent a code to the account's e-mail address.",
   other: 'The platform has sent a code.',
 }
 
-async function dialogueAt(prompt: Prompt): Promise<LoginDialogue> {
+export async function dialogueAt(prompt: Prompt): Promise<LoginDialogue> {
   const { renderUnicodeCompact } = await import('uqr')
   let drawn = 0
   return {
@@ -88,6 +114,8 @@ async function dialogueAt(prompt: Prompt): Promise<LoginDialogue> {
     async ask(step) {
       if (step.kind === 'code') {
         prompt.say(step.wrong ? 'This code is wrong.' : ways[step.sent_by])
+        if (step.place !== null) prompt.say(printable(step.place))
+        if (step.again) prompt.say(againAt(step.again))
         return prompt.ask('Code: ')
       }
       if (step.wrong) prompt.say('This password is wrong.')
@@ -97,12 +125,30 @@ async function dialogueAt(prompt: Prompt): Promise<LoginDialogue> {
   }
 }
 
+const againWays: Readonly<Record<LoginCodeWay, string>> = {
+  app: 'to the app',
+  sms: 'by SMS',
+  word: 'by SMS',
+  phrase: 'by SMS',
+  call: 'by a call',
+  missed_call: 'by a missed call',
+  email: 'by e-mail',
+  fragment: 'at Fragment',
+  other: 'another way',
+}
+
+function againAt({ by, at }: { readonly by: LoginCodeWay; readonly at: string }): string {
+  const seconds = Math.ceil((Date.parse(at) - Date.now()) / 1000)
+  const wait = seconds > 0 ? ` in ${seconds} s` : ''
+  return `An empty line has it sent ${againWays[by]}${wait}.`
+}
+
 /** A control character in a text from outside could move the terminal's cursor. */
 function printable(text: string): string {
   return text.replaceAll(/\p{Cc}/gu, '�')
 }
 
-function phoneNumber(value: string): string {
+export function phoneNumber(value: string): string {
   const digits = value.replaceAll(/[\s().-]/g, '')
   if (!/^\+?[1-9]\d{6,14}$/.test(digits)) {
     throw new InvalidArgumentError('A number in international form, such as +4915112345678.')

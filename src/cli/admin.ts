@@ -13,7 +13,12 @@ import {
   setGates,
 } from '../capabilities/gates/gates.ts'
 import { createKey, listKeys, type NewKey, revokeKey } from '../capabilities/keys/keys.ts'
-import { type ClosedAs, closeOperation, listLedger } from '../capabilities/operations/operations.ts'
+import {
+  type ClosedAs,
+  closeOperation,
+  listLedger,
+  showOperation,
+} from '../capabilities/operations/operations.ts'
 import {
   createWorkspace,
   listWorkspaces,
@@ -172,6 +177,12 @@ function addOperations(operation: Command): void {
   )
     .option('--workspace <id>', `${workspaceHelp}; all by default`)
     .option('--ambiguous', 'only operations with an unknown outcome')
+  verb(
+    operation,
+    'show <id>',
+    'show what became of one operation, and where its time went',
+    (app, _, __, id = '') => showOperation(app, id),
+  )
   verb<{ as: ClosedAs }>(
     operation,
     'close <id>',

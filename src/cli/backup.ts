@@ -1,13 +1,13 @@
 /** Backups of the embedded database, and what every restore must do before messages go out again. */
-import { join } from 'node:path'
 import type { Command } from 'commander'
 import { endEverySession } from '../access/sessions.ts'
 import type { App } from '../app.ts'
 import { type Actor, type Recorder, record } from '../capabilities/audit/audit.ts'
 import { switchDispatch } from '../capabilities/gates/gates.ts'
 import { endEverySetupLink } from '../capabilities/users/users.ts'
-import { readConfig } from '../config.ts'
+import { type Config, readConfig } from '../config.ts'
 import { type BackupFacts, writeBackup } from '../db/backup.ts'
+import { type BackupKey, isEncryptedFile, prepareEncryption } from '../db/backup-encryption.ts'
 import {
   type BackupEnd,
   type BackupHeader,
@@ -18,13 +18,24 @@ import {
 import { openEmbedded } from '../db/embedded.ts'
 import { openDatabase } from '../db/pool.ts'
 import { requireSteps, restoreBackup } from '../db/restore.ts'
-import { findSecret, keepSecret, writeSecret } from '../db/secret-file.ts'
+import { writeSecret } from '../db/secret-file.ts'
+import { findSecretUse } from '../db/secret-use.ts'
 import type { Database, Tx } from '../db/sql.ts'
 import { renewGeneration } from '../ledger/restore-counter.ts'
 import { Refusal } from '../lib/errors.ts'
-import { Secrets } from '../lib/secrets.ts'
+import { Secrets, shortId } from '../lib/secrets.ts'
 import { version } from '../lib/version.ts'
+import { collect, type EncryptOptions, readBackupKey, readBackupLock } from './backup-keys.ts'
 import { describeArguments } from './help.ts'
+import {
+  findSecrets,
+  type GivenSecrets,
+  requireSecrets,
+  secretFiles,
+  secretsOf,
+  textOf,
+  tieRestored,
+} from './instance-secret.ts'
 import { makeLogger } from './log.ts'
 import { print } from './output.ts'
 import { platformVariables } from './platforms.ts'
@@ -37,19 +48,26 @@ const next =
   '`parley operation list --ambiguous`, then run `parley dispatch on`.'
 
 export const addBackupVerbs = (parts: Parts) => (program: Command) => {
-  verb<Shared>(program, 'backup <file>', undefined, (app, actor, { dataDir }, file = '') =>
-    backUp(app, actor, { data_dir: dataDir, file }),
-  ).addHelpText('after', backupHelp)
+  verb<Shared & EncryptOptions>(program, 'backup <file>', undefined, (app, actor, options, file = '') =>
+    backUp(app, actor, { data_dir: options.dataDir, file, options }),
+  )
+    .option('--encrypt', 'encrypt the file with a passphrase, which is read from standard input', false)
+    .option('--recipient <key>', 'encrypt the file for this public key, age1…; may be repeated', collect, [])
+    .addHelpText('after', backupHelp)
   describeArguments(commandOf(program, 'restore [file]'))
     .option(
       '--mark',
       'mark a database that was restored with other tools: switches sending off and informs its workers',
       false,
     )
+    .option(
+      '--identity <file>',
+      'a file with the private key that opens an encrypted backup, AGE-SECRET-KEY-1…',
+    )
     .option('--json', 'print one JSON document', false)
     .addHelpText('after', restoreHelp)
     .action(async (file: string | undefined, _, command: Command) => {
-      const options = command.optsWithGlobals<Shared & { mark: boolean }>()
+      const options = command.optsWithGlobals<Shared & { mark: boolean; identity?: string }>()
       if (file === undefined && !options.mark) {
         command.error(
           'error: the file is missing: name a backup, or use --mark after a restore with other tools',
@@ -59,24 +77,34 @@ export const addBackupVerbs = (parts: Parts) => (program: Command) => {
       const result =
         file === undefined
           ? await withApp(options, (app) => markRestored(app, actor()))
-          : await restore(file, { data_dir: options.dataDir, migrations: parts.migrations })
+          : await restore(file, {
+              data_dir: options.dataDir,
+              migrations: parts.migrations,
+              key: () => readBackupKey(options.identity),
+            })
       await print(result, options)
     })
 }
 
 const backupHelp = `
 The service may keep running: the file is a snapshot of one moment. Only its owner can read it, because it contains the
-secret of the instance, unless PARLEY_SECRET is set. It does not contain the journals in ledger/: they stay
+secret of the instance, unless PARLEY_SECRET is set. --encrypt and --recipient encrypt it; age opens such a file too. It does not contain the journals in ledger/: they stay
 with their worker. For DATABASE_URL use the tools of that database.`
 
 const restoreHelp = `
+An encrypted backup asks for its passphrase on standard input, unless --identity names a private key.
 The data directory must have no workspace yet and no running service. Journals in its ledger/ stay where they
 are. After a restore sending is off: only the journals know what was sent after the backup.`
 
-async function backUp(app: App, actor: Actor, { data_dir, file }: { data_dir: string; file: string }) {
+async function backUp(
+  app: App,
+  actor: Actor,
+  { data_dir, file, options }: { data_dir: string; file: string; options: EncryptOptions },
+) {
   requireEmbedded(app.config)
-  const secret = app.config.secret === undefined ? await keepSecret(join(data_dir, 'secret')) : null
-  const header = { parley_version: version, secret, secret_id: idOf(app.secrets) }
+  const lock = await readBackupLock(options)
+  const encrypt = lock && (await prepareEncryption(lock))
+  const header = { parley_version: version, ...(await secretsOfBackup(app, data_dir)) }
   const made = ({ bytes, tables }: BackupFacts) =>
     app.db.transaction((tx) =>
       record(app, tx, actor, {
@@ -85,8 +113,24 @@ async function backUp(app: App, actor: Actor, { data_dir, file }: { data_dir: st
         detail: { bytes, ...summary(tables) },
       }),
     )
-  const { bytes, tables } = await withProgress('Backing up', writeBackup(app.db, file, { header, made }))
-  return { file, bytes, tables: tables.length, rows: sum(tables) }
+  const { bytes, tables } = await withProgress(
+    'Backing up',
+    writeBackup(app.db, file, { header, made, encrypt }),
+  )
+  return { file, encrypted: lock !== undefined, bytes, tables: tables.length, rows: sum(tables) }
+}
+
+type SecretHeader = Pick<BackupHeader, 'secret' | 'secret_id' | 'old_secret' | 'old_secret_id'>
+
+/** The secret that the database is sealed with, and during a rotation both: neither alone opens everything. */
+async function secretsOfBackup(app: App, data_dir: string): Promise<SecretHeader> {
+  const given = await requireSecrets(app.config, { data_dir, makes: true })
+  const use = await findSecretUse(app.db)
+  const textIn = (id: string) => (given.from === 'files' ? (textOf(given, id) ?? given.secret) : null)
+  const secret_id = app.secrets.id
+  const header = { secret: textIn(secret_id), secret_id }
+  if (!use?.old_id) return header
+  return { ...header, old_secret: textIn(use.old_id), old_secret_id: use.old_id }
 }
 
 function requireEmbedded({ database }: Pick<App['config'], 'database'>): void {
@@ -97,16 +141,20 @@ function requireEmbedded({ database }: Pick<App['config'], 'database'>): void {
   )
 }
 
-async function restore(
-  file: string,
-  { data_dir, migrations }: { data_dir: string; migrations: readonly string[] },
-) {
+interface RestoreOptions {
+  readonly data_dir: string
+  readonly migrations: readonly string[]
+  /** Asked for if the backup is encrypted. */
+  readonly key: () => Promise<BackupKey>
+}
+
+async function restore(file: string, { data_dir, migrations, key }: RestoreOptions) {
   const config = readConfig(process.env, platformVariables)
   requireEmbedded(config)
-  const backup = await withProgress('Checking the backup', openBackup(file))
+  const backup = await withProgress('Checking the backup', openBackup(file, await keyOf(file, key)))
   try {
     const steps = await requireSteps(backup, migrations)
-    const secret = await requireSecret(backup.header, { given: config.secret, data_dir })
+    const { secret, old } = await requireBackupSecrets(backup.header, { config, data_dir })
     // Nothing has been written so far.
     const embedded = await openEmbedded({ data_dir, claim: 'service' })
     const db = openDatabase(embedded.connection, { pool_size: 1 })
@@ -115,14 +163,22 @@ async function restore(
       await embedded.close()
     }
     const finish = async (tx: Tx, end: BackupEnd) => {
-      await noteRestore(tx, { secret, header: backup.header, end })
+      await noteRestore(tx, { secret, old, header: backup.header, end })
+      if (config.secret !== undefined) return
       // Before the commit: the restored database is useless without its secret, and nothing writes the secret later.
-      if (config.secret === undefined) await writeSecret(join(data_dir, 'secret'), secret)
+      const files = secretFiles(data_dir)
+      await writeSecret(files.secret, secret)
+      if (old !== undefined) await writeSecret(files.old, old)
     }
     return await closing(close, () => load(db, backup, { steps, finish }))
   } finally {
     await backup.close()
   }
+}
+
+/** Asked before the progress is shown, which would write over the question. */
+async function keyOf(file: string, ask: RestoreOptions['key']): Promise<BackupKey | undefined> {
+  return (await isEncryptedFile(file)) ? ask() : undefined
 }
 
 async function load(db: Database, backup: OpenBackup, how: Parameters<typeof restoreBackup>[2]) {
@@ -133,9 +189,11 @@ async function load(db: Database, backup: OpenBackup, how: Parameters<typeof res
 
 async function noteRestore(
   tx: Tx,
-  { secret, header, end }: { secret: string; header: BackupHeader; end: BackupEnd },
+  { secret, old, header, end }: BackupSecrets & { header: BackupHeader; end: BackupEnd },
 ): Promise<void> {
-  const app = { secrets: new Secrets(secret), log: makeLogger('silent') }
+  const app = { secrets: new Secrets(secret, old), log: makeLogger('silent') }
+  // The backup brings its own stored keys; one of release 0.3 gets them here.
+  await tieRestored(tx, app.secrets)
   const { made_at, parley_version } = header
   await leaveGeneration(app, tx, actor(), {
     action: 'restore.done',
@@ -143,30 +201,42 @@ async function noteRestore(
   })
 }
 
-/** Returns the backup's secret. Refuses if the data directory or PARLEY_SECRET has a different one. */
-async function requireSecret(
-  { secret, secret_id }: BackupHeader,
-  { given, data_dir }: { given: string | undefined; data_dir: string },
-): Promise<string> {
-  const path = join(data_dir, 'secret')
-  const present = given ?? (await findSecret(path))
-  const wanted = present ?? secret
-  if (wanted === null) {
-    throw new Refusal(
-      'The backup was created with PARLEY_SECRET and does not contain it. Set PARLEY_SECRET to the same value.',
-    )
-  }
-  if (idOf(new Secrets(wanted)) === secret_id) return wanted
-  throw new Refusal(
-    given === undefined
-      ? `${path} is not the secret that the backup was created with. Move it away, or choose another --data-dir.`
-      : 'PARLEY_SECRET is not the secret that the backup was created with.',
-  )
+interface BackupSecrets {
+  readonly secret: string
+  readonly old: string | undefined
 }
 
-/** Identifies a secret by a subkey that has no other use. */
-function idOf(secrets: Secrets): string {
-  return secrets.sign('backup', 'secret').toString('hex')
+/** Returns the secrets that open the backup. Refuses if the data directory or the environment has others. */
+async function requireBackupSecrets(
+  header: BackupHeader,
+  { config, data_dir }: { config: Config; data_dir: string },
+): Promise<BackupSecrets> {
+  const given = await findSecrets(config, data_dir)
+  const known = given ?? secretsIn(header)
+  const missing = new Set([header.secret_id, ...(header.old_secret_id ? [header.old_secret_id] : [])])
+  for (const id of missing) if (known && textOf(known, id) !== undefined) missing.delete(id)
+  const [wanted] = missing
+  if (known && wanted === undefined) return { secret: known.secret, old: known.old }
+  throw new Refusal(wrongSecret(header, { wanted: wanted ?? header.secret_id, given, data_dir }))
+}
+
+/** Those that the file itself contains. */
+function secretsIn({ secret, old_secret }: BackupHeader): GivenSecrets | undefined {
+  if (secret === null) return undefined
+  return { secret, old: old_secret ?? undefined, from: 'files' }
+}
+
+function wrongSecret(
+  { made_at }: BackupHeader,
+  { wanted, given, data_dir }: { wanted: string; given: GivenSecrets | undefined; data_dir: string },
+): string {
+  const needs = `The backup of ${made_at} needs the secret ${shortId(wanted)}`
+  if (!given)
+    return `${needs}: it was created with PARLEY_SECRET and does not contain it. Set PARLEY_SECRET to the same value.`
+  const named = secretsOf(given).ids.map(shortId).join(' and ')
+  return given.from === 'files'
+    ? `${needs}. ${secretFiles(data_dir).secret} is not the secret that the backup was created with, but ${named}. Move it away, or choose another --data-dir.`
+    : `${needs}. PARLEY_SECRET is not the secret that the backup was created with, but ${named}. Set it as PARLEY_SECRET or as PARLEY_SECRET_OLD.`
 }
 
 async function markRestored(app: App, actor: Actor) {

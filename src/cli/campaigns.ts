@@ -94,7 +94,10 @@ function addCreate(campaign: Command): void {
     .requiredOption('--user <id>', 'id of the owner (a UUID); campaign allowlists check this user')
     .requiredOption('--account <ids...>', 'ids of the accounts that share the contacts')
     .requiredOption('--text <text>', 'the message; placeholders are {{name}} and {{name|there}}')
-    .requiredOption('--contacts <file>', 'a CSV file with the columns identifier and name')
+    .requiredOption(
+      '--contacts <file>',
+      'a CSV file: its first line names the columns identifier, username, phone or platform_id, and name',
+    )
     .option('--name <name>', 'name of the campaign')
     .option('--daily-quota <n>', 'campaign messages per account and day', whole)
 }

@@ -35,7 +35,7 @@ import { requireWorkspace } from '../capabilities/workspaces/workspaces.ts'
 import { decodeCsv } from '../lib/csv.ts'
 import { Refusal } from '../lib/errors.ts'
 import { workspaceHelp } from './help.ts'
-import { Plain } from './output.ts'
+import { Noted, Plain } from './output.ts'
 import { commandOf, list, place, verb } from './verbs.ts'
 
 export function addCrmVerbs(program: Command): void {
@@ -188,7 +188,7 @@ const importBytesMax = 64 * 1_048_576
 function addSuppressions(suppress: Command): void {
   for (const [name, description, act] of [
     ['add', 'add a person: Parley never writes to them first', addSuppression],
-    ['remove', 'remove a person from the list', removeSuppression],
+    ['remove', 'remove a person from the list; prints whom that releases', removeAndNote],
   ] as const) {
     workspaceVerb<IdentityOptions>(
       suppress,
@@ -209,8 +209,8 @@ function addSuppressions(suppress: Command): void {
     'import <file>',
     'add the rows of a CSV file; prints which were skipped and why',
     async (app, actor, { workspace_id }, file = '') => {
-      const text = () => readText(file)
-      const report = await importSuppressions(app, actor, { workspace_id, file: basename(file), text })
+      const bytes = () => readBytes(file)
+      const report = await importSuppressions(app, actor, { workspace_id, file: basename(file), bytes })
       return new Plain(readable(report), () => ({ ...report }))
     },
   )
@@ -224,6 +224,23 @@ function addSuppressions(suppress: Command): void {
       return { file, bytes: await writeText(file, text) }
     },
   )
+}
+
+/** Says whom the removal releases, and who is still on the list by another entry. */
+async function removeAndNote(...given: Parameters<typeof removeSuppression>): Promise<Noted | object> {
+  const removed = await removeSuppression(...given)
+  if (!removed.removed) return removed
+  const sentences = removed.people.map(({ platform_id, names, until, released }) => {
+    const who = [...names.map((name) => writtenOf(name)), `platform id ${platform_id}`].join(', ')
+    const gone = until === null ? '' : ` (the name has not been theirs since ${until.slice(0, 10)})`
+    return `${released ? 'Released' : 'Still on the list by another entry'}: ${who}${gone}.`
+  })
+  return new Noted(removed, sentences.join('\n') || 'Parley knows nobody under this name.')
+}
+
+/** As people write it: @ada_l, +49170555. */
+function writtenOf(name: string): string {
+  return name.replace(/^username:/, '@').replace(/^phone:/, '+')
 }
 
 async function joined(text: AsyncIterable<string>): Promise<string> {
@@ -241,22 +258,22 @@ function* readable({ added, skipped_count, skipped }: ImportReport): Generator<s
 }
 
 /** Yields the file's text in pieces. Refuses a file that cannot be read. */
-export async function* readText(file: string): AsyncGenerator<string> {
-  try {
-    yield* decodeCsv(readBytes(file))
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException
-    if (error instanceof Refusal || !/^E[A-Z]+$/.test(code ?? '')) throw error
-    throw new Refusal(`${file} cannot be read: ${code}.`)
-  }
+export function readText(file: string): AsyncGenerator<string> {
+  return decodeCsv(readBytes(file))
 }
 
 async function* readBytes(file: string): AsyncGenerator<Buffer> {
   let size = 0
-  for await (const bytes of createReadStream(file)) {
-    size += bytes.length
-    if (size > importBytesMax) throw new Refusal(`${file} is larger than 64 MiB. Nothing was imported.`)
-    yield bytes
+  try {
+    for await (const bytes of createReadStream(file, { highWaterMark: 256 * 1024 })) {
+      size += bytes.length
+      if (size > importBytesMax) throw new Refusal(`${file} is larger than 64 MiB. Nothing was imported.`)
+      yield bytes
+    }
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (error instanceof Refusal || !/^E[A-Z]+$/.test(code ?? '')) throw error
+    throw new Refusal(`${file} cannot be read: ${code}.`)
   }
 }
 

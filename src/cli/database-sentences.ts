@@ -15,6 +15,8 @@ export function explainDatabase(error: unknown): unknown {
   if (error instanceof ApiError && error.code === 'schema_unavailable') {
     return new Refusal('The database has not been set up yet. Run `parley migrate` first.')
   }
+  // Statements are named after their text: in a server process of our own no name is taken, and none is missing.
+  if (isPoolerCode(code)) return new Refusal(pooledByTransaction) // guard: names that a pooler mixes up
   if (code === '42501') {
     return new Refusal(
       'The database is not migrated to this version, and the role of DATABASE_URL cannot migrate it: that needs CREATE on ' +
@@ -24,6 +26,51 @@ export function explainDatabase(error: unknown): unknown {
   }
   return error
 }
+
+/** The refusal for a fault of the database's environment that reached the command line as it was; undefined: it is none. */
+export function explainEnvironment(error: unknown): Refusal | undefined {
+  const { code, message } = error as { readonly code?: unknown; readonly message?: string }
+  if (typeof code !== 'string' || !(error instanceof Error)) return undefined
+  if (isPoolerCode(code)) return new Refusal(pooledByTransaction)
+  const known = environment.find(([pattern]) => pattern.test(code))
+  return known && new Refusal(`${known[1]} (${code}: ${message}).${known[2]}`)
+}
+
+const again = ' Nothing was changed; run the command again.'
+
+/** By SQLSTATE, or by the code of the operating system. */
+const environment: readonly (readonly [code: RegExp, found: string, todo: string])[] = [
+  [/^53100$|^ENOSPC$|^EDQUOT$/, 'The disk is full', ' Free disk space, and run the command again.'],
+  [/^EROFS$/, 'The disk is read-only', ' Mount it for writing, or choose another directory.'],
+  [
+    /^53300$/,
+    'The database allows no more connections',
+    ' Lower PARLEY_POOL_SIZE, or raise max_connections.',
+  ],
+  [/^53/, 'The database server has run out of a resource', ' Its log says which.'],
+  [/^40/, 'Other transactions were in the way', again],
+  [/^(57014|25P03|55P03)$/, 'The database cancelled a statement that took or waited too long', again],
+  [
+    /^(08|57P|57|58|25006)/,
+    'The database server ended the connection or does not accept one',
+    ' Run the command again.',
+  ],
+  [
+    /^(ECONNRESET|EPIPE|ECONNREFUSED|ETIMEDOUT)$/,
+    'The connection to the database was lost',
+    ' Run the command again.',
+  ],
+]
+
+/** Under pooling by transaction a prepared statement exists where another client made it, and is missing where we made it. */
+function isPoolerCode(code: unknown): boolean {
+  return code === '42P05' || code === '26000'
+}
+
+export const pooledByTransaction =
+  'DATABASE_URL leads to a pooler that works by transaction or statement: two connections share one server process. ' +
+  'Parley holds locks and listens on its connections. Let the pooler work by session (PgBouncer: ' +
+  '`pool_mode = session`), or name the server itself.'
 
 /** By the code of the driver or of the server. */
 const reasons: Readonly<Record<string, string>> = {
@@ -35,6 +82,7 @@ const reasons: Readonly<Record<string, string>> = {
   ENOTFOUND: 'the host name is unknown',
   ENOENT: 'the socket does not exist',
   ETIMEDOUT: 'the connection timed out',
+  '53100': 'its disk is full',
 }
 
 const encrypted =
@@ -42,11 +90,20 @@ const encrypted =
 const unverified =
   "the server's certificate cannot be verified; name its authority with sslrootcert=FILE in DATABASE_URL (docs/scaling.md)"
 
+const expired = "the server's certificate has expired; renew it on the server"
+const misnamed =
+  "the server's certificate is for another host name; use the name that it is for in DATABASE_URL, or give the server a certificate for this one"
+const selfSigned =
+  "the server's certificate is self-signed, or its authority is; name that certificate with sslrootcert=FILE in DATABASE_URL (docs/scaling.md)"
+
 /** By the message: the server uses one code for several faults, and Node has many for certificates. */
 const messages: readonly (readonly [RegExp, string])[] = [
   [/no pg_hba\.conf entry.*(no encryption|SSL off)|SSL required|SSL connection is required/, encrypted],
   [/no pg_hba\.conf entry/, "the server's pg_hba.conf does not allow this role, database and address"],
-  [/self[- ]signed certificate|unable to (verify|get)|certificate has expired|altnames/i, unverified],
+  [/certificate has expired/i, expired],
+  [/altnames/i, misnamed],
+  [/self[- ]signed certificate/i, selfSigned],
+  [/unable to (verify|get)/i, unverified],
 ]
 
 function reasonOf(error: ApiError): string {

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Command } from 'commander'
 import { readConfig, variableDefaults } from '../config.ts'
-import { dumpSchema } from '../db/dump.ts'
+import { dumpLocks, dumpSchema } from '../db/dump.ts'
 import { Refusal } from '../lib/errors.ts'
 import { ownRoutes, workspaceRoutes } from '../lists/dashboard-routes.ts'
 import { operations } from '../lists/operations.ts'
@@ -26,11 +26,11 @@ export const addGenerateVerb = (everyVerb: () => Promise<Command>) => (program: 
     .action(async ({ check }: { check: boolean }) => {
       const files = {
         'openapi.json': `${JSON.stringify(makeOpenApi(routes), null, 2)}\n`,
-        'web/src/api-types.ts': makeBrowserTypes({
+        'web/src/data/api-types.ts': makeBrowserTypes({
           workspaceRoutes: [...routes, ...workspaceRoutes],
           ownRoutes,
         }),
-        'src/db/schema.sql': await schema(),
+        ...(await schema()),
         'docs/cli.md': makeCliPage(await everyVerb()),
         'docs/configuration.md': makeConfigurationPage(
           await readFile(join(root, '.env.example'), 'utf8'),
@@ -49,18 +49,22 @@ export const addGenerateVerb = (everyVerb: () => Promise<Command>) => (program: 
 }
 
 /** Dumped from a temporary database. */
-async function schema(): Promise<string> {
+async function schema(): Promise<Readonly<Record<string, string>>> {
   const data_dir = await mkdtemp(join(tmpdir(), 'parley-generate-'))
   const app = await openApp({
     config: readConfig({}),
     data_dir,
     log: makeLogger('silent'),
-    claim: 'command',
+    claim: 'service',
+    as_it_is: true,
     operations,
     routes,
   })
   try {
-    return await dumpSchema(app.db)
+    return {
+      'src/db/migration-locks.json': await dumpLocks(app.db),
+      'src/db/schema.sql': await dumpSchema(app.db),
+    }
   } finally {
     await app.close()
     await rm(data_dir, { recursive: true, force: true })

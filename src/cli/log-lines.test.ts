@@ -7,6 +7,7 @@ import { closeSync, constants, mkdtempSync, openSync, readFileSync, readSync, rm
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { makeLogger } from './log.ts'
 import { type LogLines, writeLines } from './log-lines.ts'
 
 let directory: string
@@ -143,4 +144,15 @@ test('writes every line to a file, in order', () => {
   log.close()
   closeSync(fd)
   expect(parse(readFileSync(path, 'utf8')).map(({ n }) => n)).toEqual([...Array(5_000).keys()])
+})
+
+test('a logger that is asked to flush has written its lines at once', () => {
+  const { fd, read } = openPipe()
+  const lines = writeLines(fd)
+  const log = makeLogger('info', lines)
+  log.info('ready')
+  log.flush()
+  expect(parse(read())).toMatchObject([{ msg: 'ready' }])
+  lines.close()
+  closeSync(fd)
 })

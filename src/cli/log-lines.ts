@@ -16,8 +16,9 @@ const heldBytesMax = 1024 * 1024 // limit: held log lines
 const lastMsMax = 500
 
 export interface LogLines extends DestinationStream {
-  /** Writes what can be written now. The log calls it after a fatal line. */
+  /** Writes what can be written now. The log calls it after a fatal line, and `flush` when it is asked to. */
   flushSync(): void
+  flush(): void
   /** Writes the rest, within half a second, and stops the timers. */
   close(): void
 }
@@ -89,6 +90,7 @@ export function writeLines(fd: number): LogLines {
       if (linesBytes >= batchBytes && retry === undefined) flushSoon()
     },
     flushSync: flushSoon,
+    flush: flushSoon, // guard: the welcome follows the log
     close,
   }
 }

@@ -22,6 +22,8 @@ export function addMigrateVerb(program: Command): void {
         routes: [],
         ...(options.migrations && { migrations: options.migrations }),
         migrate: true,
+        // Stdout is for the result.
+        say: (line) => process.stderr.write(`${line}\n`),
       })
       await closing(
         () => app.close(),

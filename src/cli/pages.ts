@@ -9,8 +9,8 @@ const cliIntroduction = `# The command line
 
 ${generatedNote}
 
-Run \`npx parley\` inside the repository. \`npx parley --help\` lists the verbs, \`--help\` after a verb explains it, and
-\`npx parley --version\` prints the version.
+Run \`bin/parley.js\` inside the repository, or \`parley\` if you have installed an archive ([scaling.md](scaling.md#files-to-start-from)).
+\`bin/parley.js --help\` lists the verbs, \`--help\` after a verb explains it, and \`bin/parley.js --version\` prints the version.
 
 - Verbs act on \`DATABASE_URL\`, or on the embedded database in \`--data-dir\`, whether the service is running or not.
 - If \`--data-dir\` has no database yet, only \`start\`, \`serve\`, \`work\`, \`migrate\`, \`demo\`, \`restore\`, \`workspace create\`,
@@ -22,9 +22,9 @@ Run \`npx parley\` inside the repository. \`npx parley --help\` lists the verbs,
 Create a second tenant, for example. Each line prints the id that the next one needs:
 
 \`\`\`sh
-npx parley workspace create "Acme" --timezone Europe/Berlin
-npx parley user create ana@acme.example --workspace WORKSPACE_ID
-npx parley key create --workspace WORKSPACE_ID --user USER_ID --name "crm sync" --scopes read,write
+bin/parley.js workspace create "Acme" --timezone Europe/Berlin
+bin/parley.js user create ana@acme.example --workspace WORKSPACE_ID
+bin/parley.js key create --workspace WORKSPACE_ID --user USER_ID --name "crm sync" --scopes read,write
 \`\`\`
 `
 

@@ -1,8 +1,10 @@
 /** The command line. Exit codes: 0 done, 1 refused with a sentence, 2 wrong usage. */
 import { Command, CommanderError } from 'commander'
 import { ApiError, ConfigError, Refusal } from '../lib/errors.ts'
+import { hideTokens } from '../lib/text.ts'
 import { version } from '../lib/version.ts'
 import { readDataDirDefault } from './data-dir.ts'
+import { explainEnvironment } from './database-sentences.ts'
 import { helpStyle } from './help.ts'
 import { sentenceOf } from './hints.ts'
 import type { Parts } from './service.ts'
@@ -35,6 +37,7 @@ export async function makeProgram(
     .configureHelp(helpStyle)
     .helpCommand(false)
     .exitOverride()
+    .configureOutput({ outputError: (text, write) => write(withoutSecrets(text)) })
     .showHelpAfterError('Add --help to see how it is used.')
     .addHelpText('after', firstSteps)
   for (const { words, hidden = false, load } of verbs) {
@@ -75,6 +78,11 @@ export async function runCommand(
   }
 }
 
+/** An argument that a verb does not take may be a secret, and what a verb prints ends up in logs of jobs. */
+function withoutSecrets(text: string): string {
+  return hideTokens(text.replace(/(too many arguments.* but got \d+): .*\./s, '$1.')) // guard: surplus arguments are not repeated
+}
+
 const firstSteps = `
 Configuration is the environment; .env.example documents it. Verbs act on DATABASE_URL, or on the embedded
 database of --data-dir, whether the service is running or not.
@@ -89,11 +97,14 @@ First steps:
 function explain(error: unknown): number {
   // Commander has already printed its message.
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2
+  const environment = explainEnvironment(error) // guard: the environment is not our bug
   if (error instanceof ConfigError) {
     const faults = error.faults.map((fault) => `  - ${fault}`).join('\n')
     process.stderr.write(`Parley cannot start with this configuration:\n${faults}\n`)
   } else if (error instanceof Refusal || error instanceof ApiError) {
     process.stderr.write(`${sentenceOf(error)}\n`)
+  } else if (environment) {
+    process.stderr.write(`${sentenceOf(environment)}\n`)
   } else {
     process.stderr.write(`This is a bug in Parley: ${error instanceof Error ? error.stack : String(error)}\n`)
   }

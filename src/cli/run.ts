@@ -2,6 +2,7 @@
 import { type Command, Option } from 'commander'
 import { type Config, readConfig } from '../config.ts'
 import { Refusal } from '../lib/errors.ts'
+import { endByForce, meansNow, stopMsMax } from './force.ts'
 import { logVersion, makeLogger } from './log.ts'
 import { write } from './output.ts'
 import { platformVariables } from './platforms.ts'
@@ -14,9 +15,6 @@ interface RunOptions extends Shared {
   readonly adminPort?: number
   readonly demo?: boolean
 }
-
-/** After this long we cut off work in flight ourselves, before a supervisor does. */
-const stopMsMax = 30_000
 
 export const addRunVerbs = (parts: Parts) => (program: Command) => {
   for (const role of ['start', 'serve', 'work'] as const) {
@@ -79,6 +77,8 @@ function greet(
   if (!stopping) app.log.info({ address, admin_address }, 'ready')
   app.log.level = app.config.log_level
   const data_dir = app.config.database.kind === 'embedded' ? directory : undefined
+  // The key and the link are the last of the start: a log in a pipe holds its lines for a moment.
+  app.log.flush()
   if (demo || (process.stdout.isTTY && !stopping)) write(welcome(begun, { role, stopping, data_dir }))
 }
 
@@ -97,8 +97,7 @@ function stopOnSignal(service: Service): Promise<Error | undefined> {
       resolve(failure)
     }
     const onSignal = (signal: NodeJS.Signals) => {
-      // npm and the terminal may both deliver the first signal. A signal a second later means: stop now.
-      if (service.stopping && performance.now() - firstAt > 1_000) process.exit(130)
+      if (service.stopping && meansNow(firstAt)) return void endByForce(130)
       const { config, log } = service.app
       // Only a supervisor waits for a load balancer. A person who presses Ctrl-C wants the process to end.
       const drain_seconds = signal === 'SIGTERM' ? config.drain_seconds : 0
@@ -121,7 +120,7 @@ async function stop(service: Service): Promise<void> {
   const { log } = service.app
   const cut = setTimeout(() => {
     log.error('shutdown took too long; the remaining work was cut off')
-    process.exit(1)
+    void endByForce(1)
   }, stopMsMax)
   await service.stop()
   clearTimeout(cut)

@@ -1,11 +1,11 @@
 /** `parley sandbox`: the sandbox platform alone, so that it survives a killed service. */
-import { resolve } from 'node:path'
 import { type Command, Option } from 'commander'
 import { readConfig } from '../config.ts'
 import { openDataDirectory } from '../db/data-directory.ts'
 import { buildControlServer } from '../http/admin.ts'
+import type { Server } from '../http/base.ts'
 import { explainPort } from '../http/ports.ts'
-import type { DataCentre } from '../platform/sandbox/mtproto/data-centre.ts'
+import type { ControlCall } from '../platform/control-operation.ts'
 import { aloneControl } from '../platform/sandbox/open.ts'
 import { openLocalSandbox } from '../platform/sandbox/sandbox.ts'
 import { serveLink } from '../platform/sandbox/serve-link.ts'
@@ -16,19 +16,30 @@ import { commandOf, port, type Shared, whole } from './verbs.ts'
 
 const host = '127.0.0.1'
 
-interface SandboxOptions {
+export interface SandboxOptions {
   readonly port: number
   readonly seed?: number
-  readonly mtprotoPort?: number
-  readonly keepUpdates?: number
   readonly dedupe: 'on' | 'off'
+}
+
+/** What a program serves beside the sandbox: the data centre of the tests does. */
+export interface Beside {
+  /** More calls of the control address. */
+  readonly calls: readonly ControlCall[]
+  close(): Promise<void>
 }
 
 /** Its journal is kept apart from the service's data. This is the default of --data-dir. */
 const ownDirectory = '.parley-sandbox'
 
 export function addSandboxVerb(program: Command): void {
-  commandOf(program, 'sandbox')
+  addSandboxOptions(commandOf(program, 'sandbox')).action(async (_, command: Command) => {
+    await runSandbox(sandboxDirectory(program), command.opts<SandboxOptions>())
+  })
+}
+
+export function addSandboxOptions(command: Command): Command {
+  return command
     .addOption(
       new Option('--port <port>', 'port to listen on, 0 to 65535; 0 picks a free one')
         .default(8090)
@@ -41,31 +52,22 @@ export function addSandboxVerb(program: Command): void {
       ).argParser(whole),
     )
     .addOption(
-      new Option(
-        '--mtproto-port <port>',
-        'also serve its accounts as a Telegram data centre, on this port and the next; 0 picks free ones',
-      ).argParser(port),
-    )
-    .addOption(
-      new Option(
-        '--keep-updates <number>',
-        'updates kept for Telegram clients; a client that missed more cannot catch up; all by default',
-      ).argParser(whole),
-    )
-    .addOption(
       new Option('--dedupe <switch>', 'accept each random id of an account only once')
         .choices(['on', 'off'])
         .default('off'),
     )
-    .action(async (_, command: Command) => {
-      const given = program.getOptionValueSource('dataDir') === 'cli'
-      const data_dir = given ? program.opts<Shared>().dataDir : ownDirectory
-      await runSandbox(data_dir, command.opts<SandboxOptions>())
-    })
 }
 
-async function runSandbox(data_dir: string, options: SandboxOptions): Promise<void> {
-  const { port: wanted, seed, dedupe } = options
+export function sandboxDirectory(program: Command): string {
+  const given = program.getOptionValueSource('dataDir') === 'cli'
+  return given ? program.opts<Shared>().dataDir : ownDirectory
+}
+
+export async function runSandbox(
+  data_dir: string,
+  { port: wanted, seed, dedupe }: SandboxOptions,
+  openBeside?: (world: World) => Promise<Beside>,
+): Promise<void> {
   const config = readConfig(process.env, platformVariables)
   const log = makeLogger(config.log_level)
   logVersion(log, 'sandbox')
@@ -80,41 +82,22 @@ async function runSandbox(data_dir: string, options: SandboxOptions): Promise<vo
     dedupe: dedupe === 'on',
     ...(seed !== undefined && { seed }),
   })
-  const server = await buildControlServer(log, aloneControl(sandbox, { manual }), serveLink(sandbox.world))
-  let centre: DataCentre | undefined
   process.on('SIGINT', () => end())
   process.on('SIGTERM', () => end())
+  let beside: Beside | undefined
+  let server: Server | undefined
   try {
+    beside = await openBeside?.(sandbox.world)
+    const control = aloneControl(sandbox, { manual, calls: beside?.calls ?? [] })
+    server = await buildControlServer(log, control, serveLink(sandbox.world))
     const address = await server.listen({ host, port: wanted }).catch((error) => {
       throw explainPort(error, { host, port: wanted, names: { host, port: '--port' } })
     })
-    centre = await serveTelegram(sandbox.world, data_dir, options)
     log.info({ address }, 'ready')
     await ended
   } finally {
-    await centre?.close()
+    await beside?.close()
     await sandbox.close()
-    await server.close()
+    await server?.close()
   }
-}
-
-/** Starts the data centre and prints how Parley reaches it. Only this imports MTProto. */
-async function serveTelegram(
-  world: World,
-  data_dir: string,
-  { mtprotoPort, keepUpdates }: SandboxOptions,
-): Promise<DataCentre | undefined> {
-  if (mtprotoPort === undefined) return undefined
-  const { openDataCentre } = await import('../platform/sandbox/mtproto/data-centre.ts')
-  const centre = await openDataCentre(world, {
-    port: mtprotoPort,
-    data_dir: resolve(data_dir),
-    keep_updates: keepUpdates,
-  }).catch((error) => {
-    // Its second data centre is at the next port.
-    const { port = mtprotoPort } = error as { port?: number }
-    throw explainPort(error, { host, port, names: { host, port: '--mtproto-port' } })
-  })
-  process.stdout.write(`PARLEY_TELEGRAM_DC=${host}:${centre.port},${centre.key_file}\n`)
-  return centre
 }

@@ -10,6 +10,7 @@ import { declineDemo, readDemo } from '../capabilities/gates/gates.ts'
 import { hasWorkspace } from '../capabilities/workspaces/workspaces.ts'
 import { type Config, isLoopback } from '../config.ts'
 import { openDataDirectory } from '../db/data-directory.ts'
+import { findSecretUse } from '../db/secret-use.ts'
 import { buildAdminServer } from '../http/admin.ts'
 import type { Server } from '../http/base.ts'
 import { documentOf } from '../http/control.ts'
@@ -19,6 +20,7 @@ import type { Readiness } from '../http/health.ts'
 import { type Place, tryPorts } from '../http/ports.ts'
 import { buildServer } from '../http/server.ts'
 import { Refusal } from '../lib/errors.ts'
+import { collectAtRest } from '../lib/memory-at-rest.ts'
 import type { MakeLoops } from '../loop.ts'
 import type { OperationKind } from '../operation.ts'
 import type { Control, PlatformModule } from '../platform/module.ts'
@@ -45,6 +47,9 @@ export interface Parts {
 }
 
 export type Role = 'start' | 'serve' | 'work'
+
+/** The part of its connections that requests leave to the background work: settings and alerts alone need few. */
+const backgroundOf: Readonly<Record<Role, number>> = { start: 0.4, serve: 0.2, work: 0.8 }
 
 interface ServiceOptions {
   readonly role: Role
@@ -78,6 +83,7 @@ export class Service {
   #worker: Worker | undefined
   #running: Running | undefined
   #talk: { stop(): void } | undefined
+  #stopCollecting: (() => void) | undefined
   #beginning: Promise<StartedService> | undefined
   #stopping = false
   #ready = false
@@ -93,11 +99,13 @@ export class Service {
     const { config, data_dir, log, role } = options
     const { routes, operations, migrations } = parts
     const problem = findAlertUrlProblem(config)
-    if (problem) throw new Refusal(`PARLEY_ALERT_URL ${problem}.`)
+    if (problem) throw new Refusal(problem)
     await tryPorts(placesOf(options))
     // Every kind of database needs it: it holds the journals and the sandbox.
     if (role !== 'serve') await openDataDirectory(data_dir)
-    const app = await openApp({ config, data_dir, log, claim: 'service', routes, operations, migrations })
+    const background = backgroundOf[role]
+    const lists = { routes, operations, migrations }
+    const app = await openApp({ config, data_dir, log, claim: 'service', background, ...lists })
     return new Service(app, parts, options)
   }
 
@@ -132,12 +140,14 @@ export class Service {
     this.#requireGoing()
     const [main] = placesOf(this.#options)
     app.listensAt(await this.#server.listen(main))
-    if (role === 'serve') this.#running = runLoops(app, [undrivenLoop(), ...makeAlertLoops(app)])
+    if (role === 'serve')
+      this.#running = runLoops(app.background, [undrivenLoop(), ...makeAlertLoops(app.background)])
     else await this.#beginWork()
     this.#requireGoing()
     const demo = await this.#beginDemo()
     const empty = role === 'start' && !demo && !(await hasWorkspace(app.db))
     this.#ready = true
+    this.#stopCollecting = collectAtRest()
     return { address: app.base_url(), admin_address, demo, empty }
   }
 
@@ -152,6 +162,7 @@ export class Service {
     this.#stopping = true
     // Otherwise what is still opening would stay open.
     await this.#beginning?.catch(() => {})
+    this.#stopCollecting?.()
     this.#talk?.stop()
     this.app.beginStop()
     await this.#server?.close()
@@ -164,7 +175,9 @@ export class Service {
   /** Warns and does not refuse: an operator who has lost the secret for good can still read and send. */
   async #checkSecret(): Promise<void> {
     // If this cannot be read now, the code that needs it reports the error.
-    if (await beginsUnderSecret(this.app).catch(() => true)) return
+    const use = await findSecretUse(this.app.db).catch(() => undefined)
+    const isForeign = use !== undefined && !this.app.secrets.isTied
+    if (!isForeign && (await beginsUnderSecret(this.app).catch(() => true))) return
     this.app.log.warn(
       'PARLEY_SECRET is not the secret that this database was set up with: sessions, cursors and encrypted values, such as webhook secrets and the logins of accounts, do not work, and after a restore Parley may not recognise a repeated send',
     )
@@ -183,13 +196,14 @@ export class Service {
     const { loops } = this.#parts
     const platforms = new Map([...this.#platforms].map(([name, { platform }]) => [name, platform]))
     const directory = this.#options.data_dir
-    this.#worker = await assembleWorker(this.app, {
+    const { background } = this.app // guard: connections of the worker
+    this.#worker = await assembleWorker(background, {
       platforms,
       directory,
       loops,
       diskFree: watchDisk(directory),
     })
-    this.#running = runWorker(this.app, this.#worker)
+    this.#running = runWorker(background, this.#worker)
   }
 
   /** Runs first, so that the reference page can name the admin port. */

@@ -15,6 +15,7 @@ import { hashPassword, requireNewPassword } from '../lib/passwords.ts'
 import { dataDirOption } from './data-dir.ts'
 import { workspaceHelp } from './help.ts'
 import { Noted, noteLink } from './output.ts'
+import { typedName } from './typed-name.ts'
 import { type Shared, verb } from './verbs.ts'
 
 const linkNote =
@@ -35,22 +36,36 @@ export function addUsers(user: Command): void {
   verb(
     user,
     'disable <id>',
-    'disable a user: ends their sessions, and their keys stop working',
+    'disable a user: ends their keys, sessions, links and logins, and stops their webhooks',
     (app, actor, _, id = '') => setUserEnabled(app, actor, { id, enabled: false }),
   )
   verb(
     user,
     'enable <id>',
-    'enable a user: they can sign in, and their keys work again',
+    'enable a user: they can sign in again; their keys stay revoked',
     (app, actor, _, id = '') => setUserEnabled(app, actor, { id, enabled: true }),
   )
   verb<{ workspace: string }>(
     user,
     'remove <id>',
-    'remove a user from a workspace and revoke their keys there',
+    'remove a user from a workspace: revokes their keys there and stops their webhooks',
     async (app, actor, { workspace }, id = '') => {
-      await endMembership(app, actor, { workspace_id: workspace, user_id: id })
-      return { user_id: id, workspace_id: workspace, removed: true }
+      const { webhooks, campaigns } = await endMembership(app, actor, {
+        workspace_id: workspace,
+        user_id: id,
+      })
+      const removed = {
+        user_id: id,
+        workspace_id: workspace,
+        removed: true,
+        webhooks_stopped: webhooks.stopped,
+        campaigns_going_on: campaigns.going_on,
+      }
+      if (campaigns.going_on.length === 0) return removed
+      return new Noted(
+        removed,
+        'Campaigns of this user go on: `parley campaign pause ID` or `parley campaign cancel ID` stops one.',
+      )
     },
   ).requiredOption('--workspace <id>', workspaceHelp)
 }
@@ -71,7 +86,7 @@ function addCreate(user: Command): void {
         operator,
         password_hash,
       })
-      const link = `npx parley user link ${made.id}${dataDirOption(dataDir)}`
+      const link = `${typedName} user link ${made.id}${dataDirOption(dataDir)}`
       return made.has_password ? made : new Noted(made, `\`${link}\` creates a link to sign in with.`)
     },
   )

@@ -49,6 +49,10 @@ export const verbs: readonly VerbModule[] = [
     },
   },
   {
+    words: { secret: 'replace the secret of the instance while the service runs' },
+    load: async () => (await import('./secret.ts')).addSecretVerbs,
+  },
+  {
     words: {
       workspace: 'manage the tenants',
       user: 'manage the people who sign in',
@@ -61,6 +65,10 @@ export const verbs: readonly VerbModule[] = [
       audit: 'read and verify the audit log of changes',
     },
     load: async () => (await import('./admin.ts')).addAdminVerbs,
+  },
+  {
+    words: { telegram: 'rehearse at Telegram with two accounts of yours' },
+    load: async () => (await import('./telegram.ts')).addTelegramVerbs,
   },
   {
     words: {
@@ -91,7 +99,7 @@ export const verbs: readonly VerbModule[] = [
   {
     words: {
       generate:
-        'write openapi.json, src/db/schema.sql, web/src/api-types.ts, docs/cli.md and docs/configuration.md; --check only compares',
+        'write openapi.json, src/db/schema.sql, web/src/data/api-types.ts, docs/cli.md and docs/configuration.md; --check only compares',
     },
     hidden: true,
     load: async (parts) => {

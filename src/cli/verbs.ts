@@ -6,6 +6,7 @@ import type { Actor } from '../capabilities/audit/audit.ts'
 import { readConfig } from '../config.ts'
 import { parseTime } from '../lib/shapes.ts'
 import type { OperationKind } from '../operation.ts'
+import { endByForce, meansNow, stopMsMax } from './force.ts'
 import { describeArguments } from './help.ts'
 import { makeLogger } from './log.ts'
 import { openApp } from './open.ts'
@@ -74,25 +75,34 @@ export async function withApp<T>(
 }
 
 /** An interrupted verb still stops the server it started. PostgreSQL rolls back what was not committed. */
-export async function closing<T>(close: () => Promise<void>, work: () => Promise<T>): Promise<T> {
+export async function closing<T>(
+  close: () => Promise<void>,
+  work: () => Promise<T>,
+  closeMsMax = stopMsMax,
+): Promise<T> {
   let closed: Promise<void> | undefined
   const closeOnce = () => {
     closed ??= close()
     return closed
   }
-  let interrupted = false
+  let interruptedAt: number | undefined
   const interrupt = () => {
-    interrupted = true
+    if (interruptedAt !== undefined) {
+      if (meansNow(interruptedAt)) void endByForce(130)
+      return
+    }
+    interruptedAt = performance.now()
+    setTimeout(() => void endByForce(130), closeMsMax)
     void closeOnce().finally(() => process.exit(130))
   }
-  process.once('SIGINT', interrupt)
-  process.once('SIGTERM', interrupt)
+  process.on('SIGINT', interrupt).on('SIGTERM', interrupt)
   try {
     return await work()
   } finally {
     await closeOnce()
     // The interrupted work may fail in any way by now. It is not reported, because the process is ending.
-    if (interrupted) await new Promise(() => {})
+    if (interruptedAt !== undefined) await new Promise(() => {})
+    process.off('SIGINT', interrupt).off('SIGTERM', interrupt)
   }
 }
 

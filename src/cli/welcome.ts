@@ -3,6 +3,7 @@
 import { dataDirOption } from './data-dir.ts'
 import type { Demo } from './demo.ts'
 import type { Role, StartedService } from './service.ts'
+import { typedName } from './typed-name.ts'
 
 interface StartFacts {
   readonly role: Role
@@ -32,7 +33,7 @@ function aboutLost(data_dir: string | undefined): string[] {
   const where = here && `, each with${here}`
   return [
     '',
-    `  To replace a lost key, run \`npx parley key create\`; for a lost password, \`npx parley user link\`${where}.`,
+    `  To replace a lost key, run \`${typedName} key create\`; for a lost password, \`${typedName} user link\`${where}.`,
     '  docs/quickstart.md, "A lost key", shows the commands.',
   ]
 }
@@ -48,17 +49,17 @@ function aboutEmpty(address: string, data_dir: string | undefined): string[] {
     'key create --workspace WORKSPACE_ID --user USER_ID --name "my app" --scopes read,write,send',
     'account create --workspace WORKSPACE_ID --name "Sales"',
   ]
-  const instead = `  Or stop it and run \`npx parley demo${here}\` instead, to try everything with made-up people.`
+  const instead = `  Or stop it and run \`${typedName} demo${here}\` instead, to try everything with made-up people.`
   return [
     '',
     '  This instance is empty, and every gate is closed. Each command needs the ids that the earlier ones print:',
     '',
-    ...verbs.map((verb) => `    npx parley ${verb}${here}`),
+    ...verbs.map((verb) => `    ${typedName} ${verb}${here}`),
     `    curl ${address}/api/v1/me -H "Authorization: Bearer API_KEY"`,
     '',
     ...(data_dir === undefined ? [] : [instead]),
     '  The account is in the sandbox: with PARLEY_SANDBOX_CONTROL=on you can create people there (docs/operating.md).',
-    '  `npx parley --help` lists all verbs.',
+    `  \`${typedName} --help\` lists all verbs.`,
   ]
 }
 

@@ -2,6 +2,8 @@
  * The format of a backup file: a line with the format number, a gzip stream of frames, and a line with the SHA-256 of all
  * before it. The reader checks the last line before it uses the rest, so a truncated or altered file restores nothing.
  *
+ * An encrypted backup is a file of age with all of this inside (`backup-encryption.ts`).
+ *
  * A frame is its kind (a byte), its length (four bytes) and its content: one header, then for each table its name and
  * columns, its rows as PostgreSQL writes them, and one frame with the counts.
  */
@@ -12,6 +14,7 @@ import { createGunzip, createGzip } from 'node:zlib'
 import { z } from 'zod'
 import { Refusal } from '../lib/errors.ts'
 import { freeBuffer } from '../lib/free-buffer.ts'
+import { type BackupKey, decryptFile, type EncryptBytes, isEncrypted } from './backup-encryption.ts'
 
 export const backupFormat = 1
 const magic = 'parley-backup '
@@ -34,6 +37,9 @@ const header = z.object({
   secret: z.string().min(32).nullable(),
   /** Identifies the secret without revealing anything about it. */
   secret_id: z.string(),
+  /** The one before it, if the backup was made during a rotation. */
+  old_secret: z.string().min(32).nullable().optional(),
+  old_secret_id: z.string().optional(),
 })
 const table = z.object({ name: z.string(), columns: z.array(z.string()) })
 const end = z.object({
@@ -54,15 +60,9 @@ export class BackupWriter {
   #drained: Promise<void> | undefined
   #failure: Error | undefined
 
-  constructor(file: FileHandle) {
-    const hash = createHash('sha256').update(firstLine)
-    this.#done = pipeline(this.#gzip, async (zipped: AsyncIterable<Buffer>) => {
-      await file.writeFile(firstLine)
-      for await (const bytes of zipped) {
-        hash.update(bytes)
-        await file.writeFile(bytes)
-      }
-      await file.writeFile(`sha256 ${hash.digest('hex')}\n`)
+  constructor(file: FileHandle, encrypt: EncryptBytes = (plain) => plain) {
+    this.#done = pipeline(this.#gzip, withChecksum, encrypt, async (bytes: AsyncIterable<Uint8Array>) => {
+      for await (const block of bytes) await file.writeFile(block)
       await file.sync()
     })
     this.#done.catch((error) => {
@@ -138,6 +138,17 @@ export class BackupWriter {
   }
 }
 
+/** The first line, what was zipped, and the last line. */
+async function* withChecksum(zipped: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void> {
+  const hash = createHash('sha256').update(firstLine)
+  yield Buffer.from(firstLine)
+  for await (const bytes of zipped) {
+    hash.update(bytes)
+    yield bytes
+  }
+  yield Buffer.from(`sha256 ${hash.digest('hex')}\n`)
+}
+
 function frameHead(kind: number, length: number): Buffer {
   const head = Buffer.from([kind, 0, 0, 0, 0])
   head.writeUInt32BE(length, 1)
@@ -158,7 +169,8 @@ export interface OpenBackup {
   close(): Promise<void>
 }
 
-export async function openBackup(path: string): Promise<OpenBackup> {
+/** `key` opens an encrypted file. */
+export async function openBackup(path: string, key?: BackupKey): Promise<OpenBackup> {
   const file = await open(path, 'r').catch((error: NodeJS.ErrnoException) => {
     throw new Refusal(
       error.code === 'ENOENT'
@@ -167,8 +179,9 @@ export async function openBackup(path: string): Promise<OpenBackup> {
     )
   })
   try {
-    const end = await requireWhole(file, path)
-    const parts = () => readParts(file, { path, end })
+    const bytes = await openBytes(file, { path, key })
+    const end = await requireWhole(bytes, path)
+    const parts = () => readParts(bytes, { path, end })
     const first = await parts().next()
     if (first.done || first.value.kind !== 'header') throw damaged(path)
     return { header: first.value.header, parts, close: () => file.close() }
@@ -184,36 +197,63 @@ function damaged(path: string): Refusal {
   )
 }
 
-/** Returns where the frames end. Reads the whole file once. */
-async function requireWhole(file: FileHandle, path: string): Promise<number> {
+/** The bytes of a backup, decrypted. */
+interface BackupBytes {
+  readonly size: number
+  read(range: { readonly start: number; readonly end: number }): AsyncIterable<Uint8Array>
+}
+
+async function openBytes(
+  file: FileHandle,
+  { path, key }: { path: string; key: BackupKey | undefined },
+): Promise<BackupBytes> {
   const found = await file.stat()
   if (!found.isFile()) throw new Refusal(`${path} is not a backup of Parley.`)
-  const head = await readAt(file, 0, firstLine.length)
+  if (!(await isEncrypted(file))) {
+    return { size: found.size, read: (range) => file.createReadStream({ ...range, autoClose: false }) }
+  }
+  if (!key) throw new Refusal(`The backup ${path} is encrypted.`)
+  const refuse = (why: 'wrong_key' | 'damaged') => (why === 'damaged' ? damaged(path) : wrongKey(path))
+  return decryptFile(file, { key, refuse })
+}
+
+function wrongKey(path: string): Refusal {
+  return new Refusal(`This passphrase or key does not open the backup ${path}. Nothing was restored.`)
+}
+
+/** Returns where the frames end. Reads the whole file once. */
+async function requireWhole(file: BackupBytes, path: string): Promise<number> {
+  const head = await readRange(file, { start: 0, end: firstLine.length - 1 })
   const format = /^parley-backup (\d+)\n/.exec(head.toString('latin1'))
   if (!head.toString('latin1').startsWith(magic)) throw new Refusal(`${path} is not a backup of Parley.`)
   if (format && Number(format[1]) > backupFormat) {
     throw new Refusal(`The backup ${path} was created by a newer Parley. Restore it with that version.`)
   }
-  const end = found.size - lastLineBytes
+  const end = file.size - lastLineBytes
   if (!format || end < firstLine.length) throw damaged(path)
   const hash = createHash('sha256')
-  for await (const bytes of file.createReadStream({ start: 0, end: end - 1, autoClose: false }))
-    hash.update(bytes)
-  const last = (await readAt(file, end, lastLineBytes)).toString('latin1')
-  if (last !== `sha256 ${hash.digest('hex')}\n`) throw damaged(path)
+  const last: Uint8Array[] = []
+  let left = end
+  for await (const bytes of file.read({ start: 0, end: file.size - 1 })) {
+    hash.update(bytes.subarray(0, left))
+    if (bytes.length > left) last.push(bytes.subarray(left))
+    left = Math.max(0, left - bytes.length)
+  }
+  if (Buffer.concat(last).toString('latin1') !== `sha256 ${hash.digest('hex')}\n`) throw damaged(path)
   return end
 }
 
-async function readAt(file: FileHandle, position: number, length: number): Promise<Buffer> {
-  const { bytesRead, buffer } = await file.read(Buffer.alloc(length), 0, length, position)
-  return buffer.subarray(0, bytesRead)
+async function readRange(file: BackupBytes, range: { start: number; end: number }): Promise<Buffer> {
+  const found = []
+  for await (const bytes of file.read(range)) found.push(bytes)
+  return Buffer.concat(found)
 }
 
 async function* readParts(
-  file: FileHandle,
+  file: BackupBytes,
   { path, end }: { path: string; end: number },
 ): AsyncGenerator<BackupPart, void> {
-  const zipped = file.createReadStream({ start: firstLine.length, end: end - 1, autoClose: false })
+  const zipped = file.read({ start: firstLine.length, end: end - 1 })
   const gunzip = createGunzip({ chunkSize: blockBytes })
   const done = pipeline(zipped, gunzip)
   done.catch(() => {})

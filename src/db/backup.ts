@@ -5,8 +5,10 @@ import { type FileHandle, link, lstat, open, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import type pg from 'pg'
 import { Refusal } from '../lib/errors.ts'
+import type { EncryptBytes } from './backup-encryption.ts'
 import { type BackupEnd, type BackupHeader, type BackupTable, BackupWriter } from './backup-file.ts'
 import { copyRows } from './copy-stream.ts'
+import { syncDirectory } from './secret-file.ts'
 import type { Database } from './sql.ts'
 
 /** Migrations fill the first themselves; the others are out of date after a restore. Unlogged tables are left out as well. */
@@ -23,7 +25,13 @@ export interface BackupFacts {
   readonly tables: BackupEnd['tables']
 }
 
-type HeaderOfCaller = Pick<BackupHeader, 'parley_version' | 'secret' | 'secret_id'>
+type HeaderOfCaller = Omit<BackupHeader, 'made_at' | 'migrations'>
+
+interface NewBackup {
+  readonly header: HeaderOfCaller
+  readonly made: (facts: BackupFacts) => Promise<void>
+  readonly encrypt?: EncryptBytes | undefined
+}
 
 /**
  * The file has a temporary name until it is complete and on the disk. `made` runs before it gets its final name: a file
@@ -32,7 +40,7 @@ type HeaderOfCaller = Pick<BackupHeader, 'parley_version' | 'secret' | 'secret_i
 export async function writeBackup(
   db: Database,
   path: string,
-  { header, made }: { header: HeaderOfCaller; made: (facts: BackupFacts) => Promise<void> },
+  { header, made, encrypt }: NewBackup,
 ): Promise<BackupFacts> {
   await requireAbsent(path)
   const draft = `${path}.${randomBytes(4).toString('hex')}.partial`
@@ -43,7 +51,7 @@ export async function writeBackup(
   const forget = () => rmSync(draft, { force: true })
   process.once('exit', forget)
   try {
-    const { tables } = await fill(db, file, header)
+    const { tables } = await fill(db, file, { header, encrypt })
     const { size } = await file.stat()
     const facts = { bytes: size, tables }
     await made(facts)
@@ -70,17 +78,16 @@ async function publish(draft: string, path: string): Promise<void> {
   await link(draft, path).catch((error: NodeJS.ErrnoException) => {
     throw error.code === 'EEXIST' ? exists(path) : new Refusal(`${path} cannot be created (${error.code}).`)
   })
-  const directory = await open(dirname(path), 'r')
-  try {
-    await directory.sync()
-  } finally {
-    await directory.close()
-  }
+  await syncDirectory(dirname(path))
 }
 
-async function fill(db: Database, file: FileHandle, header: HeaderOfCaller): Promise<BackupEnd> {
+async function fill(
+  db: Database,
+  file: FileHandle,
+  { header, encrypt }: Pick<NewBackup, 'header' | 'encrypt'>,
+): Promise<BackupEnd> {
   const client = await db.client()
-  const writer = new BackupWriter(file)
+  const writer = new BackupWriter(file, encrypt)
   try {
     await client.query(patience)
     await client.query('begin isolation level repeatable read read only')

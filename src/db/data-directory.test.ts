@@ -1,8 +1,12 @@
 /** Which data directories are not trusted: another user could have put the secret or the database there. */
+import { execFile } from 'node:child_process'
 import { chmod, chown, lchown, mkdtemp, readdir, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { promisify } from 'node:util'
+import { afterAll, afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { mountSmallDisk } from '../../test/harness/small-disk.ts'
+import { openDataDirectory } from './data-directory.ts'
 import { layOut } from './embedded-cluster.ts'
 import { keepSecret } from './secret-file.ts'
 
@@ -40,6 +44,21 @@ test('creates nothing with `existing` where there is no cluster', async () => {
   }
   expect(await readdir(data_dir)).toEqual([])
 })
+
+const disk = await mountSmallDisk(1)
+afterAll(() => disk?.remove())
+
+test.runIf(disk !== undefined)(
+  'a data directory on a disk that is read-only is not called full',
+  async () => {
+    await promisify(execFile)('mount', ['-o', 'remount,ro', disk?.path ?? ''])
+    for (const directory of [join(disk?.path ?? '', 'data'), join(disk?.path ?? '', 'deep', 'data')]) {
+      await expect(openDataDirectory(directory)).rejects.toThrow(
+        `The disk of the data directory ${directory} is read-only. Mount it for writing,`,
+      )
+    }
+  },
+)
 
 describe('a secret of another user', () => {
   const another = 12_345

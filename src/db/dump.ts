@@ -1,5 +1,24 @@
 /** The schema as text, read from the catalogs. Committed as schema.sql; CI compares the two. */
-import { type Db, sql } from './sql.ts'
+import { applyMigration, listMigrations, makeMigrationsTable } from './migrate.ts'
+import { measureLocks, type TableLocks } from './migration-locks.ts'
+import { type Database, type Db, sql } from './sql.ts'
+
+/** Migrates an empty database, and returns the text of migration-locks.json. */
+export async function dumpLocks(db: Database): Promise<string> {
+  const client = await db.client()
+  const locks: Record<string, TableLocks> = {}
+  try {
+    await client.query(makeMigrationsTable)
+    for (const migration of await listMigrations()) {
+      await client.query('begin')
+      locks[migration.name] = await measureLocks(client, () => applyMigration(client, migration))
+      await client.query('commit')
+    }
+  } finally {
+    await client.end()
+  }
+  return `${JSON.stringify(locks, null, 2)}\n`
+}
 
 export async function dumpSchema(db: Db): Promise<string> {
   const parts = [

@@ -2,13 +2,13 @@
  * What a first start leaves in the data directory when it is killed, when two run at once, and when the server is
  * killed.
  */
-import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, realpath, rm, symlink, writeFile } from 'node:fs/promises'
 import { join, relative } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
 import { endProcesses, serversOf, spawnParley, until } from '../../test/harness/process.ts'
 import { makeScratch } from '../../test/harness/scratch.ts'
 import { openEmbedded } from './embedded.ts'
-import { layOut, runAlone } from './embedded-cluster.ts'
+import { layOut, linkLibraries, runAlone } from './embedded-cluster.ts'
 
 const directories: string[] = []
 afterAll(async () => {
@@ -54,6 +54,28 @@ test('PostgreSQL uses the same directory when its path is relative', async () =>
   const directory = await makeDirectory()
   expect(await layOut(relative(process.cwd(), directory))).toMatchObject({ data_dir: directory })
   expect(await readFile(join(directory, 'postgres', 'PG_VERSION'), 'utf8')).toMatch(/^\d+/)
+})
+
+test('libraries without the links of npm’s script are found under all their names, also after an upgrade', async () => {
+  const directory = await makeDirectory()
+  const makeNative = async (version: string) => {
+    const native = join(directory, version)
+    await mkdir(join(native, 'lib'), { recursive: true })
+    await writeFile(join(native, 'lib', `libone.so.${version}`), version)
+    const links = [{ source: `native/lib/libone.so.${version}`, target: 'native/lib/libone.so.1' }]
+    await writeFile(join(native, 'pg-symlinks.json'), JSON.stringify(links))
+    return native
+  }
+  for (const version of ['1.1', '1.2', '1.2']) {
+    const native = await makeNative(version)
+    const [linked = '', shipped] = (await linkLibraries(directory, native)).split(':')
+    expect(shipped).toBe(join(native, 'lib'))
+    expect(await realpath(join(linked, 'libone.so.1'))).toBe(join(native, 'lib', `libone.so.${version}`))
+    expect(await readdir(linked)).toEqual(['libone.so.1'])
+  }
+  const native = await makeNative('1.3')
+  await symlink('libone.so.1.3', join(native, 'lib', 'libone.so.1'))
+  expect(await linkLibraries(directory, native)).toBe(join(native, 'lib'))
 })
 
 test('two first starts at once both continue with the cluster that won', async () => {

@@ -3,9 +3,22 @@ import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { closeSync, existsSync, openSync } from 'node:fs'
-import { chmod, chown, mkdir, readdir, rename, rm, stat, writeFile } from 'node:fs/promises'
+import {
+  chmod,
+  chown,
+  mkdir,
+  readdir,
+  readFile,
+  readlink,
+  rename,
+  rm,
+  stat,
+  statfs,
+  symlink,
+  writeFile,
+} from 'node:fs/promises'
 import { createRequire } from 'node:module'
-import { dirname, join, resolve } from 'node:path'
+import { basename, dirname, join, resolve } from 'node:path'
 import { Refusal } from '../lib/errors.ts'
 import { openDataDirectory } from './data-directory.ts'
 import { keepSecret } from './secret-file.ts'
@@ -22,6 +35,8 @@ export interface Cluster {
   readonly log_file: string
   readonly password: string
   readonly native: string
+  /** Where the programs find their libraries, as `LD_LIBRARY_PATH` has it. */
+  readonly libraries: string
   readonly runner: Runner
 }
 
@@ -47,6 +62,7 @@ export async function layOut(directory: string, { existing = false } = {}): Prom
     log_file: join(data_dir, 'postgres.log'),
     password,
     native,
+    libraries: await linkLibraries(data_dir, native),
     runner,
   }
   if (!existsSync(cluster)) await initialise(place)
@@ -89,6 +105,32 @@ function nativeDirectory(): string {
         'Install PostgreSQL and set DATABASE_URL.',
     )
   }
+}
+
+/**
+ * A library has several names, and the package gets all but one of them, as links, from a script that npm 12 runs only where a
+ * person allows it. Missing links are made in the data directory, because the package may belong to another user.
+ */
+export async function linkLibraries(data_dir: string, native: string): Promise<string> {
+  const shipped = join(native, 'lib')
+  const listed = await readFile(join(native, 'pg-symlinks.json'), 'utf8').catch(() => '[]')
+  const links: readonly { source: string; target: string }[] = JSON.parse(listed)
+  const missing = links.filter(({ target }) => !existsSync(join(shipped, basename(target))))
+  if (missing.length === 0) return shipped
+  const folder = join(data_dir, 'postgres.lib')
+  await mkdir(folder, { recursive: true })
+  // For `nobody`, whatever the umask.
+  await chmod(folder, 0o755)
+  for (const { source, target } of missing) {
+    const path = join(folder, basename(target))
+    const library = join(shipped, basename(source))
+    if ((await readlink(path).catch(() => undefined)) === library) continue
+    // Renamed, because another process may start the server meanwhile.
+    const draft = `${path}.${randomBytes(4).toString('hex')}`
+    await symlink(library, draft)
+    await rename(draft, path)
+  }
+  return `${folder}:${shipped}` // guard: libraries without a script of npm
 }
 
 /** Root runs the server as `nobody` or, if that user cannot enter the folder, in a user namespace. */
@@ -167,9 +209,26 @@ export async function runAlone(
 
 async function requireSuccess(place: Cluster, child: ReturnType<typeof launch>): Promise<void> {
   const [code] = await once(child, 'exit')
-  if (code !== 0) {
-    throw new Refusal(`The embedded PostgreSQL could not be set up; ${place.log_file} says why.`)
+  if (code !== 0) throw await explainFailure(place, 'could not be set up', clusterBytes)
+}
+
+/** What a new cluster takes with its write-ahead log and our tables; and one segment of that log. */
+const clusterBytes = 64 * 1024 ** 2
+export const segmentBytes = 16 * 1024 ** 2
+
+/** Names a full disk, because then the server's log may have had no room for the reason. */
+export async function explainFailure(place: Cluster, what: string, needed: number): Promise<Refusal> {
+  const { bavail, bsize } = await statfs(place.data_dir)
+  const free = bavail * bsize
+  // guard: a full disk is named
+  if (free < needed) {
+    const megabytes = (bytes: number) => Math.floor(bytes / 1024 ** 2)
+    return new Refusal(
+      `The disk of ${place.data_dir} is full: the embedded PostgreSQL ${what}, with ${megabytes(free)} MB free. ` +
+        `Free at least ${megabytes(needed)} MB there, or choose another --data-dir, and run the command again.`,
+    )
   }
+  return new Refusal(`The embedded PostgreSQL ${what}; ${place.log_file} says why.`)
 }
 
 /** Starts a program of PostgreSQL, which refuses to run as root, as a user it accepts. */
@@ -185,13 +244,14 @@ export function launch(
       ? ['unshare', ['--user', `--map-user=${nobody}`, `--map-group=${nobody}`, path, ...args]]
       : [path, args]
   const log = openSync(place.log_file, 'a', 0o600)
+  const loader = process.platform === 'darwin' ? 'DYLD_LIBRARY_PATH' : 'LD_LIBRARY_PATH'
   try {
     const child = spawn(command, all, {
       cwd: '/',
       // A session of its own: Ctrl-C in the terminal is for the service, which stops the server last.
       detached: true,
       stdio: [input, log, log],
-      env: { LD_LIBRARY_PATH: join(place.native, 'lib'), PATH: process.env.PATH, LC_ALL: 'C', TZ: 'UTC' },
+      env: { [loader]: place.libraries, PATH: process.env.PATH, LC_ALL: 'C', TZ: 'UTC' },
       ...(place.runner === 'nobody' && { uid: nobody, gid: nobody }),
     })
     child.on('error', () => {})

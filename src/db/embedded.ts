@@ -11,7 +11,7 @@ import { rm } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { Refusal } from '../lib/errors.ts'
-import { type Cluster, layOut, role } from './embedded-cluster.ts'
+import { type Cluster, explainFailure, layOut, role, segmentBytes } from './embedded-cluster.ts'
 import { findServer, killServer, startServer, stopServer } from './embedded-server.ts'
 import type { Connection } from './pool.ts'
 
@@ -39,6 +39,17 @@ const reclaimMs = 1_000
 const startsMax = 5
 /** How often the service checks that its data directory still exists. */
 const lookMs = 1_000
+
+/** What this process has opened. */
+const opened = new Set<Embedded>()
+
+/**
+ * For a process that ends by force: no server stays behind that no other process uses, whatever this one still does with its
+ * connections.
+ */
+export async function leaveServers(): Promise<void> {
+  await Promise.all([...opened].map((embedded) => embedded.close()))
+}
 
 /** Another service has the data directory, so retrying is pointless. */
 class ClaimTaken extends Refusal {}
@@ -95,17 +106,26 @@ export async function openEmbedded(options: EmbeddedOptions): Promise<Embedded> 
     }
   }
 
-  return {
+  async function close(): Promise<void> {
+    closing = true
+    clearInterval(looking)
+    // Stops a server that is just restarting like any other.
+    await reclaiming
+    await leave(place, claim)
+    opened.delete(embedded)
+  }
+
+  let closed: Promise<void> | undefined
+  const embedded: Embedded = {
     connection,
     lost,
-    async close() {
-      closing = true
-      clearInterval(looking)
-      // Stops a server that is just restarting like any other.
-      await reclaiming
-      await leave(place, claim)
+    close() {
+      closed ??= close()
+      return closed
     },
   }
+  opened.add(embedded)
+  return embedded
 }
 
 /** The last process to leave stops the server. */
@@ -172,7 +192,7 @@ async function reachServer(place: Cluster, connection: Connection): Promise<pg.C
       if (nobodyThere && !isStarting && !(await findServer(place))) {
         // A start also fails beside another process's server, which may have stopped since: that is retried.
         if (child?.exitCode && starts >= startsMax) {
-          throw new Refusal(`The embedded PostgreSQL does not start; ${place.log_file} says why.`)
+          throw await explainFailure(place, 'does not start', segmentBytes)
         }
         child = await startServer(place)
         starts++
@@ -180,5 +200,5 @@ async function reachServer(place: Cluster, connection: Connection): Promise<pg.C
     }
     await sleep(20)
   }
-  throw new Refusal(`The embedded PostgreSQL did not respond for a minute; ${place.log_file} says why.`)
+  throw await explainFailure(place, 'did not respond for a minute', segmentBytes)
 }

@@ -63,8 +63,12 @@ function isOurs(error: Error): boolean {
 }
 
 /** Failing to connect, for whatever reason, is a state of the installation, not a bug. */
+export function notConnected(cause: unknown): ApiError {
+  return new ApiError('store_unavailable', { cause: new NotConnected(cause) })
+}
+
 export function unavailable(cause: unknown): never {
-  throw new ApiError('store_unavailable', { cause: new NotConnected(cause) })
+  throw notConnected(cause)
 }
 
 /** What a failure of the database means to a caller. A statement that is simply wrong stays a bug. */

@@ -1,11 +1,13 @@
-import { readFile } from 'node:fs/promises'
+import { readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import pg from 'pg'
 import { afterEach, beforeEach, describe, expect, inject, test } from 'vitest'
 import { copyDatabase, type TestDatabase } from '../../test/harness/database.ts'
+import { makeScratch } from '../../test/harness/scratch.ts'
 import { ensureClock, moveClock } from './domain-clock.ts'
 import { dumpSchema } from './dump.ts'
-import { isMigrated, listMigrations, migrate } from './migrate.ts'
+import { isMigrated, listMigrations, migrate, migrationsDirectory } from './migrate.ts'
+import { findHolder } from './migration-locks.ts'
 import { openDatabase } from './pool.ts'
 import { type Database, sql } from './sql.ts'
 
@@ -102,6 +104,61 @@ describe('migrations', () => {
     expect(await db.rows(sql`select version from schema_migrations`)).toEqual([{ version: 1 }])
     expect(await migrate(db)).toHaveLength((await listMigrations()).length - 1)
     expect(await dumpSchema(db)).toBe(await readFile(join(import.meta.dirname, 'schema.sql'), 'utf8'))
+  })
+})
+
+describe('a migration that others keep from a table', () => {
+  let directory: string
+  beforeEach(async () => {
+    directory = await makeScratch('parley-migrations-')
+    await writeFile(join(directory, '9990_later.sql'), 'alter table chats add column later int;')
+  })
+  afterEach(() => rm(directory, { recursive: true, force: true }))
+
+  test('waits a bounded time, leaves nothing behind, and is tried again', async () => {
+    const blocker = await db.client()
+    try {
+      await blocker.query('begin; lock table chats in row exclusive mode')
+      let free = () => {}
+      const freed = new Promise<void>((resolve) => {
+        free = resolve
+      })
+      const timer = setTimeout(free, 20_000)
+      const seen: string[] = []
+      const migrated = migrate(db, [migrationsDirectory, directory], {
+        contended(name) {
+          seen.push(name)
+          free()
+        },
+      })
+      migrated.catch(() => {})
+      await freed
+      clearTimeout(timer)
+      expect(await isMigrated(db, await listMigrations([directory]))).toBe(false)
+      await blocker.query('commit')
+      expect(await migrated).toEqual(['9990_later.sql'])
+      expect(seen.length).toBeGreaterThan(0)
+    } finally {
+      await blocker.end()
+    }
+  })
+
+  test('is named, with the session that holds the table', async () => {
+    const blocker = await db.client()
+    try {
+      await blocker.query('begin; lock table chats in row exclusive mode')
+      const client = await db.client()
+      const holder = await findHolder(client, { chats: 'access exclusive' })
+      await client.end()
+      expect(holder).toMatch(/^chats, held by the session \d+ of parley for \d+ s$/)
+    } finally {
+      await blocker.end()
+    }
+  })
+
+  test('of another kind than a lock is not tried again', async () => {
+    await writeFile(join(directory, '9990_later.sql'), 'alter table nowhere add column later int;')
+    await expect(migrate(db, [migrationsDirectory, directory])).rejects.toMatchObject({ code: '42P01' })
   })
 })
 

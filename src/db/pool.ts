@@ -1,9 +1,10 @@
 /** The connections to the database: a pool, statements on it, transactions. */
 import pg from 'pg'
+import { type FairQueue, fairQueue } from '../lib/queue.ts'
 import { copyIn, divert } from './copy.ts'
-import { isAborted, isConnectionLost, LostCommit, rethrow, unavailable } from './errors.ts'
+import { isAborted, isConnectionLost, LostCommit, notConnected, rethrow, unavailable } from './errors.ts'
 import { watchSilence } from './silence.ts'
-import type { Database, Db, Sql, Tx } from './sql.ts'
+import type { Database, Db, OpenDatabase, Sql, Tx } from './sql.ts'
 
 /** Statements fail before a caller gives up: an error is better than queueing behind a stuck lock or a slow plan. */
 const limits = {
@@ -23,11 +24,23 @@ const setLimits: Sql = {
 
 export type Connection = Pick<pg.PoolConfig, 'connectionString' | 'host' | 'user' | 'password' | 'database'>
 
-export function openDatabase(connection: Connection, { pool_size }: { pool_size: number }): Database {
+const connectMsMax = 3_000 // limit: connect
+
+interface Sizes {
+  readonly pool_size: number
+  /** The part of the connections that requests leave to the background work; two fifths unless given. */
+  readonly background?: number
+}
+
+/**
+ * One pool with two entrances. Requests leave a part of the connections to the background work, and that leaves a fifth to
+ * them. Between these bounds each side uses what the other does not.
+ */
+export function openDatabase(connection: Connection, { pool_size, background = 0.4 }: Sizes): OpenDatabase {
   const settings: pg.PoolConfig = {
     ...connection,
     application_name: 'parley',
-    connectionTimeoutMillis: 3_000, // limit: connect
+    connectionTimeoutMillis: connectMsMax,
     keepAlive: true,
   }
   const watch = watchSilence()
@@ -42,29 +55,66 @@ export function openDatabase(connection: Connection, { pool_size }: { pool_size:
   const pool = new pg.Pool({ ...settings, max: pool_size, pipeline: true, onConnect: limit })
   pool.on('error', () => {})
 
-  return {
-    ...queries((statement, form) => withClient(pool, (client) => ask(client, statement, form))),
-    transaction: (work) => withClient(pool, (client) => transaction(client, { ask, begin, work })),
-    snapshot: (work) =>
-      withClient(pool, (client) => transaction(client, { ask, begin: beginSnapshot, work })),
-    copyIn: (statement, bytes) =>
-      withClient(pool, (client) => copyIn(client, statement.text, bytes).finally(watch.ask(client))),
-    async client() {
-      const client = new pg.Client(settings)
-      client.on('error', () => {})
-      await client.connect().catch(unavailable)
-      await limit(client).catch(async (error) => {
-        await client.end().catch(() => {})
-        return unavailable(error)
-      })
-      return client
-    },
-    pool,
-    close() {
-      watch.close()
-      return pool.end()
-    },
+  const requestsMax = placesBeside(pool_size, background) // guard: connections of the background
+  const backgroundMax = placesBeside(pool_size, 0.2) // guard: connections of requests
+
+  const [ofRequests, ofBackground] = [placesOf(requestsMax), placesOf(backgroundMax)]
+
+  const open = (inTurn: FairQueue): Database => {
+    const withClient: WithClient = (work) => inTurn(turn, () => connect(pool, work))
+    return {
+      ...queries((statement, form) => withClient((client) => ask(client, statement, form))),
+      transaction: (work) => withClient((client) => transaction(client, { ask, begin, work })),
+      snapshot: (work) => withClient((client) => transaction(client, { ask, begin: beginSnapshot, work })),
+      copyIn: (statement, bytes) =>
+        withClient((client) => copyIn(client, statement.text, bytes).finally(watch.ask(client))),
+      async client() {
+        const client = new pg.Client(settings)
+        client.on('error', () => {})
+        await client.connect().catch(unavailable)
+        await limit(client).catch(async (error) => {
+          await client.end().catch(() => {})
+          return unavailable(error)
+        })
+        return client
+      },
+      pool,
+      requestsMax,
+      countWaiting: () => pool.waitingCount + ofRequests.countWaiting() + ofBackground.countWaiting(),
+      close() {
+        watch.close()
+        return pool.end()
+      },
+    }
   }
+  return { ...open(ofRequests), background: open(ofBackground) }
+}
+
+type WithClient = <T>(work: (client: pg.PoolClient) => Promise<T>) => Promise<T>
+
+/** Turns of workspaces are taken before, by work that holds a connection for long. */
+const turn = {
+  key: '',
+  left: undefined,
+  timer(ms: number, done: () => void) {
+    const timer = setTimeout(done, ms)
+    return () => clearTimeout(timer)
+  },
+}
+
+/** How many connections one side may take if it leaves this part of them to the other. Both sides have at least one. */
+function placesBeside(pool_size: number, part: number): number {
+  return Math.max(1, pool_size - Math.max(1, Math.round(pool_size * part)))
+}
+
+function placesOf(most: number): FairQueue {
+  return fairQueue({
+    atOnceMax: most,
+    eachMax: most,
+    waitingMax: Number.POSITIVE_INFINITY,
+    waitMsMax: connectMsMax,
+    refuse: () => notConnected(new Error('timeout exceeded while waiting for a connection')),
+  })
 }
 
 type Form = 'objects' | 'lists'
@@ -90,7 +140,7 @@ function queries(ask: (statement: Sql, form?: Form) => Promise<pg.QueryResult>):
   }
 }
 
-async function withClient<T>(pool: pg.Pool, work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
+async function connect<T>(pool: pg.Pool, work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
   const client = await pool.connect().catch(unavailable)
   let broken = false
   try {

@@ -34,6 +34,15 @@ create table account_hosts (
   heard_at timestamp with time zone,
   handed_over_at timestamp with time zone,
   takeover_seconds integer not null default 0,
+  unlisted_error text,
+  unlisted_sends integer not null default 0,
+  campaigns_held_at timestamp with time zone,
+  campaigns_held_by text,
+  login_code_at timestamp with time zone,
+  tidied boolean not null default false,
+  CHECK (((campaigns_held_at IS NULL) = (campaigns_held_by IS NULL))),
+  CHECK ((campaigns_held_by ~ '^[A-Za-z0-9_]{1,64}$'::text)),
+  CHECK ((unlisted_error ~ '^[A-Za-z0-9_]{1,64}$'::text)),
   PRIMARY KEY (account_id)
 );
 
@@ -128,6 +137,7 @@ create table alerts (
   begun_at timestamp with time zone,
   open boolean not null default false,
   over_text text not null,
+  begins timestamp with time zone[] not null default '{}'::timestamp with time zone[],
   PRIMARY KEY (kind, subject)
 );
 
@@ -225,6 +235,14 @@ create table campaign_counts (
   PRIMARY KEY (workspace_id, at, campaign_id, account_id)
 );
 
+create table campaign_people (
+  campaign_id uuid not null,
+  person_id uuid not null,
+  workspace_id uuid not null,
+  recipient_id uuid not null,
+  PRIMARY KEY (campaign_id, person_id)
+);
+
 create table campaign_recipients (
   id uuid not null,
   campaign_id uuid not null,
@@ -258,6 +276,11 @@ create table campaign_recipients (
   found_username text,
   found_phone text,
   reply_account_id text,
+  person_id uuid,
+  told_name text,
+  asked_at timestamp with time zone,
+  unfound_at timestamp with time zone,
+  must_look_up boolean not null default false,
   CHECK (((ended_at IS NULL) OR (status <> ALL (ARRAY['queued'::text, 'submitting'::text, 'waiting'::text])))),
   CHECK (((status <> ALL (ARRAY['queued'::text, 'waiting'::text])) OR (next_action_at IS NOT NULL))),
   CHECK (((status <> ALL (ARRAY['submitting'::text, 'waiting'::text, 'completed'::text, 'replied'::text])) OR ((account_id IS NOT NULL) AND (chat_id IS NOT NULL)))),
@@ -303,6 +326,7 @@ create table campaigns (
   sequence boolean not null default false,
   pause_reason text,
   audience_total integer,
+  stop_on_own_message boolean not null default false,
   CHECK (((audience_total IS NULL) = (kind <> 'broadcast'::text))),
   CHECK (((char_length(message_text) >= 1) AND (char_length(message_text) <= 4096))),
   CHECK (((daily_quota_per_account >= 1) AND (daily_quota_per_account <= 200))),
@@ -431,6 +455,7 @@ create table events (
   occurred_at timestamp with time zone not null,
   created_at timestamp with time zone not null default domain_now(),
   data json not null,
+  traceparent text,
   PRIMARY KEY (workspace_id, sequence)
 );
 
@@ -448,6 +473,22 @@ create table gates (
   enabled boolean not null,
   changed_at timestamp with time zone not null default domain_now(),
   PRIMARY KEY (name)
+);
+
+create table hand_messages (
+  id uuid not null,
+  workspace_id uuid not null,
+  account_id text not null,
+  platform text not null,
+  chat_id bigint not null,
+  operation_id uuid,
+  message_id bigint,
+  sent_at timestamp with time zone,
+  CHECK ((((operation_id IS NULL) = (message_id IS NOT NULL)) AND ((message_id IS NULL) = (sent_at IS NULL)))),
+  CHECK ((chat_id > 0)),
+  PRIMARY KEY (id),
+  UNIQUE (account_id, chat_id, message_id),
+  UNIQUE (operation_id)
 );
 
 create unlogged table history_questions (
@@ -499,11 +540,22 @@ create table keys (
   expires_at timestamp with time zone,
   revoked_at timestamp with time zone,
   last_used_at timestamp with time zone,
+  issued_by text,
   CHECK (((char_length(name) >= 1) AND (char_length(name) <= 200))),
   CHECK (((scopes <@ ARRAY['read'::text, 'write'::text, 'send'::text, 'campaigns'::text]) AND (cardinality(scopes) > 0))),
+  CHECK ((issued_by = ANY (ARRAY['user'::text, 'operator'::text]))),
   CHECK ((octet_length(hash) = 32)),
   PRIMARY KEY (id),
   UNIQUE (hash)
+);
+
+create table login_numbers (
+  id uuid not null,
+  workspace_id uuid not null,
+  number_hash bytea not null,
+  begun_at timestamp with time zone not null default domain_now(),
+  CHECK ((octet_length(number_hash) = 32)),
+  PRIMARY KEY (id)
 );
 
 create table manual_clock (
@@ -653,7 +705,46 @@ create table outbox (
   type text not null,
   occurred_at timestamp with time zone not null,
   data json not null,
+  traceparent text,
   PRIMARY KEY (id)
+);
+
+create table people (
+  id uuid not null,
+  workspace_id uuid not null,
+  platform text not null,
+  number bigint not null,
+  first_seen_at timestamp with time zone not null default domain_now(),
+  CHECK ((number > 0)),
+  PRIMARY KEY (id),
+  UNIQUE (workspace_id, platform, number)
+);
+
+create table people_backfill (
+  one boolean not null default true,
+  after_account_id text not null default ''::text,
+  after_number bigint not null default 0,
+  done_at timestamp with time zone,
+  after_recipient_id uuid,
+  tied_at timestamp with time zone,
+  CHECK (one),
+  PRIMARY KEY (one)
+);
+
+create table person_names (
+  person_id uuid not null,
+  kind text not null,
+  value text not null,
+  account_id text not null,
+  workspace_id uuid not null,
+  platform text not null,
+  first_seen_at timestamp with time zone not null default domain_now(),
+  last_seen_at timestamp with time zone,
+  until timestamp with time zone,
+  second boolean not null default false,
+  CHECK ((kind = ANY (ARRAY['username'::text, 'phone'::text]))),
+  CHECK ((value <> ''::text)),
+  PRIMARY KEY (person_id, kind, value, account_id)
 );
 
 create table platform_peers (
@@ -749,6 +840,17 @@ create table search_stale (
   PRIMARY KEY (account_id, sent_at, chat_id, id, listing)
 );
 
+create table secret_use (
+  one boolean not null default true,
+  secret_id text not null,
+  old_id text,
+  turn integer not null default 0,
+  addresses_sealed boolean not null default false,
+  CHECK ((old_id <> secret_id)),
+  CHECK (one),
+  PRIMARY KEY (one)
+);
+
 create table sessions (
   token_hash bytea not null,
   user_id uuid not null,
@@ -778,6 +880,7 @@ create table setup_links (
   created_at timestamp with time zone not null default domain_now(),
   expires_at timestamp with time zone not null,
   used_at timestamp with time zone,
+  made_by uuid,
   CHECK ((octet_length(token_hash) = 32)),
   PRIMARY KEY (token_hash)
 );
@@ -810,6 +913,12 @@ create table stored_bytes (
   bytes bigint not null,
   CHECK ((bytes >= 0)),
   PRIMARY KEY (workspace_id)
+);
+
+create table stored_keys (
+  purpose text not null,
+  sealed bytea not null,
+  PRIMARY KEY (purpose)
 );
 
 create table suppressions (
@@ -868,6 +977,7 @@ create table webhook_deliveries (
   last_status integer,
   last_ms integer,
   last_error text,
+  traceparent text,
   CHECK (((sequence IS NULL) = (body IS NOT NULL))),
   CHECK (((state = 'delivered'::text) = (delivered_at IS NOT NULL))),
   CHECK (((state = 'pending'::text) = (due_at IS NOT NULL))),
@@ -894,12 +1004,18 @@ create table webhooks (
   lease_owner uuid,
   lease_until timestamp with time zone,
   deleted_at timestamp with time zone,
+  made_by uuid,
+  stop_reason text,
+  url_sealed bytea,
+  url_no integer not null default 0,
   CHECK (((deleted_at IS NULL) OR (NOT active))),
   CHECK (((previous_secret IS NULL) = (previous_until IS NULL))),
   CHECK (((probe_at IS NULL) = (probe_gap_seconds IS NULL))),
+  CHECK (((url <> ''::text) OR (url_sealed IS NOT NULL))),
   CHECK ((cardinality(events) > 0)),
   CHECK ((char_length(url) <= 2048)),
   CHECK ((consecutive_failures >= 0)),
+  CHECK ((stop_reason = ANY (ARRAY['maker_removed'::text, 'maker_disabled'::text]))),
   PRIMARY KEY (id),
   UNIQUE (workspace_id, id)
 );
@@ -925,6 +1041,10 @@ create table workspaces (
   created_at timestamp with time zone not null default domain_now(),
   sending_window text,
   disabled_at timestamp with time zone,
+  timezone_before text,
+  timezone_from timestamp with time zone,
+  day_floor date,
+  CHECK ((((timezone_before IS NULL) = (timezone_from IS NULL)) AND ((timezone_from IS NULL) = (day_floor IS NULL)))),
   CHECK (((char_length(name) >= 1) AND (char_length(name) <= 200))),
   CHECK (((char_length(sending_window) >= 1) AND (char_length(sending_window) <= 100))),
   PRIMARY KEY (id)
@@ -954,7 +1074,9 @@ CREATE INDEX campaign_recipients_found_id ON public.campaign_recipients USING bt
 CREATE INDEX campaign_recipients_found_phone ON public.campaign_recipients USING btree (workspace_id, found_phone) WHERE ((found_phone IS NOT NULL) AND (ended_at IS NULL));
 CREATE INDEX campaign_recipients_found_username ON public.campaign_recipients USING btree (workspace_id, found_username) WHERE ((found_username IS NOT NULL) AND (ended_at IS NULL));
 CREATE INDEX campaign_recipients_free ON public.campaign_recipients USING btree (campaign_id, next_action_at, "position") WHERE ((account_id IS NULL) AND (status = 'queued'::text));
+CREATE INDEX campaign_recipients_open_chat ON public.campaign_recipients USING btree (workspace_id, chat_id) WHERE ((chat_id IS NOT NULL) AND (status = ANY (ARRAY['submitting'::text, 'waiting'::text, 'ambiguous'::text])));
 CREATE INDEX campaign_recipients_person ON public.campaign_recipients USING btree (campaign_id, chat_id) WHERE (chat_id IS NOT NULL);
+CREATE INDEX campaign_recipients_tied ON public.campaign_recipients USING btree (workspace_id, person_id) WHERE ((person_id IS NOT NULL) AND (ended_at IS NULL));
 CREATE INDEX campaign_recipients_unknown ON public.campaign_recipients USING btree (next_action_at) WHERE (status = 'submitting'::text);
 CREATE INDEX campaigns_broadcasts ON public.campaigns USING btree (workspace_id, created_at DESC, id DESC) WHERE (kind = 'broadcast'::text);
 CREATE INDEX campaigns_open ON public.campaigns USING btree (status, scheduled_at) WHERE (status = ANY (ARRAY['scheduled'::text, 'queued'::text, 'sending'::text, 'paused'::text]));
@@ -978,9 +1100,12 @@ CREATE INDEX contacts_words ON public.contacts USING gin (account_id, name_token
 CREATE INDEX event_waits_workspace ON public.event_waits USING btree (workspace_id, expires_at);
 CREATE INDEX events_age ON public.events USING btree (created_at);
 CREATE INDEX file_chunks_first ON public.file_chunks USING btree (stored_at) WHERE (n = 0);
+CREATE INDEX hand_messages_person ON public.hand_messages USING btree (workspace_id, chat_id);
 CREATE INDEX history_questions_open ON public.history_questions USING btree (account_id, id) WHERE (answered_at IS NULL);
 CREATE INDEX identities_user ON public.identities USING btree (user_id);
 CREATE INDEX keys_workspace ON public.keys USING btree (workspace_id, created_at);
+CREATE INDEX login_numbers_begun ON public.login_numbers USING btree (begun_at);
+CREATE INDEX login_numbers_number ON public.login_numbers USING btree (number_hash, begun_at);
 CREATE INDEX media_files_kept ON public.media_files USING btree (workspace_id, ended_at) INCLUDE (size);
 CREATE INDEX media_files_old ON public.media_files USING btree (wanted_at);
 CREATE INDEX media_files_wanted ON public.media_files USING btree (account_id, wanted_at) WHERE (ended_at IS NULL);
@@ -999,6 +1124,7 @@ CREATE INDEX operations_in_flight ON public.operations USING btree (account_id) 
 CREATE INDEX operations_queued ON public.operations USING btree (account_id, chat_id, created_at, id) WHERE (state = 'queued'::text);
 CREATE INDEX operations_submitting ON public.operations USING btree (lease_until) WHERE ((state = 'submitting'::text) AND (effect = 'platform'::text));
 CREATE INDEX operations_unsent ON public.operations USING btree (account_id, chat_id, created_at DESC, id DESC) WHERE (state = ANY (ARRAY['queued'::text, 'submitting'::text, 'refused'::text, 'ambiguous'::text]));
+CREATE INDEX person_names_value ON public.person_names USING btree (workspace_id, kind, value);
 CREATE INDEX saved_replies_workspace ON public.saved_replies USING btree (workspace_id, title, id);
 CREATE INDEX search_ranks_newest ON public.search_ranks USING btree (segment_id, newest_at, part DESC);
 CREATE INDEX search_segments_account ON public.search_segments USING btree (account_id);
@@ -1011,6 +1137,7 @@ CREATE INDEX webhook_deliveries_listed ON public.webhook_deliveries USING btree 
 CREATE INDEX webhook_deliveries_tests ON public.webhook_deliveries USING btree (webhook_id) WHERE ((state = 'pending'::text) AND (sequence IS NULL));
 CREATE INDEX webhooks_active ON public.webhooks USING btree (workspace_id, "position") WHERE active;
 CREATE INDEX webhooks_deleted ON public.webhooks USING btree (id) WHERE (deleted_at IS NOT NULL);
+CREATE INDEX webhooks_plain ON public.webhooks USING btree (id) WHERE (url <> ''::text);
 CREATE INDEX workers_owing ON public.workers USING btree (id) WHERE owes;
 
 -- foreign keys
@@ -1026,6 +1153,9 @@ alter table approvals add FOREIGN KEY (workspace_id, account_id) REFERENCES acco
 alter table approvals add FOREIGN KEY (workspace_id, user_id) REFERENCES memberships(workspace_id, user_id);
 alter table campaign_accounts add FOREIGN KEY (workspace_id, campaign_id) REFERENCES campaigns(workspace_id, id);
 alter table campaign_counts add FOREIGN KEY (workspace_id, campaign_id) REFERENCES campaigns(workspace_id, id);
+alter table campaign_people add FOREIGN KEY (person_id) REFERENCES people(id);
+alter table campaign_people add FOREIGN KEY (workspace_id, campaign_id) REFERENCES campaigns(workspace_id, id);
+alter table campaign_recipients add FOREIGN KEY (person_id) REFERENCES people(id);
 alter table campaign_recipients add FOREIGN KEY (workspace_id, account_id) REFERENCES accounts(workspace_id, id);
 alter table campaign_recipients add FOREIGN KEY (workspace_id, campaign_id) REFERENCES campaigns(workspace_id, id);
 alter table campaign_steps add FOREIGN KEY (workspace_id, campaign_id) REFERENCES campaigns(workspace_id, id);
@@ -1041,8 +1171,11 @@ alter table column_values add FOREIGN KEY (workspace_id, column_id) REFERENCES c
 alter table columns add FOREIGN KEY (workspace_id) REFERENCES workspaces(id);
 alter table contacts add FOREIGN KEY (workspace_id, account_id) REFERENCES accounts(workspace_id, id);
 alter table deleted_messages add FOREIGN KEY (workspace_id, account_id) REFERENCES accounts(workspace_id, id);
+alter table hand_messages add FOREIGN KEY (workspace_id) REFERENCES workspaces(id);
+alter table hand_messages add FOREIGN KEY (workspace_id, account_id) REFERENCES accounts(workspace_id, id);
 alter table identities add FOREIGN KEY (user_id) REFERENCES users(id);
 alter table keys add FOREIGN KEY (workspace_id, user_id) REFERENCES memberships(workspace_id, user_id);
+alter table login_numbers add FOREIGN KEY (workspace_id) REFERENCES workspaces(id) ON DELETE CASCADE;
 alter table media_chunks add FOREIGN KEY (file_id) REFERENCES media_files(id) ON DELETE CASCADE;
 alter table memberships add FOREIGN KEY (user_id) REFERENCES users(id);
 alter table memberships add FOREIGN KEY (workspace_id) REFERENCES workspaces(id);
@@ -1054,18 +1187,24 @@ alter table operations add FOREIGN KEY (key_id) REFERENCES keys(id);
 alter table operations add FOREIGN KEY (user_id) REFERENCES users(id);
 alter table operations add FOREIGN KEY (workspace_id) REFERENCES workspaces(id);
 alter table operations add FOREIGN KEY (workspace_id, account_id) REFERENCES accounts(workspace_id, id);
+alter table people add FOREIGN KEY (workspace_id) REFERENCES workspaces(id);
+alter table person_names add FOREIGN KEY (person_id) REFERENCES people(id);
+alter table person_names add FOREIGN KEY (workspace_id) REFERENCES workspaces(id);
+alter table person_names add FOREIGN KEY (workspace_id, account_id) REFERENCES accounts(workspace_id, id);
 alter table platform_peers add FOREIGN KEY (account_id) REFERENCES accounts(id);
 alter table platform_sessions add FOREIGN KEY (account_id) REFERENCES accounts(id);
 alter table saved_replies add FOREIGN KEY (workspace_id) REFERENCES workspaces(id);
 alter table search_segments add FOREIGN KEY (workspace_id, account_id) REFERENCES accounts(workspace_id, id);
 alter table sessions add FOREIGN KEY (issuer, subject) REFERENCES identities(issuer, subject) ON DELETE CASCADE;
 alter table sessions add FOREIGN KEY (user_id) REFERENCES users(id);
+alter table setup_links add FOREIGN KEY (made_by) REFERENCES users(id);
 alter table setup_links add FOREIGN KEY (user_id) REFERENCES users(id);
 alter table stages add FOREIGN KEY (workspace_id) REFERENCES workspaces(id);
 alter table suppressions add FOREIGN KEY (workspace_id) REFERENCES workspaces(id);
 alter table webhook_attempts add FOREIGN KEY (delivery_id) REFERENCES webhook_deliveries(id) ON DELETE CASCADE;
 alter table webhook_deliveries add FOREIGN KEY (workspace_id, webhook_id) REFERENCES webhooks(workspace_id, id);
 alter table webhooks add FOREIGN KEY (workspace_id) REFERENCES workspaces(id);
+alter table webhooks add FOREIGN KEY (workspace_id, made_by) REFERENCES memberships(workspace_id, user_id);
 
 -- functions
 
@@ -1191,6 +1330,14 @@ begin
   end if;
   return null;
 end $function$;
+CREATE OR REPLACE FUNCTION public.count_webhook_address()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  new.url_no := old.url_no + 1;
+  return new;
+end $function$;
 CREATE OR REPLACE FUNCTION public.domain_now()
  RETURNS timestamp with time zone
  LANGUAGE sql
@@ -1208,6 +1355,7 @@ end $function$;
 CREATE OR REPLACE FUNCTION public.end_suppressed()
  RETURNS trigger
  LANGUAGE plpgsql
+ SET enable_seqscan TO 'off'
 AS $function$
 begin
   with given as materialized (
@@ -1215,63 +1363,135 @@ begin
         when kind = 'platform_id' and value ~ '^[0-9]{1,19}$' and value::numeric <= 9223372036854775807
         then value::bigint end as number
     from new_rows),
+  tied as materialized (
+    select p.* from given s cross join lateral people_named(s.workspace_id, s.kind, s.value) p),
   named as materialized (
     select workspace_id, kind || ':' || value as contact from given
-    union all
+    union
+    select t.workspace_id, n.name from tied t cross join lateral names_of(t.id) as n (name)
+    union
+    select workspace_id, 'platform_id:' || number from tied
+    union
     select workspace_id, kind || ':' || overlay(value placing '0' from length_of_code + 1 for 0)
     from given cross join generate_series(1, 3) as length_of_code
     where kind = 'phone' and phone_digits(overlay(value placing '0' from length_of_code + 1 for 0)) = value),
   found as materialized (
-    select r.id from named s join campaign_recipients r on r.workspace_id = s.workspace_id
-      and r.contact = s.contact and r.ended_at is null and r.status in ('queued', 'waiting')
+    select r.id from named s cross join lateral (
+      select r.id from campaign_recipients r where r.workspace_id = s.workspace_id and r.contact = s.contact
+        and r.ended_at is null and r.status in ('queued', 'waiting') offset 0) r
     union all
-    select r.id from given s join accounts a on a.workspace_id = s.workspace_id
-      join campaign_recipients r on r.account_id = a.id and r.chat_id = s.number
+    select r.id from given s join accounts a on a.workspace_id = s.workspace_id and s.number is not null
+      cross join lateral (
+        select r.id from campaign_recipients r where r.account_id = a.id and r.chat_id = s.number offset 0) r
     union all
-    select r.id from given s join campaign_recipients r on r.workspace_id = s.workspace_id
-      and r.found_id = s.number and r.ended_at is null
+    select r.id from tied t join accounts a on a.workspace_id = t.workspace_id and a.platform = t.platform
+      cross join lateral (
+        select r.id from campaign_recipients r where r.account_id = a.id and r.chat_id = t.number offset 0) r
     union all
-    select r.id from given s join campaign_recipients r on s.kind = 'username' and r.workspace_id = s.workspace_id
-      and r.found_username = s.value and r.ended_at is null
+    select r.id from tied t cross join lateral (
+      select r.id from campaign_recipients r where r.workspace_id = t.workspace_id and r.person_id = t.id
+        and r.ended_at is null offset 0) r
     union all
-    select r.id from given s join campaign_recipients r on s.kind = 'phone' and r.workspace_id = s.workspace_id
-      and r.found_phone = s.value and r.ended_at is null
-    union all
-    select r.id from given s join contacts c on s.kind = 'username' and c.workspace_id = s.workspace_id
-        and lower(c.username) = s.value
-      join campaign_recipients r on r.account_id = c.account_id and r.chat_id = c.provider_id
-    union all
-    select r.id from given s join contacts c on s.kind = 'phone' and c.workspace_id = s.workspace_id
-        and phone_digits(c.phone) = s.value
-      join campaign_recipients r on r.account_id = c.account_id and r.chat_id = c.provider_id),
+    select r.id from given s cross join lateral unread_contacts_named(s.workspace_id, s.kind, s.value) c
+      cross join lateral (
+        select r.id from campaign_recipients r where r.account_id = c.account_id and r.chat_id = c.number offset 0) r),
   locked as materialized (
-    select r.id from campaign_recipients r
-    where r.id in (select id from found) and r.status in ('queued', 'waiting') order by r.id for update)
+    select r.id from (select distinct id from found order by id) f cross join lateral (
+      select r.id from campaign_recipients r where r.id = f.id and r.status in ('queued', 'waiting') for update) r)
+  -- By an array: a join may read every recipient, because nobody can estimate how many are locked.
   update campaign_recipients r
   set status = 'suppressed', reason = 'suppressed', next_action_at = null, ended_at = domain_now()
-  from locked where r.id = locked.id;
+  where r.id = any(array(select id from locked));
   return null;
+end $function$;
+CREATE OR REPLACE FUNCTION public.end_with_maker(maker uuid, workspace uuid, reason text)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+begin
+  -- By id: the lock order of every transaction.
+  with stopped as materialized (
+    select id from webhooks
+    where made_by = maker and workspace_id = coalesce(workspace, workspace_id) and active
+    order by id for no key update)
+  update webhooks w set active = false, stop_reason = reason from stopped where w.id = stopped.id;
+  update setup_links l set used_at = domain_now()
+  where l.used_at is null and (
+    -- The maker has seen the links of others, and could still become these users.
+    l.made_by = maker and (workspace is null or exists (
+      select from memberships m where m.user_id = l.user_id and m.workspace_id = workspace))
+    or l.user_id = maker and not exists (
+      select from memberships m where m.user_id = maker and m.ended_at is null and workspace is not null));
+  -- The worker closes the connection, and stores no login that is not wanted any more.
+  update account_logins set state = 'failed', shown = null, typed = null, failure = jsonb_build_object(
+    'code', 'conflict', 'error', 'The login was cancelled: the member who began it is no longer one.', 'retry_after', null)
+  where actor = 'user:' || maker and workspace_id = coalesce(workspace, workspace_id)
+    and way <> 'logout' and state not in ('done', 'failed');
+end $function$;
+CREATE OR REPLACE FUNCTION public.end_with_membership()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  perform end_with_maker(new.user_id, new.workspace_id, 'maker_removed');
+  -- Sessions that open nothing any more. A user of other workspaces, or an operator, stays signed in there.
+  update sessions s set revoked_at = domain_now() from users u
+  where s.user_id = new.user_id and u.id = s.user_id and s.revoked_at is null and not u.operator and not exists (
+    select from memberships m where m.user_id = new.user_id and m.ended_at is null);
+  return null;
+end $function$;
+CREATE OR REPLACE FUNCTION public.end_with_user()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  perform end_with_maker(new.id, null, 'maker_disabled');
+  -- Of every workspace and whoever issued them, as at the end of a membership.
+  update keys set revoked_at = domain_now() where user_id = new.id and revoked_at is null;
+  return null;
+end $function$;
+CREATE OR REPLACE FUNCTION public.erase_events_of_service_chat(account text)
+ RETURNS void
+ LANGUAGE sql
+AS $function$
+  update events e set data = '{"erased": true}' from accounts a
+  where a.id = account and e.workspace_id = a.workspace_id
+    and e.data ->> 'chat_id' = 'platform:chat:777000' and e.data ->> 'account_id' = account;
+  update outbox o set data = '{"erased": true}' from accounts a
+  where a.id = account and o.workspace_id = a.workspace_id
+    and o.data ->> 'chat_id' = 'platform:chat:777000' and o.data ->> 'account_id' = account;
+$function$;
+CREATE OR REPLACE FUNCTION public.erase_service_chat(account text)
+ RETURNS boolean
+ LANGUAGE plpgsql
+AS $function$
+begin
+  if not exists (select from messages where account_id = account and chat_id = 777000)
+    and not exists (select from chats where account_id = account and chat_id = 777000) then
+    return false;
+  end if;
+  -- Their lists of words have the digits too. Segments of another format are not read, and are built again from the messages.
+  update search_segments s set format = 0
+  where s.account_id = account and exists (
+    select from messages m
+    where m.account_id = account and m.chat_id = 777000 and m.sent_at between s.oldest_at and s.newest_at);
+  delete from search_pending where account_id = account and chat_id = 777000;
+  delete from search_stale where account_id = account and chat_id = 777000;
+  delete from media_files where account_id = account and chat_id = 777000;
+  delete from messages where account_id = account and chat_id = 777000;
+  delete from deleted_messages where account_id = account and chat_id = 777000;
+  delete from chat_sync where account_id = account and chat_id = 777000;
+  delete from chats where account_id = account and chat_id = 777000;
+  delete from contacts where account_id = account and provider_id = 777000;
+  delete from platform_peers where account_id = account and number = 777000;
+  return true;
 end $function$;
 CREATE OR REPLACE FUNCTION public.forbidden_by_suppression(workspace uuid, account text, person bigint)
  RETURNS text
  LANGUAGE plpgsql
 AS $function$
-declare
-  known_username text;
-  known_phone text;
 begin
-  if not pg_try_advisory_xact_lock_shared(suppressions_lock(workspace)) then
-    return 'busy';
-  end if;
-  select lower(username), phone_digits(phone)
-    into known_username, known_phone from contacts where account_id = account and provider_id = person;
-  if exists (select from suppressions where workspace_id = workspace and (
-      (kind = 'platform_id' and value = person::text)
-      or (kind = 'username' and value = known_username)
-      or (kind = 'phone' and value = known_phone))) then
-    return 'identity_suppressed';
-  end if;
-  return null;
+  return recipient_forbidden(workspace, account, person, '{}');
 end $function$;
 CREATE OR REPLACE FUNCTION public.forget_found()
  RETURNS trigger
@@ -1289,6 +1509,32 @@ CREATE OR REPLACE FUNCTION public.forget_media_file()
 AS $function$
 begin
   delete from media_files where account_id = old.account_id and chat_id = old.chat_id and message_id = old.id;
+  return null;
+end $function$;
+CREATE OR REPLACE FUNCTION public.forget_strangers(account text)
+ RETURNS void
+ LANGUAGE sql
+AS $function$
+  with known as materialized (
+    select platform_user_id as number from accounts where id = account
+    union select chat_id from chats where account_id = account
+    union select provider_id from contacts where account_id = account
+    union select sender_id from messages where account_id = account and chat_id < 0
+    union select p.number from accounts a
+      join campaign_recipients r on r.workspace_id = a.workspace_id and r.person_id is not null and r.ended_at is null
+      join people p on p.id = r.person_id
+      where a.id = account
+    union select chat_id from campaign_recipients where account_id = account)
+  delete from platform_peers p
+  where p.account_id = account and p.number > 0 and not exists (select from known k where k.number = p.number);
+$function$;
+CREATE OR REPLACE FUNCTION public.give_person_back()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  delete from campaign_people t
+  where t.campaign_id = old.campaign_id and t.person_id = old.person_id and t.recipient_id = old.id;
   return null;
 end $function$;
 CREATE OR REPLACE FUNCTION public.guard_approvals()
@@ -1393,6 +1639,180 @@ begin
   new.version := old.version + 1;
   return new;
 end $function$;
+CREATE OR REPLACE FUNCTION public.is_listed(workspace uuid, account text, number bigint, known text[])
+ RETURNS boolean
+ LANGUAGE plpgsql
+ STABLE
+AS $function$
+declare
+  on_platform text := (select a.platform from accounts a where a.id = account);
+begin
+  return exists (
+    select from (
+      select asked.kind, asked.value, case when bool_or(asked.until is null) then null else max(asked.until) end as until
+      from (
+        select split_part(name, ':', 1) as kind, split_part(name, ':', 2) as value, null::timestamptz as until
+        from unnest(known) as name
+        union all
+        select t.kind, t.value, t.until
+        from (
+          select is_listed.number as number, (
+            select p.id from people p
+            where p.workspace_id = workspace and p.platform = on_platform and p.number = is_listed.number) as id
+          where is_listed.number is not null
+          union all
+          -- Nobody was looked up yet: asks about the people who have one of the names now, as far as any account knows.
+          select p.number, p.id from unnest(known) as name
+          cross join lateral (
+            select * from person_names n where n.workspace_id = workspace and n.kind = split_part(name, ':', 1)
+              and n.value = split_part(name, ':', 2) offset 0) n
+          cross join lateral (select * from people p where p.id = n.person_id limit 1) p
+          where is_listed.number is null and n.platform = on_platform and n.until is null
+          union all
+          select given.number, (
+            select p.id from people p
+            where p.workspace_id = workspace and p.platform = on_platform and p.number = given.number)
+          from (
+            select split_part(name, ':', 2)::bigint as number from unnest(known) as name
+            where is_listed.number is null and name ~ '^platform_id:[0-9]{1,18}$') given) who
+        cross join lateral (
+          select 'platform_id' as kind, who.number::text as value, null::timestamptz as until
+          union all
+          (select n.kind, n.value, n.until from person_names n where n.person_id = who.id offset 0)
+          union all
+          -- Until every contact of before was read, some people have no row.
+          select name.kind, name.value, null
+          from contacts c
+          cross join lateral (
+            values ('username', lower(c.username)), ('phone', phone_digits(c.phone))) as name (kind, value)
+          where c.account_id = account and c.provider_id = who.number
+            and exists (select from people_backfill where done_at is null)) t) asked
+      -- A recipient by chat has an account and a chat in the place of a name.
+      where asked.kind in ('username', 'phone', 'platform_id') and asked.value is not null
+      group by 1, 2) named
+    cross join lateral (
+      select from suppressions s
+      where s.workspace_id = workspace and s.kind = named.kind and s.value = named.value
+        and (named.until is null or named.until >= s.created_at)
+      limit 1) s);
+end $function$;
+CREATE OR REPLACE FUNCTION public.knows_names(person uuid, account text)
+ RETURNS boolean
+ LANGUAGE sql
+ STABLE
+AS $function$
+  select exists (select from person_names n where n.person_id = person and n.account_id = account);
+$function$;
+CREATE OR REPLACE FUNCTION public.learn_changed_contacts()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  perform learn_names(g.workspace_id, g.account_id, g.numbers, g.usernames, g.phones)
+  from (
+    select n.workspace_id, n.account_id, array_agg(n.provider_id order by n.provider_id) as numbers,
+      array_agg(n.username order by n.provider_id) as usernames,
+      array_agg(case when n.phone is distinct from o.phone then n.phone end order by n.provider_id) as phones
+    from new_rows n join old_rows o on o.account_id = n.account_id and o.provider_id = n.provider_id
+    where (n.username, n.phone) is distinct from (o.username, o.phone)
+    group by 1, 2 order by 2) g;
+  return null;
+end $function$;
+CREATE OR REPLACE FUNCTION public.learn_names(workspace uuid, account text, numbers bigint[], usernames text[], phones text[], asked_kind text DEFAULT NULL::text, asked_value text DEFAULT NULL::text, has boolean DEFAULT true)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET enable_seqscan TO 'off'
+ SET enable_hashjoin TO 'off'
+ SET enable_mergejoin TO 'off'
+AS $function$
+declare
+  seen_at timestamptz := domain_now();
+  on_platform text := (select a.platform from accounts a where a.id = account and a.workspace_id = workspace);
+begin
+  insert into people (id, workspace_id, platform, number, first_seen_at)
+  select gen_random_uuid(), workspace, on_platform, g.number, seen_at
+  from unnest(numbers) as g (number)
+  where g.number > 0 and not exists (
+    select from people p where p.workspace_id = workspace and p.platform = on_platform and p.number = g.number offset 0)
+  order by g.number
+  on conflict do nothing;
+
+  with shown as materialized (
+    select p.id as person_id, t.kind, t.value, false as second
+    from unnest(numbers, usernames, phones) as g (number, username, phone)
+    cross join lateral (
+      select p.id from people p
+      where p.workspace_id = workspace and p.platform = on_platform and p.number = g.number limit 1) p
+    cross join lateral (values
+      ('username', nullif(lower(g.username), '')), ('phone', nullif(phone_digits(g.phone), ''))) as t (kind, value)
+    where t.kind = 'username' or t.value is not null),
+  asked as materialized (
+    select asked_kind as kind, case asked_kind when 'phone' then phone_digits(asked_value) else lower(asked_value) end as value
+    where asked_kind in ('username', 'phone')),
+  seen as materialized (
+    select * from shown
+    union all
+    select distinct s.person_id, a.kind, a.value, a.kind = 'username'
+    from shown s cross join asked a
+    where has and a.value <> '' and not exists (
+      select from shown o where o.person_id = s.person_id and o.kind = a.kind and o.value = a.value)),
+  changing as materialized (
+    -- Of the same person: another value ends, this one was seen again.
+    select n.person_id, n.kind, n.value, n.account_id
+    from seen s cross join lateral (
+      select * from person_names n where n.person_id = s.person_id and n.kind = s.kind offset 0) n
+    where case when n.value is distinct from s.value then n.until is null and not n.second and not exists (
+        select from seen o where o.person_id = n.person_id and o.kind = n.kind and o.value = n.value)
+      else n.account_id = account and (n.until is not null or n.last_seen_at is null or n.second <> s.second
+        or n.last_seen_at < seen_at - interval '1 day') end
+    union
+    -- The platform was asked, and they no longer have it. A phone number that it does not show may still be theirs.
+    select n.person_id, n.kind, n.value, n.account_id
+    from asked a cross join shown s cross join lateral (
+      select * from person_names n where n.person_id = s.person_id and n.kind = a.kind and n.value = a.value offset 0) n
+    where not has and a.kind = 'username' and n.until is null
+    union
+    -- Of another person: the name is no longer theirs.
+    select n.person_id, n.kind, n.value, n.account_id
+    from seen s cross join lateral (
+      select * from person_names n where n.workspace_id = workspace and n.kind = s.kind and n.value = s.value
+      offset 0) n
+    where n.platform = on_platform and n.person_id <> s.person_id and n.until is null),
+  locked as materialized (
+    select n.person_id, n.kind, n.value, n.account_id
+    from (select * from changing order by person_id, kind, value, account_id) c
+    cross join lateral (
+      select * from person_names n
+      where n.person_id = c.person_id and n.kind = c.kind and n.value = c.value and n.account_id = c.account_id
+      for update) n),
+  ended as (
+    update person_names n set until = seen_at from locked l
+    where n.person_id = l.person_id and n.kind = l.kind and n.value = l.value and n.account_id = l.account_id
+      and n.until is null and not exists (
+        select from seen s where s.person_id = l.person_id and s.kind = l.kind and s.value = l.value))
+  insert into person_names (person_id, kind, value, account_id, workspace_id, platform, first_seen_at, last_seen_at, second)
+  select s.person_id, s.kind, s.value, account, workspace, on_platform, seen_at, seen_at, s.second
+  from seen s
+  where s.value is not null and (select count(*) from locked) >= 0 and not exists (
+    select from person_names n
+    where n.person_id = s.person_id and n.kind = s.kind and n.value = s.value and n.account_id = account
+      and n.second = s.second and n.until is null and n.last_seen_at >= seen_at - interval '1 day' offset 0)
+  order by s.person_id, s.kind, s.value
+  on conflict (person_id, kind, value, account_id) do update set last_seen_at = seen_at, until = null,
+    second = excluded.second;
+end $function$;
+CREATE OR REPLACE FUNCTION public.learn_new_contacts()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  perform learn_names(g.workspace_id, g.account_id, g.numbers, g.usernames, g.phones)
+  from (
+    select workspace_id, account_id, array_agg(provider_id order by provider_id) as numbers,
+      array_agg(username order by provider_id) as usernames, array_agg(phone order by provider_id) as phones
+    from new_rows group by 1, 2 order by 2) g;
+  return null;
+end $function$;
 CREATE OR REPLACE FUNCTION public.list_changed_message()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -1427,6 +1847,13 @@ begin
   select account_id, sent_at, chat_id, id, workspace_id from added where deleted_at is null;
   return null;
 end $function$;
+CREATE OR REPLACE FUNCTION public.names_of(person uuid)
+ RETURNS SETOF text
+ LANGUAGE sql
+ STABLE
+AS $function$
+  select distinct n.kind || ':' || n.value from person_names n where n.person_id = person and n.until is null;
+$function$;
 CREATE OR REPLACE FUNCTION public.note_last_sender()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -1437,6 +1864,53 @@ begin
     where account_id = new.account_id and chat_id = new.chat_id and id = new.last_message_id);
   new.last_sender_of := new.last_message_id;
   return new;
+end $function$;
+CREATE OR REPLACE FUNCTION public.note_send_by_hand()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  insert into hand_messages (id, workspace_id, account_id, platform, chat_id, operation_id)
+  select gen_random_uuid(), new.workspace_id, a.id, a.platform, new.chat_id, new.id
+  from accounts a where a.id = new.account_id and a.workspace_id = new.workspace_id
+  on conflict do nothing;
+  return null;
+end $function$;
+CREATE OR REPLACE FUNCTION public.people_named(workspace uuid, name_kind text, name_value text)
+ RETURNS SETOF people
+ LANGUAGE sql
+ STABLE
+AS $function$
+  select p.* from (
+    select n.person_id from person_names n
+    where n.workspace_id = workspace and n.kind = name_kind and n.value = name_value and n.until is null) n
+  cross join lateral (select * from people p where p.id = n.person_id) p
+  union
+  select p.* from (
+    select distinct a.platform from accounts a where a.workspace_id = workspace and name_kind = 'platform_id') a
+  cross join lateral (
+    select * from people p where p.workspace_id = workspace and p.platform = a.platform
+      and p.number = case when name_value ~ '^[0-9]{1,18}$' then name_value::bigint end) p;
+$function$;
+CREATE OR REPLACE FUNCTION public.person_of(workspace uuid, account text, person_number bigint)
+ RETURNS uuid
+ LANGUAGE plpgsql
+AS $function$
+declare
+  on_platform text;
+  person uuid;
+begin
+  select a.platform, p.id into on_platform, person
+  from accounts a left join people p
+    on p.workspace_id = workspace and p.platform = a.platform and p.number = person_number
+  where a.id = account;
+  if person is null and person_number > 0 and on_platform is not null then
+    insert into people (id, workspace_id, platform, number) values (gen_random_uuid(), workspace, on_platform, person_number)
+    on conflict do nothing;
+    select p.id into person from people p
+    where p.workspace_id = workspace and p.platform = on_platform and p.number = person_number;
+  end if;
+  return person;
 end $function$;
 CREATE OR REPLACE FUNCTION public.phone_digits(phone text)
  RETURNS text
@@ -1463,19 +1937,8 @@ begin
   if not pg_try_advisory_xact_lock_shared(suppressions_lock(workspace)) then
     return 'busy';
   end if;
-  if exists (
-      select from (
-        select split_part(name, ':', 1) as kind, split_part(name, ':', 2) as value from unnest(known) as name
-        union all
-        select 'platform_id', person::text
-        union all
-        select t.kind, t.value from contacts c
-        cross join lateral (values ('username', lower(c.username)), ('phone', phone_digits(c.phone))) as t (kind, value)
-        where c.account_id = account and c.provider_id = person) named
-      join suppressions s on s.workspace_id = workspace and s.kind = named.kind and s.value = named.value) then
-    return 'identity_suppressed';
-  end if;
-  return null;
+  -- Asked after the lock: an entry that committed before it is seen.
+  return case when is_listed(workspace, account, person, known) then 'identity_suppressed' end;
 end $function$;
 CREATE OR REPLACE FUNCTION public.refuse_change()
  RETURNS trigger
@@ -1511,11 +1974,103 @@ CREATE OR REPLACE FUNCTION public.suppressions_lock(workspace uuid)
  LANGUAGE sql
  IMMUTABLE
 RETURN hashtextextended(('suppressions '::text || (workspace)::text), (0)::bigint);
+CREATE OR REPLACE FUNCTION public.take_person()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  insert into campaign_people (campaign_id, person_id, workspace_id, recipient_id)
+  select new.campaign_id, new.person_id, new.workspace_id, new.id
+  from campaigns k where k.id = new.campaign_id and k.kind = 'contacts'
+  on conflict do nothing;
+  if not found and new.step = 0 and new.status = 'submitting' and new.unknown_since is null and exists (
+      select from campaign_people t where t.campaign_id = new.campaign_id and t.person_id = new.person_id
+        and t.recipient_id <> new.id) then
+    raise exception 'another recipient of the campaign is the same person' using errcode = 'unique_violation';
+  end if;
+  return null;
+end $function$;
+CREATE OR REPLACE FUNCTION public.tidy_account(account text)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+begin
+  -- In the sandbox 777000 may be anybody.
+  if exists (select from accounts where id = account and platform = 'telegram') then
+    if erase_service_chat(account) then
+      perform erase_events_of_service_chat(account);
+    end if;
+    perform forget_strangers(account);
+  end if;
+  update account_hosts set tidied = true where account_id = account;
+end $function$;
+CREATE OR REPLACE FUNCTION public.tie_recipient()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  if new.account_id is not null then
+    new.person_id := person_of(new.workspace_id, new.account_id, new.chat_id);
+    -- Only a process of the release before writes what its look-up found.
+    if new.found_id = new.chat_id and tg_op = 'UPDATE' and old.found_id is null then
+      perform learn_names(new.workspace_id, new.account_id, array[new.found_id], array[new.found_username],
+        array[new.found_phone]);
+    end if;
+  end if;
+  return new;
+end $function$;
+CREATE OR REPLACE FUNCTION public.tie_recipients(after uuid, most integer, OUT read_rows integer, OUT last_id uuid)
+ RETURNS record
+ LANGUAGE plpgsql
+AS $function$
+begin
+  with page as materialized (
+    select r.id from campaign_recipients r where after is null or r.id > after order by r.id limit most),
+  held as materialized (
+    select r.id, r.campaign_id, r.workspace_id, r.account_id, r.chat_id, r.person_id, r.status, r.step
+    from page p cross join lateral (select * from campaign_recipients r where r.id = p.id for update) r),
+  tied as (
+    update campaign_recipients r set person_id = person_of(h.workspace_id, h.account_id, h.chat_id)
+    from held h where r.id = h.id and h.person_id is null and h.chat_id is not null and h.account_id is not null
+    returning r.id, r.campaign_id, r.workspace_id, r.person_id, r.status, r.step),
+  known as (
+    select id, campaign_id, workspace_id, person_id, status, step from tied
+    union all
+    select id, campaign_id, workspace_id, person_id, status, step from held where person_id is not null),
+  taken as (
+    insert into campaign_people (campaign_id, person_id, workspace_id, recipient_id)
+    select w.campaign_id, w.person_id, w.workspace_id, w.id
+    from known w join campaigns k on k.id = w.campaign_id and k.kind = 'contacts'
+    where w.person_id is not null and (w.step > 0 or w.status in ('submitting', 'ambiguous'))
+    order by 1, 2
+    on conflict do nothing)
+  select count(*)::int, (array_agg(id order by id desc))[1] into read_rows, last_id from page;
+end $function$;
+CREATE OR REPLACE FUNCTION public.unread_contacts_named(workspace uuid, name_kind text, name_value text)
+ RETURNS TABLE(account_id text, number bigint)
+ LANGUAGE sql
+ STABLE
+AS $function$
+  select c.account_id, c.provider_id from contacts c
+  where name_kind = 'username' and c.workspace_id = workspace and lower(c.username) = name_value
+    and exists (select from people_backfill where done_at is null)
+  union all
+  select c.account_id, c.provider_id from contacts c
+  where name_kind = 'phone' and c.workspace_id = workspace and phone_digits(c.phone) = name_value
+    and exists (select from people_backfill where done_at is null);
+$function$;
 CREATE OR REPLACE FUNCTION public.wire_time(at timestamp with time zone)
  RETURNS text
  LANGUAGE sql
  STABLE PARALLEL SAFE
 RETURN CASE WHEN (at > '-infinity'::timestamp with time zone) THEN to_char((at AT TIME ZONE 'UTC'::text), 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'::text) ELSE NULL::text END;
+CREATE OR REPLACE FUNCTION public.workspace_day(timezone text, timezone_before text, timezone_from timestamp with time zone, day_floor date, instant timestamp with time zone)
+ RETURNS date
+ LANGUAGE sql
+ STABLE PARALLEL SAFE
+AS $function$
+  select greatest((instant at time zone case when instant < timezone_from then timezone_before else timezone end)::date, day_floor)
+$function$;
 
 -- triggers
 
@@ -1526,22 +2081,33 @@ CREATE TRIGGER approvals_guard BEFORE UPDATE ON public.approvals FOR EACH ROW EX
 CREATE TRIGGER audit_append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON public.audit FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER recipients_added AFTER INSERT ON public.campaign_recipients REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION count_new_recipients();
 CREATE TRIGGER recipients_forget_found BEFORE UPDATE ON public.campaign_recipients FOR EACH ROW WHEN (((new.ended_at IS NOT NULL) AND ((new.found_id IS NOT NULL) OR (new.found_username IS NOT NULL) OR (new.found_phone IS NOT NULL)))) EXECUTE FUNCTION forget_found();
+CREATE TRIGGER recipients_give_back AFTER UPDATE ON public.campaign_recipients FOR EACH ROW WHEN (((old.person_id IS NOT NULL) AND ((old.step > 0) OR (old.status = ANY (ARRAY['submitting'::text, 'ambiguous'::text]))) AND (NOT ((new.step > 0) OR (new.status = ANY (ARRAY['submitting'::text, 'ambiguous'::text])))))) EXECUTE FUNCTION give_person_back();
 CREATE TRIGGER recipients_guard BEFORE UPDATE ON public.campaign_recipients FOR EACH ROW EXECUTE FUNCTION guard_recipients();
 CREATE TRIGGER recipients_moved AFTER UPDATE ON public.campaign_recipients REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION count_moved_recipients();
+CREATE TRIGGER recipients_take_person AFTER UPDATE ON public.campaign_recipients FOR EACH ROW WHEN (((new.person_id IS NOT NULL) AND ((new.step > 0) OR (new.status = ANY (ARRAY['submitting'::text, 'ambiguous'::text]))) AND (NOT ((old.step > 0) OR (old.status = ANY (ARRAY['submitting'::text, 'ambiguous'::text])))))) EXECUTE FUNCTION take_person();
+CREATE TRIGGER recipients_tie BEFORE UPDATE ON public.campaign_recipients FOR EACH ROW WHEN (((new.chat_id IS NOT NULL) AND (new.chat_id IS DISTINCT FROM old.chat_id) AND (NOT (new.person_id IS DISTINCT FROM old.person_id)))) EXECUTE FUNCTION tie_recipient();
+CREATE TRIGGER recipients_tie_new BEFORE INSERT ON public.campaign_recipients FOR EACH ROW WHEN (((new.chat_id IS NOT NULL) AND (new.person_id IS NULL))) EXECUTE FUNCTION tie_recipient();
 CREATE TRIGGER campaigns_guard BEFORE UPDATE OF status ON public.campaigns FOR EACH ROW EXECUTE FUNCTION guard_campaigns();
 CREATE TRIGGER chats_last BEFORE INSERT OR UPDATE ON public.chats FOR EACH ROW WHEN ((new.last_sender_of IS DISTINCT FROM new.last_message_id)) EXECUTE FUNCTION note_last_sender();
+CREATE TRIGGER contacts_changed_names AFTER UPDATE ON public.contacts REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION learn_changed_contacts();
+CREATE TRIGGER contacts_new_names AFTER INSERT ON public.contacts REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION learn_new_contacts();
 CREATE TRIGGER file_chunks_deleted AFTER DELETE ON public.file_chunks REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION count_deleted_bytes();
 CREATE TRIGGER file_chunks_stored AFTER INSERT ON public.file_chunks FOR EACH ROW EXECUTE FUNCTION count_stored_bytes();
 CREATE TRIGGER gates_version AFTER INSERT OR DELETE OR UPDATE OR TRUNCATE ON public.gates FOR EACH STATEMENT EXECUTE FUNCTION raise_settings_version();
 CREATE TRIGGER keys_version AFTER DELETE OR UPDATE OF revoked_at, expires_at, scopes, mcp_only ON public.keys FOR EACH STATEMENT EXECUTE FUNCTION raise_settings_version();
 CREATE TRIGGER memberships_assignments AFTER UPDATE OF ended_at ON public.memberships FOR EACH ROW WHEN (((old.ended_at IS NULL) AND (new.ended_at IS NOT NULL))) EXECUTE FUNCTION end_assignments();
 CREATE TRIGGER memberships_ended AFTER UPDATE OF ended_at ON public.memberships FOR EACH ROW WHEN (((old.ended_at IS NULL) AND (new.ended_at IS NOT NULL))) EXECUTE FUNCTION revoke_keys_of_ended_membership();
+CREATE TRIGGER memberships_makers AFTER UPDATE OF ended_at ON public.memberships FOR EACH ROW WHEN (((old.ended_at IS NULL) AND (new.ended_at IS NOT NULL))) EXECUTE FUNCTION end_with_membership();
+CREATE TRIGGER memberships_role_version AFTER UPDATE OF role ON public.memberships FOR EACH STATEMENT EXECUTE FUNCTION raise_settings_version();
 CREATE TRIGGER memberships_version AFTER INSERT OR DELETE OR UPDATE OF ended_at ON public.memberships FOR EACH STATEMENT EXECUTE FUNCTION raise_settings_version();
 CREATE TRIGGER messages_added AFTER INSERT ON public.messages REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION list_new_messages();
 CREATE TRIGGER messages_changed BEFORE UPDATE ON public.messages FOR EACH ROW WHEN (((old.deleted_at IS NULL) AND ((new.deleted_at IS NOT NULL) OR (new.text IS DISTINCT FROM old.text)))) EXECUTE FUNCTION list_changed_message();
 CREATE TRIGGER messages_media AFTER UPDATE OF attachments ON public.messages FOR EACH ROW WHEN (((old.attachments <> '[]'::jsonb) AND ((old.attachments IS DISTINCT FROM new.attachments) OR (old.edited_at IS DISTINCT FROM new.edited_at)))) EXECUTE FUNCTION forget_media_file();
+CREATE TRIGGER operations_by_hand AFTER INSERT OR UPDATE OF state ON public.operations FOR EACH ROW WHEN (((new.state = 'queued'::text) AND (new.key_id IS NULL) AND (new.user_id IS NOT NULL) AND (new.chat_id > 0) AND (new.kind = ANY (ARRAY['send_message'::text, 'start_chat_text'::text])))) EXECUTE FUNCTION note_send_by_hand();
 CREATE TRIGGER operations_guard BEFORE DELETE OR UPDATE ON public.operations FOR EACH ROW EXECUTE FUNCTION guard_operations();
 CREATE TRIGGER suppressions_end_recipients AFTER INSERT ON public.suppressions REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION end_suppressed();
 CREATE TRIGGER users_disabled AFTER UPDATE OF disabled_at ON public.users FOR EACH ROW WHEN (((old.disabled_at IS NULL) AND (new.disabled_at IS NOT NULL))) EXECUTE FUNCTION revoke_sessions_of_disabled_user();
+CREATE TRIGGER users_makers AFTER UPDATE OF disabled_at ON public.users FOR EACH ROW WHEN (((old.disabled_at IS NULL) AND (new.disabled_at IS NOT NULL))) EXECUTE FUNCTION end_with_user();
 CREATE TRIGGER users_version AFTER UPDATE OF disabled_at ON public.users FOR EACH STATEMENT EXECUTE FUNCTION raise_settings_version();
+CREATE TRIGGER webhooks_address BEFORE UPDATE OF url ON public.webhooks FOR EACH ROW WHEN (((new.url <> ''::text) AND (new.url <> old.url) AND (new.url_no = old.url_no))) EXECUTE FUNCTION count_webhook_address();
 CREATE TRIGGER workspaces_version AFTER UPDATE ON public.workspaces FOR EACH STATEMENT EXECUTE FUNCTION raise_settings_version();

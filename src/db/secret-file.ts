@@ -1,7 +1,7 @@
 /** Secrets that are created once and kept in the data directory. */
 import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
-import { link, lstat, mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { link, lstat, mkdir, open, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { Refusal } from '../lib/errors.ts'
 
@@ -42,6 +42,15 @@ export async function requireOwner(file: string): Promise<void> {
 
 export async function findSecret(file: string): Promise<string | undefined> {
   return existsSync(file) ? readSecret(file) : undefined
+}
+
+export async function syncDirectory(directory: string): Promise<void> {
+  const handle = await open(directory, 'r')
+  try {
+    await handle.sync()
+  } finally {
+    await handle.close()
+  }
 }
 
 /** Writes the file whole, then links it: a reader sees all of it or nothing, and the first file stays. */

@@ -25,11 +25,22 @@ export function readServerState(db: Db): Promise<ServerState> {
 /** With so few connections left, another process or a growing pool may be refused one. */
 export const connectionsShort = 5
 
+/** Every `serve`, `work` and `start` has one connection whose name begins so; the rest names its secrets (`secret-use.ts`). */
+export const processName = 'parley process'
+
+/** What a process may open besides its pool: it listens on one, and a login and a backup have their own. */
+export const connectionsBeside = 3
+
 export interface Connections {
   /** What the server, the database and the role allow; the smallest counts. */
   readonly allowed: number
   /** How many of them no client uses. */
   readonly left: number
+  /** How many of them clients other than Parley do not use. */
+  readonly ours: number
+  /** What this role has open, and how many processes of Parley run on this database. */
+  readonly of_role: number
+  readonly processes: number
 }
 
 /** Counts for this role: PostgreSQL keeps some connections for superusers and for other roles. */
@@ -37,20 +48,25 @@ export function countConnections(db: Db): Promise<Connections> {
   return db.one<Connections>(sql`
     with used as (
       select count(*)::int as server, (count(*) filter (where datname = current_database()))::int as database,
-        (count(*) filter (where usename = current_user))::int as role
+        (count(*) filter (where usename = current_user))::int as role,
+        (count(*) filter (where datname = current_database() and application_name like 'parley%'))::int as parley,
+        (count(*) filter (where datname = current_database() and application_name like ${`${processName}%`}))::int as processes
       -- Clients have a role and a database. The backend_type of other roles' sessions is hidden from ours.
       from pg_stat_activity where usesysid is not null and datid is not null),
     kept as (
       select coalesce(sum(setting::int), 0)::int as connections from pg_settings
       where name in ('superuser_reserved_connections', 'reserved_connections'))
-    select min(allowed)::int as allowed, min(allowed - used)::int as left from (
-      select current_setting('max_connections')::int - kept.connections, used.server from used, kept
+    select min(allowed)::int as allowed, min(allowed - each.used)::int as left,
+      min(allowed - (each.used - used.parley))::int as ours, -- guard: connections of other clients
+      used.role as of_role, used.processes
+    from used, lateral (
+      select current_setting('max_connections')::int - kept.connections, used.server from kept
       union all
-      select datconnlimit, used.database from used, pg_database
-      where datname = current_database() and datconnlimit >= 0
+      select datconnlimit, used.database from pg_database where datname = current_database() and datconnlimit >= 0
       union all
-      select rolconnlimit, used.role from used, pg_roles where rolname = current_user and rolconnlimit >= 0
-    ) as each (allowed, used)`)
+      select rolconnlimit, used.role from pg_roles where rolname = current_user and rolconnlimit >= 0
+    ) as each (allowed, used)
+    group by used.role, used.processes`)
 }
 
 /** Tables that the role cannot read and write. The rights to create or alter anything are needed to migrate only. */
@@ -67,18 +83,24 @@ export async function listUnusableTables(db: Db): Promise<string[]> {
 /** How often two connections are compared: a pooler may by chance give them different servers. */
 const comparisons = 5
 
-/** Whether two of our connections share a server process: then a pooler takes it from one between two transactions. */
+/**
+ * Whether two of our connections share a server process, or one of them changes its own: then a pooler takes it from a connection
+ * between two transactions. No statement has a name: an earlier process may have used it in the same server process.
+ */
 export async function isPooledByTransaction(db: Database): Promise<boolean> {
   const one = await db.client()
   try {
     const other = await db.client()
     try {
-      for (let n = 0; n < comparisons; n++) {
-        const first = await readBackend(one)
-        const second = await readBackend(other) // limit: two connections
-        if (first === second) return true
+      const own = await readBackend(one)
+      const others = await readBackend(other) // limit: two connections
+      let shared = own === others
+      for (let n = 1; n < comparisons && !shared; n++) {
+        // Twice: a pooler that takes its servers in turn might give each of two connections its own again and again.
+        const seen = [await readBackend(one), await readBackend(one), await readBackend(other)]
+        shared = seen.join() !== [own, own, others].join() // guard: a connection keeps its server process
       }
-      return false
+      return shared
     } finally {
       await other.end()
     }

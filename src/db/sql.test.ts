@@ -52,6 +52,49 @@ describe('a statement', () => {
   })
 })
 
+describe('the connections of a process', () => {
+  /** Holds this many of them until `end`. */
+  async function take(one: Database, count: number): Promise<{ end: () => Promise<unknown> }> {
+    const held = Promise.withResolvers<void>()
+    const all: Promise<void>[] = []
+    for (let at = 0; at < count; at++) {
+      const begun = Promise.withResolvers<void>()
+      const holding = one.transaction(async (tx) => {
+        await tx.one(sql`select 1`)
+        begun.resolve()
+        await held.promise
+      })
+      all.push(holding)
+      await Promise.race([begun.promise, holding])
+    }
+    return {
+      end: () => {
+        held.resolve()
+        return Promise.all(all)
+      },
+    }
+  }
+
+  test.each([
+    ['requests', 'the background', 10, 6],
+    ['the background', 'requests', 10, 8],
+    ['requests', 'the background', 2, 1],
+    ['the background', 'requests', 2, 1],
+  ])('of %s leave some to %s: of %i they have %i at most', async (side, _, pool_size, most) => {
+    const open = openDatabase({ connectionString: copy.url }, { pool_size })
+    const [taking, other] = side === 'requests' ? [open, open.background] : [open.background, open]
+    const taken = await take(taking, most)
+    const waiting = taking.one(sql`select 1 as up`).catch((error) => error)
+    const waits = open.countWaiting()
+    const rest = await take(other, pool_size - most).catch((error) => ({ error, end: async () => {} }))
+    await Promise.all([taken.end(), rest.end()])
+    await waiting
+    expect({ waits, left: open.countWaiting(), rest }).toMatchObject({ waits: 1, left: 0 })
+    expect(rest).not.toHaveProperty('error')
+    await open.close()
+  })
+})
+
 describe('a transaction', () => {
   test('leaves nothing behind when its work fails, and the next one can use the connection', async () => {
     await db.run(sql`create table if not exists remarks (id int primary key deferrable initially deferred)`)
@@ -145,6 +188,24 @@ describe('a failure', () => {
         await expect(attempt()).rejects.toMatchObject({ code: 'store_unavailable', status: 503 })
       }
     } finally {
+      await other.close()
+    }
+  })
+
+  test('no connection within the time is store_unavailable, and counts as waiting until then', async () => {
+    const other = openDatabase({ connectionString: copy.url }, { pool_size: 2 })
+    const held = Promise.withResolvers<void>()
+    try {
+      const holding = other.transaction(() => held.promise)
+      const waiting = other.run(sql`select 1`)
+      expect(other.countWaiting()).toBe(1)
+      await expect(waiting).rejects.toMatchObject({ code: 'store_unavailable', status: 503 })
+      expect(other.countWaiting()).toBe(0)
+      held.resolve()
+      await holding
+      expect(await other.one(sql`select 1 as up`)).toEqual({ up: 1 })
+    } finally {
+      held.resolve()
       await other.close()
     }
   })

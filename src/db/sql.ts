@@ -114,7 +114,16 @@ export interface Database extends Db {
   /** A connection of its own, for locks and notifications. */
   client(): Promise<pg.Client>
   readonly pool: pg.Pool
+  /** How many callers wait for a connection, requests and background together. */
+  countWaiting(): number
+  /** How many connections requests have together. */
+  readonly requestsMax: number
   close(): Promise<void>
+}
+
+/** For requests. The ledger, leases and loops use `background`, so that no request can take their connections. */
+export interface OpenDatabase extends Database {
+  readonly background: Database
 }
 
 /**

@@ -2,6 +2,7 @@
 import type { Topic } from '../app.ts'
 import { given } from '../db/given.ts'
 import { type Sql, sql, type Tx } from '../db/sql.ts'
+import type { Traceparent } from '../lib/traceparent.ts'
 
 /** There are new rows in the outbox. */
 export const emitted: Topic = { topic: 'outbox' }
@@ -22,21 +23,32 @@ export interface NewEvent {
   readonly data: unknown
 }
 
-/** Adds the events to the outbox together with COMMIT. The caller signals `emitted` after the commit, never before. */
-export function emit(tx: Tx, workspace_id: string, events: readonly NewEvent[]): void {
-  if (events.length > 0) tx.atCommit(intoOutbox(workspace_id, events))
+/**
+ * Adds the events to the outbox together with COMMIT. The caller signals `emitted` after the commit, never before.
+ * `traceparent` is that of the request that causes them.
+ */
+export function emit(
+  tx: Tx,
+  workspace_id: string,
+  events: readonly NewEvent[],
+  traceparent?: Traceparent,
+): void {
+  if (events.length > 0) tx.atCommit(intoOutbox(workspace_id, events, traceparent))
 }
 
-function intoOutbox(workspace_id: string, events: readonly NewEvent[]): Sql {
+function intoOutbox(workspace_id: string, events: readonly NewEvent[], traceparent?: Traceparent): Sql {
   const [first] = events
+  // Most events have no caller: their statement has no parameter for one.
+  const [column, trace] = traceparent ? [sql`, traceparent`, sql`, ${traceparent}`] : [sql``, sql``]
   // Most transactions have one event. An array of one would cost a fifth of the transactions per second.
   if (events.length === 1 && first) {
     return sql`
-      insert into outbox (workspace_id, type, occurred_at, data)
-      values (${workspace_id}, ${first.type}, coalesce(${first.occurred_at}, domain_now()), ${JSON.stringify(first.data)})`
+      insert into outbox (workspace_id, type, occurred_at, data${column})
+      values (${workspace_id}, ${first.type}, coalesce(${first.occurred_at}, domain_now()),
+        ${JSON.stringify(first.data)}${trace})`
   }
   return sql`
-    insert into outbox (workspace_id, type, occurred_at, data)
-    select ${workspace_id}, type, coalesce(occurred_at, domain_now()), data
+    insert into outbox (workspace_id, type, occurred_at, data${column})
+    select ${workspace_id}, type, coalesce(occurred_at, domain_now()), data${trace}
     from ${given(events, { type: 'text', occurred_at: 'timestamptz', data: 'json' })} as event`
 }

@@ -21,7 +21,7 @@ export async function sequence(db: Db): Promise<number> {
       delete from outbox where id <= (
         select max(id) from (
           select id from outbox where (select mine from turn) order by id limit ${batchMax}) first)
-      returning id, workspace_id, type, occurred_at, data),
+      returning id, workspace_id, type, occurred_at, data, traceparent),
     placed as (
       select *, row_number() over each_workspace as place,
         count(*) over (partition by workspace_id) as total
@@ -31,9 +31,9 @@ export async function sequence(db: Db): Promise<number> {
       select workspace_id, count(*) from taken group by workspace_id
       on conflict (workspace_id) do update set sequence = s.sequence + excluded.sequence
       returning workspace_id, sequence)
-    insert into events (workspace_id, sequence, id, type, occurred_at, data)
+    insert into events (workspace_id, sequence, id, type, occurred_at, data, traceparent)
     select p.workspace_id, e.sequence - p.total + p.place,
-      'evt_' || replace(gen_random_uuid()::text, '-', ''), p.type, p.occurred_at, p.data
+      'evt_' || replace(gen_random_uuid()::text, '-', ''), p.type, p.occurred_at, p.data, p.traceparent
     from placed p join ends e on e.workspace_id = p.workspace_id
     order by p.workspace_id, p.place`)
 }

@@ -77,15 +77,27 @@ class LocalWake implements Wake {
  * For several processes: topics travel by LISTEN and NOTIFY on a connection of their own. One that does not send still
  * receives: on an embedded database, where the service is alone but for the commands of a terminal.
  */
-export function sharedWake(db: Database, { sends = true }: { sends?: boolean } = {}): Wake {
-  return new SharedWake(db, sends)
+export function sharedWake(db: Database, options: WakeOptions = {}): NamedWake {
+  return new SharedWake(db, options)
 }
 
-class SharedWake implements Wake {
+export interface NamedWake extends Wake {
+  /** Changes the name of its connection, which others read. */
+  rename(name: string): Promise<void>
+}
+
+interface WakeOptions {
+  readonly sends?: boolean
+  /** The name of its connection, if it belongs to a process of the service and not to a command. */
+  readonly name?: string
+}
+
+class SharedWake implements NamedWake {
   readonly on: Wake['on']
   readonly onMarks: Wake['onMarks']
   readonly #db: Database
   readonly #sends: boolean
+  #name: string | undefined
   readonly #local = new LocalWake((marks) => this.#share(marks))
   /** A process receives its own notifications too, and has delivered those marks already. */
   readonly #origin = randomUUID()
@@ -99,9 +111,10 @@ class SharedWake implements Wake {
   #sending = Promise.resolve()
   #connecting: Promise<void>
 
-  constructor(db: Database, sends: boolean) {
+  constructor(db: Database, { sends = true, name }: WakeOptions) {
     this.#db = db
     this.#sends = sends
+    this.#name = name
     this.on = (topic, listener) => this.#local.on(topic, listener)
     this.onMarks = (listener) => this.#local.onMarks(listener)
     this.#connecting = this.#connect()
@@ -120,6 +133,17 @@ class SharedWake implements Wake {
   #share(marks: readonly Mark[]): void {
     for (const mark of marks) this.#unsent.add(mark)
     this.#timer ??= setTimeout(() => void this.#flush(), batchMs)
+  }
+
+  async rename(name: string): Promise<void> {
+    this.#name = name
+    await this.#connecting
+    await this.#sayName()
+  }
+
+  async #sayName(): Promise<void> {
+    if (this.#name === undefined) return
+    await this.#client?.query("select set_config('application_name', $1, false)", [this.#name]) // guard: processes can be counted
   }
 
   /** Sends what is still pending first: a command ends right after its change. */
@@ -142,6 +166,7 @@ class SharedWake implements Wake {
       })
       await next.query(`listen ${channel}; listen ${marksChannel}`)
       this.#client = next
+      await this.#sayName()
       // Others may have marked anything while this process did not listen.
       if (this.#wasConnected) this.#local.deliver([{ workspace_id: null, kind: 'everything' }])
       this.#wasConnected = true

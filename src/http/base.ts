@@ -14,6 +14,7 @@ import { type Network, sourceOf } from '../lib/addresses.ts'
 import { ApiError } from '../lib/errors.ts'
 import { newId } from '../lib/ids.ts'
 import { hideTokens } from '../lib/text.ts'
+import { readTraceparent, type Traceparent, traceFacts } from '../lib/traceparent.ts'
 import { clientAddressOf } from './client-address.ts'
 import { closePromptly } from './closing.ts'
 import { reportDrops } from './drops.ts'
@@ -35,6 +36,8 @@ declare module 'fastify' {
     /** The name of the operation, for logs and metrics. */
     operation: string
     refusal: string | undefined
+    /** The caller's trace; undefined if the header is missing or malformed. */
+    traceparent: Traceparent | undefined
     /** The row of the ledger that the answer is about. */
     operation_id: string | undefined
     /** Why an answer that had begun was not finished. */
@@ -56,7 +59,9 @@ interface BaseOptions {
   readonly headersMs?: number | undefined
   /** Proxies that may report the client's address. None by default. */
   readonly trusted_proxies?: readonly Network[]
-  /** Sets what every answer carries, whatever the outcome of the request. */
+  /** In every answer, also to what is not a request that HTTP knows. */
+  readonly always?: Readonly<Record<string, string>>
+  /** Sets what every answer to a request carries, whatever its outcome. */
   readonly meetFirst?: (request: FastifyRequest, reply: FastifyReply) => void
   /** Runs before a malformed address is refused: a caller without a key must learn nothing else. */
   readonly enterFirst?: (request: FastifyRequest) => Promise<unknown>
@@ -65,14 +70,15 @@ interface BaseOptions {
 }
 
 export function makeBase(options: BaseOptions): FastifyInstance {
-  const { log, rate_limit, headersMs = 10_000, trusted_proxies = [] } = options
+  const { log, rate_limit, headersMs = 10_000, trusted_proxies = [], always = {} } = options
   const addresses = makeLog()
   const rule = { limit: rate_limit, seconds: 60 }
   const countAddress = (address = 'unknown') => addresses.take(sourceOf(address), rule)
   const meet: Meet = (request, reply) => {
     request.client_address = clientAddressOf(request.raw, trusted_proxies)
     request.window = countAddress(request.client_address)
-    reply.headers({ 'x-request-id': request.id, ...answerHeaders })
+    request.traceparent = traceparentOf(request)
+    reply.headers({ 'x-request-id': request.id, ...answerHeaders, ...always }) // guard: browsers return over https
     options.meetFirst?.(request, reply)
   }
   const drop = reportDrops(log, options.dropped)
@@ -96,7 +102,8 @@ export function makeBase(options: BaseOptions): FastifyInstance {
       )
     },
     clientErrorHandler: (error, socket) => {
-      const logged = answerBrokenRequest(error, socket, countAddress(socket.remoteAddress))
+      const window = countAddress(socket.remoteAddress)
+      const logged = answerBrokenRequest(error, socket, { window, always })
       if (!logged) return
       options.answered?.('none', logged.status, 0)
       log.info({ ...logged, operation: 'none' }, 'request')
@@ -135,6 +142,7 @@ function takeEveryRequest(server: FastifyInstance): void {
   server.decorateRequest('transport', undefined)
   server.decorateRequest('operation', 'none')
   server.decorateRequest('refusal', undefined)
+  server.decorateRequest('traceparent', undefined)
   server.decorateRequest('operation_id', undefined)
   server.decorateRequest('broken', undefined)
   // Every method is known, so that a wrong method differs from a wrong address. Bodies stay on the wire until `perform`
@@ -191,6 +199,7 @@ function factsOf(request: FastifyRequest, reply: FastifyReply) {
   return {
     request_id: request.id,
     client_request_id: readClientId(request),
+    ...traceFacts(request.traceparent), // guard: trace in the line of a request
     method: request.method,
     path: hideSecrets(pathOf(request)),
     operation,
@@ -210,6 +219,11 @@ function readClientId(request: FastifyRequest): string | undefined {
   const [id = '', ...others] = headerValues(request, 'x-request-id')
   const sound = others.length === 0 && /^[\w.:-]{1,128}$/.test(id) && hideTokens(id) === id
   return sound ? id : undefined
+}
+
+function traceparentOf(request: FastifyRequest): Traceparent | undefined {
+  if (request.headers.traceparent === undefined) return undefined
+  return readTraceparent(headerValues(request, 'traceparent'))
 }
 
 /** Logs an answer that was cut off, with its cause, so that it can be found by its request id. */

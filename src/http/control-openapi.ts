@@ -36,13 +36,16 @@ call as a curl command instead of sending it. The account and the person of the 
 }
 
 function controlCall(platform: string, call: ControlCall, schemas: Json): Json {
-  const { name, summary, description, body, query, response, example } = call
+  const { name, summary, description, params, body, query, response, example } = call
   const refusal = { content: { 'application/json': { schema: refusalSchema } } }
   return {
     operationId: name,
     summary,
     description,
-    parameters: fieldsOf(query ?? undefined, { where: 'query', schemas }),
+    parameters: [
+      ...fieldsOf(params, { where: 'path', schemas }),
+      ...fieldsOf(query ?? undefined, { where: 'query', schemas }),
+    ],
     ...(body && {
       requestBody: {
         required: true,

@@ -11,12 +11,13 @@ export function mountControl(server: FastifyInstance, control: Control): void {
   for (const { name, method, path, body: wanted, handle } of control.calls) {
     server.route({
       method,
-      url: prefix + path,
-      handler: async (request) => {
+      url: prefix + path.replaceAll(/\{(\w+)\}/g, ':$1'),
+      handler: async (request, reply) => {
         request.operation = `${control.name}_${name}`
         requireOwnName(request)
-        const body = await readBody(request.raw, { method, body: wanted })
-        return handle({ body, query: request.query })
+        const sender = { source: 'control', onEnd: (act: () => void) => void reply.raw.once('close', act) }
+        const body = await readBody(request.raw, { method, body: wanted }, sender)
+        return handle({ params: request.params, body, query: request.query })
       },
     })
   }

@@ -88,7 +88,9 @@ function makeEnter(app: App): Enter {
     }
     // A browser reopens its stream automatically: that must not keep a session alive.
     const used = !route?.live // guard: a stream is no use of its session
-    const { user, member, disabled, window } = await admitUser(app, { token, workspace_id, used })
+    const device_token = deviceTokenOf(request)
+    const asked = { token, workspace_id, used, device_token }
+    const { user, member, disabled, window } = await admitUser(app, asked)
     request.caller = member ?? user
     request.window = window
     if (!window.allowed) throw new ApiError('rate_limited', { retry_after: window.retry_after })

@@ -5,10 +5,11 @@ import { type BodyNeeds, type Channel, perform } from '../access/perform.ts'
 import type { App } from '../app.ts'
 import type { AnyCaller } from '../contract.ts'
 import { type Chunk, dropFile, storeChunk } from '../ledger/files.ts'
+import { sourceOf } from '../lib/addresses.ts'
 import { ApiError } from '../lib/errors.ts'
 import { Form, type Route } from '../route.ts'
 import { headerValues, pathOf } from './base.ts'
-import { readBody } from './body.ts'
+import { type BodySender, readBody } from './body.ts'
 import { isForm, readForm } from './multipart.ts'
 import { send } from './send.ts'
 import type { Drop } from './sockets.ts'
@@ -57,41 +58,61 @@ export function mountDoor(
           drop('closed')
           return reply.hijack()
         }
-        const left = leftSignal(reply.raw)
-        try {
-          const answer = perform(app, route, caller, {
+        return unlessLeft(reply, drop, async (left) => {
+          const sender = senderOf(app, caller, { response: reply.raw, left })
+          const answer = perform(app, route, traced(caller, request), {
             params: pick(params, namesIn(route.path)),
             query: request.query as Record<string, unknown>,
-            body: (wanted) => read(app, request.raw, { caller, wanted, bodyMs }),
+            body: (wanted) => read(app, request.raw, { caller, wanted, bodyMs, sender }),
             idempotency_keys: route.effect === 'read' ? [] : headerValues(request, 'idempotency-key'),
             channel,
             range: route.bytes && rangeOf(request),
             left,
           })
           return send(request, reply, await (channel === 'dashboard' ? inUserWords(answer) : answer))
-        } catch (error) {
-          if (error !== callerLeft) throw error
-          drop('closed')
-          return reply.hijack()
-        }
+        })
       },
     })
   }
 }
 
+/** The caller with the trace of this request. A copy, because one object serves all requests of a key. */
+export function traced<C extends AnyCaller>(caller: C, { traceparent }: FastifyRequest): C {
+  if (!traceparent || !('workspace_id' in caller)) return caller
+  return { ...caller, traceparent } // guard: a trace is that of one request
+}
+
 /** Aborts work whose caller has disconnected. */
 const callerLeft = new Error('The caller has left.')
 
-/** Made only for routes that ask for it, because a controller costs as much as a small request. */
+/** Work that ends because its caller has disconnected is no failure, and gets no answer. */
+export async function unlessLeft(
+  reply: FastifyReply,
+  drop: Drop,
+  work: (left: () => AbortSignal) => Promise<FastifyReply>,
+): Promise<FastifyReply> {
+  try {
+    return await work(leftSignal(reply.raw))
+  } catch (error) {
+    if (error !== callerLeft) throw error
+    drop('closed')
+    return reply.hijack()
+  }
+}
+
+/** Made only for work that asks for it, because a controller costs as much as a small request. */
 function leftSignal(response: ServerResponse): () => AbortSignal {
+  let leaving: AbortController | undefined
   return () => {
-    const leaving = new AbortController()
+    if (leaving) return leaving.signal
+    const made = new AbortController()
+    leaving = made
     const leave = () => {
-      if (!response.writableFinished) leaving.abort(callerLeft)
+      if (!response.writableFinished) made.abort(callerLeft)
     }
     if (response.destroyed) leave()
     else response.once('close', leave)
-    return leaving.signal
+    return made.signal
   }
 }
 
@@ -112,23 +133,48 @@ function pick(params: Readonly<Record<string, string>>, names: readonly string[]
   return Object.fromEntries(names.map((name) => [name, params[name] as string]))
 }
 
+interface Connected {
+  readonly response: ServerResponse
+  readonly left: () => AbortSignal
+}
+
+export function senderOf({ sources }: App, caller: AnyCaller, { response, left }: Connected): BodySender {
+  return {
+    source: sourceOfBody(caller),
+    timer: sources.timer,
+    left,
+    onEnd: (act) => {
+      if (response.destroyed) act()
+      else response.once('close', act)
+    },
+  }
+}
+
+function sourceOfBody(caller: AnyCaller): string {
+  if ('workspace_id' in caller) return caller.workspace_id
+  return 'user_id' in caller ? caller.user_id : sourceOf(caller.via.address)
+}
+
 interface Reading {
   readonly caller: AnyCaller
   readonly wanted: BodyNeeds
   readonly bodyMs: number
+  readonly sender: BodySender
 }
 
 async function read(
   app: App,
   raw: IncomingMessage,
-  { caller, wanted: { route, refuse }, bodyMs }: Reading,
+  { caller, wanted: { route, refuse }, bodyMs, sender }: Reading,
 ): Promise<unknown> {
   const isFile = route.text !== undefined || (route.form && isForm(raw))
-  if (!isFile || !('workspace_id' in caller)) return readBody(raw, route, bodyMs)
+  if (!isFile || !('workspace_id' in caller)) return readBody(raw, route, sender, bodyMs)
   const { workspace_id } = caller
   const store = (chunk: Chunk) => storeChunk(app.db, { ...chunk, workspace_id })
   const drop = (file_id: string) => dropFile(app, file_id)
-  if (route.text !== undefined) return readTextFile(raw, { type: route.text, store, drop })
+  if (route.text !== undefined) {
+    return readTextFile(raw, { type: route.text, store, drop, stopping: app.stopping })
+  }
   const { fields, attachment, refusal } = await readForm(raw, { refuse, store, drop })
   return new Form(fields, attachment, refusal)
 }

@@ -5,6 +5,7 @@ import type { Logger } from 'pino'
 import type { Window } from '../app.ts'
 import { ApiError } from '../lib/errors.ts'
 import { newId } from '../lib/ids.ts'
+import { traceFacts } from '../lib/traceparent.ts'
 import { drain } from './body.ts'
 
 /** In lower case, as Fastify sends them: it would build a new string from any other name for every answer. */
@@ -44,11 +45,16 @@ export async function answerError(
 }
 
 /** Logs what is not the caller's fault, for the operator of this instance. */
-export function logFailure(logger: Logger, { id }: FastifyRequest, error: ApiError): void {
+export function logFailure(logger: Logger, request: FastifyRequest, error: ApiError): void {
   if (error.status < 500 || ['rest_disabled', 'feature_disabled'].includes(error.code)) return
   // A refusal's stack trace helps no one: its code says everything.
   const err = error.cause ?? (error.status === 500 ? error : undefined)
-  const log = { request_id: id, code: error.code, ...(err !== undefined && { err }) }
+  const log = {
+    request_id: request.id,
+    ...traceFacts(request.traceparent), // guard: trace in the line of a failure
+    code: error.code,
+    ...(err !== undefined && { err }),
+  }
   if (error.status === 500) logger.error(log, 'a request failed unexpectedly')
   else logger.warn(log, 'a request failed because a dependency is unavailable')
 }
@@ -68,11 +74,17 @@ interface BrokenRequestFacts {
   readonly code: string
 }
 
+interface BareAnswer {
+  readonly window: Window
+  /** Headers of every answer. */
+  readonly always: Readonly<Record<string, string>>
+}
+
 /** Answers a malformed request on the bare socket, in the same form, and closes it. Undefined: the client is gone. */
 export function answerBrokenRequest(
   error: Error & { code?: string },
   socket: Socket,
-  { limit, remaining, reset }: Window,
+  { window: { limit, remaining, reset }, always }: BareAnswer,
 ): BrokenRequestFacts | undefined {
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy()
@@ -94,6 +106,7 @@ export function answerBrokenRequest(
     'X-RateLimit-Limit': String(limit),
     'X-RateLimit-Remaining': String(remaining),
     'X-RateLimit-Reset': String(reset),
+    ...always, // guard: also broken requests return over https
     Connection: 'close',
   }
   const head = Object.entries(lines).map(([name, value]) => `${name}: ${value}`)

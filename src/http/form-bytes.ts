@@ -12,7 +12,7 @@ interface Pieces {
 }
 
 /** Pauses the request between two calls of `next`, so that no bytes pile up in memory. */
-export function openPieces(raw: IncomingMessage, timeoutMs: number): Pieces {
+export function openPieces(raw: IncomingMessage, timeoutMs: number, stopping?: AbortSignal): Pieces {
   const waiting: Buffer[] = []
   let ended = raw.readableEnded
   let failure: ApiError | undefined
@@ -35,6 +35,10 @@ export function openPieces(raw: IncomingMessage, timeoutMs: number): Pieces {
       fail(new ApiError('invalid_request', { detail: 'The body ended before its declared length.' }))
   }
   const timer = setTimeout(() => fail(new ApiError('request_timeout')), timeoutMs)
+  const stop = () =>
+    fail(new ApiError('store_unavailable', { detail: 'Parley is stopping. Send the file again.' }))
+  stopping?.addEventListener('abort', stop) // guard: a stop ends an upload
+  if (stopping?.aborted) stop()
   raw.pause()
   raw.on('data', take).once('end', end).once('error', lose).once('close', lose)
   return {
@@ -52,6 +56,7 @@ export function openPieces(raw: IncomingMessage, timeoutMs: number): Pieces {
     },
     close() {
       clearTimeout(timer)
+      stopping?.removeEventListener('abort', stop)
       raw.off('data', take).off('end', end).off('error', lose).off('close', lose)
       raw.pause()
     },

@@ -5,6 +5,7 @@ import type { App } from '../app.ts'
 import { readDispatch } from '../capabilities/gates/gates.ts'
 import { isMigrated, listMigrations } from '../db/migrate.ts'
 import { sql } from '../db/sql.ts'
+import { canDrive } from '../ledger/liveness.ts'
 import { ApiError } from '../lib/errors.ts'
 import { sha256 } from '../lib/secrets.ts'
 import { together } from '../lib/together.ts'
@@ -31,6 +32,7 @@ export function mountHealth(app: App, server: FastifyInstance, readiness: Readin
     limits: await check(() => app.limits.check()), // guard: readiness asks the limiter
   }))
   const checkDispatch = together(() => readSwitch(app))
+  const checkSending = together(async () => ((await canDrive(app)) ? 'ok' : 'unavailable'))
   server.get('/healthz', async (request) => {
     request.operation = 'healthz'
     return { status: 'ok', ...describeWay(app, request) }
@@ -43,13 +45,24 @@ export function mountHealth(app: App, server: FastifyInstance, readiness: Readin
       worker: readiness.worker(),
       ...(readiness.stopping() && { process: 'stopping' }),
     }
-    const ready = Object.values(checks).every((state) => state === 'ok' || state === 'elsewhere')
+    const forSends = isForSends(request)
     // Reported, but no reason to send requests elsewhere: reads still work, and no other process could send either.
     const reported = { dispatch: await checkDispatch(), journal: readiness.journal() }
+    const asked = { ...checks, ...(forSends && { sending: await checkSending() }) } // guard: readiness for sends
+    const ready = Object.values(asked).every((state) => state === 'ok' || state === 'elsewhere')
     return reply
       .code(ready ? 200 : 503)
-      .send({ status: ready ? 'ok' : 'unavailable', checks: { ...checks, ...reported } })
+      .send({ status: ready ? 'ok' : 'unavailable', checks: { ...asked, ...reported } })
   })
+}
+
+/** `?role=send`: the caller asks whether messages can be sent. */
+function isForSends({ query }: FastifyRequest): boolean {
+  const { role } = query as { readonly role?: unknown }
+  if (role !== undefined && role !== 'send') {
+    throw new ApiError('invalid_request', { detail: 'The only role that can be asked for is send.' })
+  }
+  return role === 'send'
 }
 
 /** With a token set, requires it. Without one, every caller of the admin port may read. */

@@ -97,6 +97,11 @@ const shown: readonly InstanceGauge[] = [
     samples: ({ stops }) => [[{}, stops.cold_stopped]],
   },
   {
+    name: 'parley_accounts_campaigns_held',
+    help: 'Accounts whose campaign messages hold until a person enables them, because sends kept ending with one unknown error. Of the whole instance.',
+    samples: ({ stops }) => [[{}, stops.campaigns_held]],
+  },
+  {
     name: 'parley_workers',
     help: 'Workers: driving, alive but unable to write a journal, or still replaying journals into a restored database (nothing is sent meanwhile). Of the whole instance.',
     labelNames: ['state'],

@@ -5,10 +5,12 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { App } from '../app.ts'
 import { type Caller, mcpPath } from '../contract.ts'
 import { ApiError } from '../lib/errors.ts'
+import { traceFacts } from '../lib/traceparent.ts'
 import type { Exchange, Facts } from '../mcp/call.ts'
 import type { Route } from '../route.ts'
 import { once } from './assets.ts'
 import { readBody } from './body.ts'
+import { senderOf, traced, unlessLeft } from './doors.ts'
 import { logFailure } from './errors.ts'
 import { requireNoForeignPage } from './origins.ts'
 import type { Drop } from './sockets.ts'
@@ -32,20 +34,25 @@ export function mountMcp(app: App, server: FastifyInstance, mounting: McpMountOp
     const caller = await enter(request)
     requireNoForeignPage(app.config, request)
     requirePost(request, reply)
-    const message = await readBody(request.raw, { method: 'POST', body: true }, bodyMs)
-    requireOne(message)
-    // The client has disconnected, and nothing has been done yet.
-    if (request.raw.socket.destroyed) {
-      drop('closed')
-      return reply.hijack()
-    }
-    const exchange: Exchange = {
-      caller,
-      user_agent: request.headers['user-agent'],
-      tell: (facts) => note(app, request, facts),
-    }
-    const response = await (await endpoint()).serve(toRequest(request, reply), message, exchange)
-    return answer(app, { request, reply }, response)
+    return unlessLeft(reply, drop, async (left) => {
+      const sender = senderOf(app, caller, { response: reply.raw, left })
+      const message = await readBody(request.raw, { method: 'POST', body: true }, sender, bodyMs)
+      requireOne(message)
+      // The client has disconnected, and nothing has been done yet.
+      left().throwIfAborted()
+      const exchange: Exchange = {
+        caller: traced(caller, request),
+        user_agent: request.headers['user-agent'],
+        tell: (facts) => note(app, request, facts),
+        left,
+      }
+      const { serve } = await endpoint()
+      // The protocol calls it a failure if the client has disconnected.
+      const response = await serve(toRequest(request, left()), message, exchange).finally(() =>
+        left().throwIfAborted(),
+      )
+      return answer(app, { request, reply }, response)
+    })
   })
 }
 
@@ -65,17 +72,12 @@ function requireOne(message: unknown): void {
 /** The headers that the protocol reads. The key is not one of them. */
 const protocolHeaders = ['accept', 'content-type', 'mcp-protocol-version', 'mcp-method', 'mcp-name']
 
-function toRequest({ raw }: FastifyRequest, reply: FastifyReply): Request {
+function toRequest({ raw }: FastifyRequest, signal: AbortSignal): Request {
   const headers = protocolHeaders.flatMap((name): [string, string][] => {
     const value = raw.headers[name]
     return typeof value === 'string' ? [[name, value]] : []
   })
-  const gone = new AbortController()
-  // After a complete answer there is nothing to stop, and stopping costs as much as a small call.
-  reply.raw.once('close', () => {
-    if (!reply.raw.writableFinished) gone.abort()
-  })
-  return new Request(`http://localhost${mcpPath}`, { method: 'POST', headers, signal: gone.signal })
+  return new Request(`http://localhost${mcpPath}`, { method: 'POST', headers, signal })
 }
 
 function note(app: App, request: FastifyRequest, { tool, operation_id, code, error }: Facts): void {
@@ -91,7 +93,10 @@ async function answer(
   response: Response,
 ): Promise<FastifyReply> {
   const { status, headers, body } = response
-  if (status >= 500) app.log.error({ request_id: request.id }, 'the MCP endpoint failed unexpectedly')
+  if (status >= 500) {
+    const facts = { request_id: request.id, ...traceFacts(request.traceparent) }
+    app.log.error(facts, 'the MCP endpoint failed unexpectedly')
+  }
   reply.code(status)
   if (body === null) return reply.send()
   const type = headers.get('content-type') ?? ''

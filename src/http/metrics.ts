@@ -40,10 +40,10 @@ export function makeMetrics(app: App): Metrics {
     labelNames: ['state'],
     registers: [registry],
     collect() {
-      const { totalCount, idleCount, waitingCount } = app.db.pool
+      const { totalCount, idleCount } = app.db.pool
       this.set({ state: 'busy' }, totalCount - idleCount)
       this.set({ state: 'idle' }, idleCount)
-      this.set({ state: 'waiting' }, waitingCount)
+      this.set({ state: 'waiting' }, app.db.countWaiting())
     },
   })
   return {

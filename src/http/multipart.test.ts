@@ -8,8 +8,9 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { timed } from '../../test/harness/timed.ts'
 import { chunkBytes } from '../ledger/files.ts'
 import { ApiError } from '../lib/errors.ts'
+import { fileBytesMax } from '../rules/limits.ts'
 import { drain } from './body.ts'
-import { type Form, type FormOptions, fileBytesMax, isForm, readForm } from './multipart.ts'
+import { type Form, type FormOptions, isForm, readForm } from './multipart.ts'
 
 interface FormResult {
   readonly form?: Form

@@ -1,4 +1,5 @@
 /** Reads forms with one file: in order, strictly, with at most two chunks of the file in memory. */
+
 import { createHash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { type Chunk, chunkBytes } from '../ledger/files.ts'
@@ -6,10 +7,10 @@ import { ApiError } from '../lib/errors.ts'
 import { newId } from '../lib/ids.ts'
 import { quote } from '../lib/text.ts'
 import type { FormFile } from '../route.ts'
+import { fileBytesMax } from '../rules/limits.ts'
 import { FormBytes, openPieces, restBytesMax } from './form-bytes.ts'
 import { decodeText, type Head, parseHead, parseMediaType, parseParameters, placeOf } from './form-head.ts'
 
-export const fileBytesMax = 26_214_400
 /** How long a file may take to arrive. */
 export const fileMs = 120_000
 /** The longest text that the contract allows: 4,096 characters of four bytes. */

@@ -56,15 +56,23 @@ export function requireOwnOrigin(config: Config, request: FastifyRequest, route:
   if (origin === undefined && site === undefined) throw new ApiError('origin_refused')
   if (site !== undefined && site !== 'same-origin') throw new ApiError('origin_refused')
   if (origin !== undefined && origin !== originOf(config, request.transport, host)) {
-    throw new ApiError('origin_refused', {
-      detail: `The page is at ${quote(origin)}, but the Host header says ${quote(host)}. A proxy must pass the Host header on.`,
-    })
+    throw new ApiError('origin_refused', { detail: explainOrigin(config, origin, host) })
   }
   const isJson = type === undefined || /^application\/json\s*(;|$)/i.test(type)
   const sound = isJson || takesFile(request, route) // guard: a file only where the route takes one
   if (!sound) {
     throw new ApiError('origin_refused', { detail: 'The dashboard accepts JSON only.' })
   }
+}
+
+function explainOrigin({ base_url }: Config, origin: string, host: string): string {
+  const scheme = /^(https?):\/\/(.*)$/.exec(origin)
+  const base = base_url === undefined ? undefined : new URL(base_url)
+  // guard: a scheme that differs is named
+  if (scheme && base && scheme[2] === base.host && origin !== base.origin) {
+    return `The page is at ${quote(origin)}, but PARLEY_BASE_URL says ${base.protocol.slice(0, -1)}. Open the dashboard at ${base.origin}, or set PARLEY_BASE_URL to an address that begins with ${scheme[1]}.`
+  }
+  return `The page is at ${quote(origin)}, but the Host header says ${quote(host)}. A proxy must pass the Host header on.`
 }
 
 /** No other site's page can send these types without our permission either, as long as the origin is checked. */

@@ -35,17 +35,22 @@ export interface ServerOptions {
   readonly bodyMs?: number
 }
 
+/** For a year. Other hosts of the same domain are not ours to decide about, so it names no subdomains. */
+const transportSecurity = 'max-age=31536000'
+
 export async function buildServer(
   app: App,
   routes: readonly Route[],
   options: ServerOptions,
 ): Promise<Server> {
   const metrics = makeMetrics(app)
+  const isSecure = app.config.base_url?.startsWith('https:')
   const server = makeBase({
     log: app.log,
     rate_limit: app.config.rate_limit,
     headersMs: options.headersMs,
     trusted_proxies: app.config.trusted_proxies,
+    ...(isSecure && { always: { 'strict-transport-security': transportSecurity } }),
     meetFirst: setDashboardHeaders,
     enterFirst: async (request) => {
       const found = findDoor(doors, pathOf(request))

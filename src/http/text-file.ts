@@ -12,6 +12,8 @@ const textBytesMax = 64 * 1_048_576
 
 export interface TextOptions extends Pick<FormOptions, 'store' | 'drop' | 'timeoutMs'> {
   readonly type: string
+  /** Aborted once the service stops. */
+  readonly stopping?: AbortSignal
 }
 
 /** Whether the request says that its body is a text of this type. */
@@ -22,12 +24,12 @@ export function isText(raw: IncomingMessage, type: string): boolean {
 /** A refusal leaves nothing stored and the request paused. */
 export async function readTextFile(
   raw: IncomingMessage,
-  { type, store, drop, timeoutMs = fileMs }: TextOptions,
+  { type, store, drop, stopping, timeoutMs = fileMs }: TextOptions,
 ): Promise<TextFile> {
   requireText(raw, type)
   const declared = Number(raw.headers['content-length'] ?? 0)
   if (declared > textBytesMax) throw tooLarge()
-  const pieces = openPieces(raw, timeoutMs)
+  const pieces = openPieces(raw, timeoutMs, stopping)
   const file_id = newId()
   try {
     let n = 0

@@ -3,10 +3,11 @@ import type { AccountKey } from '../contract.ts'
 import { given } from '../db/given.ts'
 import { type Db, type Sql, sql, type Tx } from '../db/sql.ts'
 import type { ChatNumber } from '../lib/shapes.ts'
+import { dayOf } from './workspace-days.ts'
 
 /** Today's date in the time zone of the account's workspace. */
 const today = (workspace_id: string): Sql =>
-  sql`(domain_now() at time zone (select timezone from workspaces where id = ${workspace_id}))::date`
+  sql`(select ${dayOf(sql`w`, sql`domain_now()`)} from workspaces w where w.id = ${workspace_id})`
 
 /**
  * Whether the person in a chat has ever written to the account. The limit makes PostgreSQL look it up for each row; without it,
@@ -33,7 +34,7 @@ export function countSent(tx: Tx, sent: readonly SentMessage[]): void {
   // The clock may have passed midnight since the operations ended, even within this transaction.
   tx.atCommit(sql`
     insert into account_days as d (account_id, workspace_id, day, sent, cold)
-    select g.account_id, g.workspace_id, (o.finished_at at time zone w.timezone)::date, count(*),
+    select g.account_id, g.workspace_id, ${dayOf(sql`w`, sql`o.finished_at`)}, count(*),
       count(*) filter (where g.chat_id > 0 and not ${hasWritten(sql`g.account_id`, sql`g.chat_id`)})
     from ${given(sent, { id: 'uuid', account_id: 'text', workspace_id: 'uuid', chat_id: 'bigint' })} as g
     join operations o on o.id = g.id
@@ -98,6 +99,12 @@ export async function noteStrike(
     values (${account_id}, ${workspace_id}, ${strike.kind}, ${strike.seconds}, ${strike.operation_id})`)
 }
 
+/** The platform has sent the account a login code at this time. */
+export async function noteLoginCode(tx: Tx, account_id: string, at: string): Promise<void> {
+  await tx.run(sql`
+    update account_hosts set login_code_at = greatest(login_code_at, ${at}::timestamptz) where account_id = ${account_id}`)
+}
+
 /** The platform refuses the account's first messages to people who never wrote: it sends no more of them. */
 export async function stopCold(tx: Tx, account_id: string): Promise<void> {
   await tx.run(sql`
@@ -127,6 +134,8 @@ export interface AccountUsage {
   readonly reading_flood_until: Date | null
   /** When the platform began to refuse its first messages; null: it does not refuse them. */
   readonly cold_stopped_at: Date | null
+  /** Since when its campaign messages hold (`holds.ts`); null: they do not. */
+  readonly campaigns_held_at: Date | null
   readonly sent_today: number
   readonly cold_today: number
   readonly lookups_today: number
@@ -139,7 +148,7 @@ export function listAccountUsage(db: Db, workspace_id: string): Promise<AccountU
     select a.id as account_id, case when h.flood_until > domain_now() then h.flood_until end as flood_until,
       case when h.lookup_flood_until > domain_now() then h.lookup_flood_until end as lookup_flood_until,
       case when h.reading_flood_until > domain_now() then h.reading_flood_until end as reading_flood_until,
-      h.cold_stopped_at,
+      h.cold_stopped_at, h.campaigns_held_at,
       coalesce(d.sent, 0) as sent_today, coalesce(d.cold, 0) as cold_today, coalesce(d.lookups, 0) as lookups_today,
       s.count as strikes_30d, s.last as last_strike
     from accounts a

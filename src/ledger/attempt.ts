@@ -15,6 +15,7 @@ import { findHandOver, type HeldLease, holdsLease } from './leases.ts'
 import { type QueuedOperation, settleQueued, settleUncrossed } from './queue.ts'
 import { isTrouble, noteFloodWait, type Recorder } from './recording.ts'
 import type { Ending } from './settle.ts'
+import { observeStage } from './timings.ts'
 import { within } from './within.ts'
 
 /** From before the boundary to the call: a process that was paused for longer does not submit. */
@@ -77,6 +78,7 @@ export async function attempt(
       detail: answer.forbidden ?? status,
     })
   if (status !== 'crossed') return leave(app, operation, held)
+  observeStage(app, 'wait', operation.waited_seconds ?? 0) // guard: the wait for a worker is observed
   return submitCrossed(app, ways, operation, { token, startedAt, held, submit: prepared.value })
 }
 
@@ -106,13 +108,17 @@ export async function submitCrossed(
   }
   const echo = ways.echoes.expect(held.account_id, operation.random_id)
   // crash point 5a: the journal is written, nothing is submitted
+  const calledAt = app.sources.now()
   const answer = ask(submit)
   const outcome = await within(app.sources, answerMsMax[size], answer)
+  const answeredAt = app.sources.now()
+  observeStage(app, 'call', (answeredAt - calledAt) / 1_000) // guard: the call is observed
   // crash point 7: the answer is read, nothing is recorded
   // guard: no answer is unknown
   const known: Outcome<unknown> = outcome ?? { kind: 'unknown', reason: 'timeout' }
   echo.answered()
   await conclude(app, ways, operation, { token, held, outcome: known, echo })
+  observeStage(app, 'record', (app.sources.now() - answeredAt) / 1_000) // guard: the recording is observed
   if (!outcome) void concludeLate(app, ways, operation, { token, held, answer }) // guard: a late answer is recorded
 }
 

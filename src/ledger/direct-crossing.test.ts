@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openPickedRows, type PickedRecipient, type PickedRows } from '../../test/harness/picked.ts'
 import { until } from '../../test/harness/process.ts'
-import { lockFound } from '../capabilities/campaigns/running/locked-recipients.ts'
+import { lockPeople, tieRecipient } from '../capabilities/campaigns/running/locked-recipients.ts'
 import { chooseDue, listHeads } from '../capabilities/campaigns/running/pick.ts'
 import { sql } from '../db/sql.ts'
 import { newId } from '../lib/ids.ts'
@@ -157,11 +157,13 @@ describe('skips what another transaction has locked', () => {
     const [due] = chooseDue(app, heads)
     if (!due) throw new Error('Nothing is due.')
     const found: Person = { id: '9001', name: 'Ines', username: null, phone: null, kind: 'person' }
-    const wanted = { row: due.row, found, gapMs: 0 }
+    const tied = await tieRecipient(app, due.row, found)
+    if (!tied) throw new Error('The recipient has changed.')
+    const wanted = { row: { ...due.row, version: tied.version }, found, gapMs: 0 }
     const messages = await place.boundary()
     const cross = async () => (await messages.cross({ id: newId(), wanted, held })).status
     await db.transaction(async (tx) => {
-      expect([...(await lockFound(tx, [{ ...wanted, id: newId(), token: newId() }]))]).toEqual([])
+      expect([...(await lockPeople(tx, [{ ...wanted, id: newId(), token: newId() }]))]).toEqual([])
       expect(await answerOrWait(cross())).toBe('busy')
     })
     expect(await cross()).toBe('crossed')

@@ -10,6 +10,7 @@ import type { CampaignPlace, State } from '../operation.ts'
 import type { Sent } from '../platform/port.ts'
 import { accountsHeld, attemptSeconds, type Instance } from './crossing.ts'
 import type { HeldLease } from './leases.ts'
+import { dayOf } from './workspace-days.ts'
 
 interface LockedAccount {
   readonly account_id: string
@@ -63,7 +64,7 @@ export function lockDays(tx: Tx, account_ids: readonly string[]): Promise<Locked
         select from account_days other where other.account_id = h.account_id and other.day = t.day) as busy
     from account_hosts h join workspaces w on w.id = h.workspace_id
     cross join lateral (
-      select (select domain_now()) as now, ((select domain_now()) at time zone w.timezone)::date as day) t
+      select (select domain_now()) as now, ${dayOf(sql`w`, sql`(select domain_now())`)} as day) t
     left join lateral (
       select * from account_days d where d.account_id = h.account_id and d.day = t.day
       for update skip locked -- guard: locked days are skipped

@@ -1,7 +1,7 @@
 /** Batches that only repeat what this process has recorded: the position moves, and no known count goes back. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type LedgerRows, openLedgerRows } from '../../test/harness/ledger-rows.ts'
-import type { Update } from '../platform/port.ts'
+import type { Message, Update } from '../platform/port.ts'
 import { Echoes } from './echoes.ts'
 
 let rows: LedgerRows
@@ -51,4 +51,46 @@ test('an echo waits for an answer to be recorded, but not for an answer that nev
   await new Promise<void>((turn) => setTimeout(turn, 20))
   expected.resolve({ chat_id: '42', message_id: '9', text: 'Hello' })
   expect(await taken).toBe(true)
+})
+
+test('an echo whose recording failed is stored like any other update: the position stays where it is', async () => {
+  const held = await rows.account()
+  const echoes = new Echoes(rows.app)
+  echoes.expect(held.account_id, '5').resolve(undefined)
+  const before = await rows.writes(held)
+  const advance = { held, position: '3', caught_up: true }
+  expect(await echoes.take(advance, { position: '3', updates: [sent], caught_up: true })).toBeUndefined()
+  expect(await rows.writes(held)).toBe(before)
+})
+
+test('a batch without updates is stored like any other: it may report a gap', async () => {
+  const held = await rows.account()
+  const batch = { position: '3', updates: [], caught_up: true }
+  expect(await new Echoes(rows.app).take({ held, position: '3', caught_up: true }, batch)).toBeUndefined()
+})
+
+test.each<[string, Partial<Message>]>([
+  ['another text', { text: 'Hello!' }],
+  ['an edit', { edited_at: new Date().toISOString() }],
+])('an echo that shows %s than was recorded is stored', async (_, change) => {
+  const held = await rows.account()
+  const echoes = new Echoes(rows.app)
+  echoes.expect(held.account_id, '5').resolve({ chat_id: '42', message_id: '9', text: 'Hello' })
+  const message: Message = {
+    ...{ id: '9', text: 'Hello', is_sender: true, sender_id: null, timestamp: new Date().toISOString() },
+    ...{ edited_at: null, attachments: [], random_id: '5' },
+  }
+  const shown = (one: Message): Update => ({
+    kind: 'message',
+    chat: { id: '42', kind: 'private', name: 'Mara', username: null, unread_count: 0, participants: [] },
+    message: one,
+    live: true,
+  })
+  const take = (one: Message) =>
+    echoes.take(
+      { held, position: '3', caught_up: true },
+      { position: '3', updates: [shown(one)], caught_up: true },
+    )
+  expect(await take({ ...message, ...change })).toBeUndefined()
+  expect(await take(message)).toBe(true)
 })

@@ -89,6 +89,7 @@ export class Echoes {
   /** Undefined: the batch contains more than this process has recorded. Otherwise whether the lease still held. */
   async take(advance: Advance, { updates }: UpdateBatch): Promise<boolean | undefined> {
     this.#forget()
+    // guard: an empty batch may report a gap
     if (updates.length === 0 || !updates.every((update) => this.#isExpected(advance, update)))
       return undefined
     for (const update of updates) if (!(await this.#isRecorded(advance, update))) return undefined
@@ -108,16 +109,15 @@ export class Echoes {
     const expected = this.#expected.get(`${account_id}:${randomIdOf(update)}`)
     if (!expected || !(await within(this.#sources, answerMsMax, expected.answer))) return false
     const recorded = await within(this.#sources, recordingMsMax, expected.recording)
-    if (!recorded) return false
+    if (!recorded) return false // guard: an echo whose recording failed is stored
     if (update.kind === 'sent') return update.message_id === recorded.message_id
     return update.kind === 'message' && isSame(update.message, update.chat.id, recorded)
   }
 }
 
 function isSame({ id, text, edited_at }: Message, chat_id: string, recorded: RecordedMessage): boolean {
-  return (
-    id === recorded.message_id && chat_id === recorded.chat_id && text === recorded.text && edited_at === null
-  )
+  const isOurs = id === recorded.message_id && chat_id === recorded.chat_id
+  return isOurs && text === recorded.text && edited_at === null // guard: what the platform changed is stored
 }
 
 function randomIdOf(update: Update): string | null {

@@ -8,7 +8,7 @@ import { sql, type Tx } from '../db/sql.ts'
 import { newId } from '../lib/ids.ts'
 import { enqueue, findOperation } from './enqueue.ts'
 import type { HeldLease } from './leases.ts'
-import { submit } from './submit.ts'
+import { requestOperation } from './request.ts'
 
 let rows: LedgerRows
 let held: HeldLease
@@ -84,7 +84,7 @@ test('without a connection for the row nothing was started, and the caller does 
     db.maybe = full.maybe
     return { account_id: held.account_id, chat_id: '42' as const, payload: { text: 'Hello', file: null } }
   }
-  const submitting = submit({ ...rows.app, db }, by, { ...asked(newId()), overrides: {}, want })
+  const submitting = requestOperation({ ...rows.app, db }, by, { ...asked(newId()), overrides: {}, want })
   await expect(submitting).rejects.toMatchObject({ code: 'store_unavailable' })
   taken.release()
   await full.close()
@@ -133,7 +133,7 @@ test.each([
       id = await rows.operation(held, { state: 'released', key, fingerprint: Buffer.alloc(32, 1) })
       return { account_id: held.account_id, chat_id: '42' as const, payload: { text: 'Hello', file: null } }
     }
-    const submitting = submit(rows.app, by, { ...asked(key), overrides, want })
+    const submitting = requestOperation(rows.app, by, { ...asked(key), overrides, want })
     await expect(submitting).rejects.toMatchObject({ status: collision, code: 'idempotency_collision' })
     expect(await rows.row(id)).toMatchObject({ state: 'released', queued_no: 1 })
   },

@@ -54,6 +54,8 @@ export interface StopFigures {
   readonly waits: Readonly<Record<FloodScope, { readonly accounts: number; readonly seconds: number }>>
   /** Accounts whose first messages the platform has stopped. */
   readonly cold_stopped: number
+  /** Accounts whose campaign messages hold (`holds.ts`). */
+  readonly campaigns_held: number
 }
 
 export function readStopFigures(db: Db): Promise<StopFigures> {
@@ -61,7 +63,8 @@ export function readStopFigures(db: Db): Promise<StopFigures> {
     jsonb_build_object('accounts', count(${waitSeconds(scope)}), 'seconds', coalesce(max(${waitSeconds(scope)}), 0))`
   return db.one<StopFigures>(sql`
     select jsonb_build_object('sends', ${wait('sends')}, 'lookups', ${wait('lookups')}, 'reading', ${wait('reading')}) as waits,
-      (count(*) filter (where h.cold_stopped_at is not null))::int as cold_stopped
+      (count(*) filter (where h.cold_stopped_at is not null))::int as cold_stopped,
+      (count(*) filter (where h.campaigns_held_at is not null))::int as campaigns_held
     from account_hosts h`)
 }
 

@@ -122,6 +122,13 @@ test('a journal that is set aside during a listing appears under its new name', 
   expect(listed.at(-1)).toMatchObject({ done: true })
 })
 
+test('a directory that is not there has no journals; one that cannot be read is an error', async () => {
+  expect(await listJournals(join(directory, 'never-made'))).toEqual([])
+  const file = join(directory, 'not-a-directory')
+  await writeFile(file, '')
+  await expect(listJournals(file)).rejects.toThrow('ENOTDIR')
+})
+
 test('a journal that could not be written reports that until it can be', async () => {
   const worker_id = newId()
   // A device that is always full, and the file in its place afterwards.

@@ -187,7 +187,10 @@ function isMissing(error: unknown): boolean {
 }
 
 async function listOnce(directory: string): Promise<JournalFile[]> {
-  const names = await readdir(directory).catch(() => [])
+  const names = await readdir(directory).catch((error) => {
+    if (isMissing(error)) return []
+    throw error // guard: a directory that cannot be read is not empty
+  })
   const files: JournalFile[] = []
   for (const name of names.sort()) {
     const [, worker_id, size_done, done_of_old] =

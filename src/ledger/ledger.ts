@@ -8,6 +8,7 @@ import { enqueued } from './enqueue.ts'
 import type { Lanes } from './lanes.ts'
 import { listQueued, type QueuedOperation } from './queue.ts'
 import { NotStored } from './recording.ts'
+import { openStages } from './timings.ts'
 import { within } from './within.ts'
 
 /** A process that stops waits this long for its submissions. */
@@ -42,6 +43,7 @@ export class Ledger {
     this.#ways = ways
     this.#lanes = lanes
     this.#driven = driven
+    openStages(app)
   }
 
   async stop(): Promise<void> {

@@ -33,13 +33,30 @@ const isOutOfReach: Sql = sql`coalesce(h.lease_until < (select real_now()) - mak
   and h.lease_until + make_interval(secs => h.takeover_seconds - ${claimSecondsMax}) > (select real_now())
   and not exists (select from workers w where w.id = h.lease_owner and w.stopped_at is not null), false)`
 
-/** Which accounts have a live session. The others can be read from the store only. */
-export async function listLiveness(db: Db, account_ids: readonly string[]): Promise<Map<string, boolean>> {
-  const rows = await db.rows<{ account_id: string; live: boolean }>(sql`
-    select account_id,
-      ${isLive} as live
+interface Connection {
+  readonly account_id: string
+  /** Its session is live. Otherwise the account can be read from the store only. */
+  readonly live: boolean
+  /** An operation is accepted: the session is live, or about to be after the account changed hands. */
+  readonly reachable: boolean
+}
+
+const reachable: Sql = sql`(${isLive}
+  or ${isHandedOver} -- guard: an account that changes hands is reachable
+  ) and not ${isOutOfReach} -- guard: no waiting for a lease that no worker may claim
+  `
+
+/** Accounts that no worker has ever driven are left out. */
+export function listConnections(db: Db, account_ids: readonly string[]): Promise<Connection[]> {
+  return db.rows<Connection>(sql`
+    select account_id, ${isLive} as live, ${reachable} as reachable
     from account_hosts h where account_id = any(${account_ids})`)
-  return new Map(rows.map(({ account_id, live }) => [account_id, live]))
+}
+
+/** Which accounts have a live session. */
+export async function listLiveness(db: Db, account_ids: readonly string[]): Promise<Map<string, boolean>> {
+  const connections = await listConnections(db, account_ids)
+  return new Map(connections.map(({ account_id, live }) => [account_id, live]))
 }
 
 const sendingIsOff = 'Sending is switched off on this instance.'
@@ -58,10 +75,7 @@ export async function requireReachable(
     throw new ApiError('provider_unavailable', { detail: sendingIsOff })
   }
   const session = await app.db.maybe<{ reachable: boolean; wait: number | null }>(sql`
-    select (${isLive}
-        or ${isHandedOver} -- guard: an account that changes hands is reachable
-      ) and not ${isOutOfReach} -- guard: no waiting for a lease that no worker may claim
-      as reachable, ${waitSeconds(operation.stopped_by)} as wait
+    select ${reachable} as reachable, ${waitSeconds(operation.stopped_by)} as wait
     from account_hosts h where account_id = ${account_id}`)
   if (!session?.reachable) throw new ApiError('session_unavailable')
   if (session.wait !== null) throw new ApiError('flood_wait', { status: flood, retry_after: session.wait })
@@ -70,6 +84,12 @@ export async function requireReachable(
 /** Whether this instance can send at all. An instance whose workers are still starting can. */
 export async function canSend(app: App): Promise<boolean> {
   return (await findSendingStop(app)) === null
+}
+
+/** Whether messages can be sent now: sending is on, and a worker that can drive accounts is alive. */
+export async function canDrive(app: App): Promise<boolean> {
+  if (!(await canSend(app))) return false
+  return (await countWorkers(app.db)).driving > 0
 }
 
 /** Why this instance sends nothing, as a sentence; null if it sends. */

@@ -34,6 +34,19 @@ export async function noteProofs(tx: Db, account_id: string, proofs: readonly Pr
     update operations o set proof_message_id = f.message_id, proof_at = f.at from found f where o.id = f.id`)
 }
 
+/**
+ * Locks what the platform may have accepted, in the order of every settlement. A deletion in the same transaction then finds
+ * the message that a settlement has stored, or the settlement finds the deletion.
+ */
+export async function lockCrossed(tx: Tx, account_id: string): Promise<void> {
+  await tx.run(sql`
+    select 1 from operations where id in (
+      select id from operations where account_id = ${account_id} and state = 'ambiguous'
+      union all
+      select id from operations where account_id = ${account_id} and state = 'submitting' and effect = 'platform')
+    order by id for no key update`)
+}
+
 interface Proven extends Operation {
   /** The operation's id in responses. */
   readonly public_id: string

@@ -50,6 +50,14 @@ describe('listUnknown', () => {
     expect(await isUnknown(remembered())).toBe(true)
   })
 
+  test.each<State>(['released', 'queued', 'ambiguous'])(
+    'reports an attempt of which the database knows only an earlier one: %s',
+    async (state) => {
+      const id = await rows.operation(held, { state, token: newId() })
+      expect(await isUnknown(remembered({ id }))).toBe(true)
+    },
+  )
+
   test('does not report an operation as lost that the release before may have deleted', async () => {
     const madeDaysAgo = (days: number) => {
       const time = (Date.now() - days * 86_400_000).toString(16).padStart(12, '0')
@@ -177,10 +185,29 @@ describe('a campaign message that another account of its pool sent, according to
       const put = await rows.db.one(sql`
         select account_id, chat_id::text, quota_day::text, cold from operations where id = ${id}`)
       expect(put).toEqual({ ...sent, cold: true })
+      const recipient = await rows.db.one(sql`
+        select account_id, chat_id::text from campaign_recipients where id = ${recipient_id}`)
+      expect(recipient).toEqual({ account_id: sender.account_id, chat_id: '77' })
       expect(await useOf(known)).toEqual([])
       expect(await useOf(sender)).toEqual([{ day: after, used: 1, used_cold: 1 }])
     },
   )
+})
+
+test('a campaign message that was attempted again under another id is put back in that row', async () => {
+  const sender = await rows.account()
+  const contacts = [{ contact: `username:${newId()}` }]
+  const pool = [sender.account_id]
+  const campaign_id = await insertCampaign(rows.db, rows.tenant, { kind: 'contacts', pool, contacts })
+  const { id: recipient_id } = await rows.db.one<{ id: string }>(
+    sql`select id from campaign_recipients where campaign_id = ${campaign_id}`,
+  )
+  const place = { campaign_id, recipient_id, step_no: 0, cold: true, quota_day: '2026-03-01' }
+  const row = { state: 'released' as const, token: newId(), key: null, kind: 'campaign_message' }
+  const id = await rows.operation(sender, { ...row, place })
+  const sent = remembered({ kind: 'campaign_message', key: null, ...place, account_id: sender.account_id })
+  expect(await putBackOne(sent)).toBe(true)
+  expect(await rows.row(id)).toMatchObject({ state: 'ambiguous', attempt_token: sent.token })
 })
 
 /** Until a statement waits for a lock of this database. */

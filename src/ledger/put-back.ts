@@ -31,7 +31,8 @@ export async function listUnknown<T extends JournaledOperation>(
         forgettable: ['boolean', ({ kind }) => operations.get(kind)?.forgettable ?? false],
       })} as g
       left join operations o on o.id = g.id
-      where o.attempt_token = g.token or o.state in ('completed', 'refused')
+      -- Another token, released: an earlier attempt provably sent nothing, and the database has forgotten this one.
+      where o.attempt_token = g.token or o.state in ('completed', 'refused') -- guard: what was released may have been sent since
         or (o.id is null and g.forgettable and g.id <= (select removed_id from instance)) -- guard: what was removed is not forgotten
       `)
     const tokens = new Set(known.map(({ token }) => token))
@@ -82,7 +83,7 @@ function findKnown(tx: Tx, entry: JournaledOperation): Promise<KnownRow | undefi
   return tx.maybe<KnownRow>(sql`
     select id, account_id, state, attempt_token, quota_day::text, cold from operations where id = ${entry.id}
       or (workspace_id = ${entry.workspace_id} and kind = ${entry.kind} and idempotency_key = ${entry.key}) -- guard: a repeat of the key is put back
-      or (recipient_id = ${entry.recipient_id ?? null} and step_no = ${entry.step_no ?? null})
+      or (recipient_id = ${entry.recipient_id ?? null} and step_no = ${entry.step_no ?? null}) -- guard: another row of the message is put back
     order by id for update`)
 }
 

@@ -14,6 +14,8 @@ export interface QueuedOperation extends Operation {
   readonly queued_no: number
   /** As read. `releaseNeverSent` changes it, so that a crossing whose answer was lost does not match if it arrives late. */
   readonly attempt_token: string | null
+  /** How long it had waited when it was read. */
+  readonly waited_seconds?: number
 }
 
 /** How many operations without a chat are read, and how many chats. */
@@ -22,7 +24,7 @@ const lanesMax = 32
 /** The oldest of each chat: only one per chat is sent at a time, and a chat with many waiting must not hide another. */
 export function listQueued(db: Db, account_ids: readonly string[]): Promise<QueuedOperation[]> {
   return db.rows<QueuedOperation>(sql`
-    select q.* from unnest(${account_ids}::text[]) as a (id) cross join lateral (
+    select q.*, extract(epoch from (select domain_now()) - q.created_at)::float8 as waited_seconds from unnest(${account_ids}::text[]) as a (id) cross join lateral (
       select * from (
         select * from (
           select distinct on (o.chat_id) -- guard: a chat hides no other

@@ -10,6 +10,7 @@ import type { Outcome } from '../platform/port.ts'
 import { noteStrike, stopCold } from './account-usage.ts'
 import { settled } from './enqueue.ts'
 import { type FloodWait, noteFlood } from './floods.ts'
+import { answerOf, countUnlisted, endUnlisted, errorName, lockHosts } from './holds.ts'
 import type { HeldLease } from './leases.ts'
 import { markOperations } from './operation-marks.ts'
 import { completeShown } from './proofs.ts'
@@ -89,6 +90,8 @@ export class Recorder {
     this.#options.count(attempts.operation.kind, attempts.outcome.kind)
     this.#app.wake.signal(settled)
     markOperations(this.#app, [attempts.operation])
+    const { workspace_id, account_id } = attempts.operation
+    if (answerOf(attempts.outcome)) this.#app.wake.mark({ workspace_id, kind: 'accounts', account_id })
   }
 
   /** A known outcome must not be lost because the database is away. The journal keeps it if the process ends first. */
@@ -161,6 +164,13 @@ export class Recorder {
   async #store(tx: Tx, attempts: readonly AttemptOutcome[]): Promise<void> {
     const { operations, log, sources } = this.#app
     tx.run(planOnce).catch(() => {}) // If it fails, the next statement fails too.
+    const answers = attempts.flatMap(({ operation, outcome }) => {
+      const error = operations.get(operation.kind)?.stopped_by === 'sends' ? answerOf(outcome) : undefined // guard: sends alone are counted
+      return error === undefined ? [] : [{ id: operation.id, account_id: operation.account_id, error }]
+    })
+    const hasUnlisted = answers.some(({ error }) => error !== null)
+    if (hasUnlisted) await lockHosts(tx, accountsOf(attempts.map(({ operation }) => operation)))
+    else if (answers.length > 0) endUnlisted(tx, accountsOf(answers)).catch(() => {}) // guard: an accepted send ends the row
     for (const { operation, outcome, at } of attempts.toSorted(byAccount)) {
       if (outcome.kind !== 'flood_wait') continue
       const retry_after_seconds = secondsLeft(outcome.retry_after_seconds, at, sources.date())
@@ -177,10 +187,18 @@ export class Recorder {
     })
     const ids = [...others.map(({ id }) => id), ...accepted.map(({ operation }) => operation.id)]
     if (others.length < ids.length && others.length > 0) await lockOperations(tx, ids) // guard: recorded in the order of ids
-    await complete(tx, operations, accepted)
+    const completed = await complete(tx, operations, accepted)
     const rows = await settle(tx, operations, others)
     // The platform may have shown the message before we gave up on its answer: then it is not reported as unknown.
     const shown = await completeShown(tx, operations, rows)
+    if (hasUnlisted) {
+      const changed = new Set([...completed, ...rows].map(({ id }) => id)) // guard: an answer counts once
+      const told = answers.filter(({ id }) => changed.has(id))
+      await countUnlisted(
+        tx,
+        told.map((one) => (shown.has(one.id) ? { ...one, error: null } : one)),
+      )
+    }
     const outcomes = new Map(attempts.map(({ operation, outcome }) => [operation.id, outcome]))
     // Only for rows that changed: an outcome that is recorded twice counts once.
     for (const { id, account_id, workspace_id, state, reason, detail } of rows) {
@@ -232,6 +250,10 @@ function secondsLeft(seconds: number, at: string | undefined, now: Date): number
   return Math.max(0, Math.ceil(seconds - passed)) // guard: flood wait from its own time
 }
 
+function accountsOf(rows: readonly { readonly account_id: string }[]): string[] {
+  return [...new Set(rows.map(({ account_id }) => account_id))]
+}
+
 function byAccount({ operation: one }: AttemptOutcome, { operation: other }: AttemptOutcome): number {
   return one.account_id < other.account_id ? -1 : 1
 }
@@ -273,7 +295,8 @@ function endingOf(outcome: Outcome<unknown>): Ending | undefined {
       return { to: 'released', reason: 'never_written', detail: outcome.reason }
     case 'unknown': {
       const reason = outcome.reason === 'timeout' ? 'timeout' : 'unknown'
-      return { to: 'ambiguous', reason, detail: outcome.reason }
+      const { error } = outcome
+      return { to: 'ambiguous', reason, detail: error === undefined ? outcome.reason : errorName(error) }
     }
   }
 }

@@ -121,6 +121,18 @@ describe('at the start', () => {
     expect(await dispatch()).toBe(on)
   })
 
+  test('a start on a disk that knows the database counts as a heartbeat: a new disk beside it joins', async () => {
+    await rows.db.run(sql`
+      update instance set restore_counter = restore_counter + 1, restore_counter_at = real_now() - interval '1 hour'`)
+    await remember()
+    await open()
+    const known = directory
+    directory = await mkdtemp(join(tmpdir(), 'parley-guard-'))
+    await open()
+    expect(await dispatch()).toBe(true)
+    await rm(known, { recursive: true, force: true })
+  })
+
   describe('with accounts that two addresses must not use at once', () => {
     const claims = async (takeover_seconds: number) => {
       const { account_id } = await rows.account()
@@ -484,14 +496,16 @@ test('the counter on the disk does not go back when the slower of two processes 
   await remember()
   const quick = await open()
   const [reached, answered] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  let started = false
   const app = through('one', async ({ text }, run) => {
     const row = await run()
-    if (!text.includes('restore_counter + 1')) return row
+    if (!started || !text.includes('restore_counter + 1')) return row
     reached.resolve()
     await answered.promise
     return row
   })
   const slow = await open(undefined, undefined, app)
+  started = true
   const raised = slow.raise()
   await reached.promise
   for (let beat = 0; beat < 3; beat++) await quick.raise()

@@ -91,7 +91,7 @@ export class RestoreGuard {
     // Registers as alive before it can owe anything: other workers take over the debts of a worker that is not alive.
     await noteOwing(app.db, options.worker_id, false)
     const known = await readSeen(join(options.directory, fileName))
-    const instance = await readInstance(app.db)
+    const instance = await joinInstance(app, known)
     const why = whyAtStart(app, known, instance)
     // The disk keeps the old state until the other workers know: after a crash in between, the next start must find it.
     const guard = new RestoreGuard(app, options, known && why === 'older' ? known : instance)
@@ -284,6 +284,16 @@ export class RestoreGuard {
   }
 }
 
+/**
+ * Raises the counter at once where the disk knows the database: a worker of an unknown disk that starts at the same time must
+ * not wait for the first heartbeat to see that the database is in use.
+ */
+async function joinInstance({ db }: App, known: SeenInstance | undefined): Promise<Instance> {
+  const instance = await readInstance(db)
+  if (known?.id !== instance.id || isOlder(known, instance)) return instance
+  return { ...instance, ...(await raiseRestoreCounter(db)) } // guard: a start counts as a heartbeat
+}
+
 /** Undefined: the disk knows this database, or a worker is using it right now. */
 function whyAtStart(
   { config }: App,
@@ -291,11 +301,15 @@ function whyAtStart(
   instance: Instance,
 ): 'older' | 'generation' | 'run' | 'unknown' | undefined {
   if (known?.id === instance.id) {
-    if (BigInt(instance.restore_counter) < BigInt(known.restore_counter)) return 'older' // guard: an older copy is noticed
+    if (isOlder(known, instance)) return 'older' // guard: an older copy is noticed
     if (known.generation !== instance.generation) return 'generation' // guard: another generation is noticed
     return known.server_run !== instance.server_run ? 'run' : undefined // guard: a new run is noticed at the start
   }
   return instance.fresh || config.instance_id === instance.id ? undefined : 'unknown'
+}
+
+function isOlder(known: InstanceState, instance: InstanceState): boolean {
+  return BigInt(instance.restore_counter) < BigInt(known.restore_counter)
 }
 
 /**

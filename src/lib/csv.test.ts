@@ -1,30 +1,57 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { timed } from '../../test/harness/timed.ts'
-import { type CsvRow, parseCsv, writeCsv } from './csv.ts'
+import { type CsvRow, writeCsv } from '../rules/csv.ts'
+import { parseCsv } from './csv.ts'
 
 async function parse(...pieces: readonly string[]): Promise<CsvRow[]> {
   const rows: CsvRow[] = []
-  for await (const row of parseCsv(pieces)) rows.push(row)
+  for await (const some of parseCsv(pieces)) rows.push(...some)
   return rows
 }
 
 describe('a table as text', () => {
   test('has cells, quotes, line ends, blank lines, and the line where each row begins', async () => {
     expect(await parse('\uFEFFa,b\r\n"x, ""y""\nz",2\n\n,\n3,\n')).toEqual([
-      { line: 1, cells: ['a', 'b'] },
-      { line: 2, cells: ['x, "y"\nz', '2'] },
-      { line: 6, cells: ['3', ''] },
+      { line: 1, endLine: 1, cells: ['a', 'b'] },
+      { line: 2, endLine: 3, cells: ['x, "y"\nz', '2'] },
+      { line: 6, endLine: 6, cells: ['3', ''] },
     ])
     expect(await parse('')).toEqual([])
-    expect(await parse('a,')).toEqual([{ line: 1, cells: ['a', ''] }])
+    expect(await parse('a,')).toEqual([{ line: 1, endLine: 1, cells: ['a', ''] }])
     expect(await parse('a\rb\r\n\r\n"c\rd"\re')).toEqual([
-      { line: 1, cells: ['a'] },
-      { line: 2, cells: ['b'] },
-      { line: 4, cells: ['c\rd'] },
-      { line: 6, cells: ['e'] },
+      { line: 1, endLine: 1, cells: ['a'] },
+      { line: 2, endLine: 2, cells: ['b'] },
+      { line: 4, endLine: 5, cells: ['c\rd'] },
+      { line: 6, endLine: 6, cells: ['e'] },
     ])
-    expect(await parse('5" pipe,"a"b')).toEqual([{ line: 1, cells: ['5" pipe', 'ab'] }])
+    expect(await parse('5" pipe,"a"b')).toEqual([{ line: 1, endLine: 1, cells: ['5" pipe', 'ab'] }])
+  })
+
+  test('has one separator, which the first row with one shows, however the text is cut', async () => {
+    const cellsOf = async (...pieces: string[]) => (await parse(...pieces)).map(({ cells }) => cells)
+    const tables: readonly (readonly [string, string[][]])[] = [
+      [
+        'a;b\nc,d;e\n',
+        [
+          ['a', 'b'],
+          ['c,d', 'e'],
+        ],
+      ],
+      ['a,b;c\nd,e\n', [['a,b', 'c'], ['d,e']]],
+      ['a\tb;c\r\nd\n', [['a', 'b;c'], ['d']]],
+      ['"a;b",c\nd;e\n', [['a;b', 'c'], ['d;e']]],
+      ['a\nb\n"c""\n;",d\ne;f', [['a'], ['b'], ['c"\n;', 'd'], ['e;f']]],
+      ['a, "b, c"\n', [['a', 'b, c']]],
+      ['5" a;b" c,d', [['5" a', 'b" c,d']]],
+    ]
+    for (const [text, cells] of tables) {
+      for (let at = 0; at <= text.length; at++) {
+        expect(await cellsOf(text.slice(0, at), text.slice(at)), `${text} at ${at}`).toEqual(cells)
+      }
+    }
+    // A long column is not searched for one to its end.
+    expect(await cellsOf('a\n'.repeat(200), 'b,c;d')).toContainEqual(['b', 'c;d'])
   })
 
   test('refuses a quote that never ends and an endless row, which would hide everything behind them', async () => {

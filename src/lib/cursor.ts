@@ -20,7 +20,8 @@ export type Position = readonly (string | number | null)[]
 
 export function makeCursor(secrets: Secrets, scope: CursorScope, position: Position): string {
   const payload = JSON.stringify(position)
-  return Buffer.concat([mac(secrets, scope, payload), Buffer.from(payload)]).toString('base64url')
+  const mac = secrets.sign('cursor', ...partsOf(scope, payload)).subarray(0, macBytes)
+  return Buffer.concat([mac, Buffer.from(payload)]).toString('base64url')
 }
 
 export function readCursor(secrets: Secrets, scope: CursorScope, cursor: string): Position {
@@ -33,7 +34,8 @@ export function readCursor(secrets: Secrets, scope: CursorScope, cursor: string)
     throw new ApiError('invalid_cursor')
   }
   const payload = signed.toString()
-  if (!timingSafeEqual(given, mac(secrets, scope, payload))) throw new ApiError('invalid_cursor')
+  const isOurs = macs(secrets, scope, payload).some((mac) => timingSafeEqual(given, mac))
+  if (!isOurs) throw new ApiError('invalid_cursor')
   return JSON.parse(payload)
 }
 
@@ -51,9 +53,11 @@ export function readPaging(secrets: Secrets, scope: CursorScope, cursor: string 
   }
 }
 
-function mac(secrets: Secrets, scope: CursorScope, payload: string): Buffer {
-  const { workspace_id, operation, filters } = scope
-  return secrets
-    .sign('cursor', workspace_id ?? '', operation, canonicalize(filters), payload)
-    .subarray(0, macBytes)
+/** A cursor of before a rotation is valid while this process knows the old secret. */
+function macs(secrets: Secrets, scope: CursorScope, payload: string): readonly Buffer[] {
+  return secrets.signatures('cursor', ...partsOf(scope, payload)).map((mac) => mac.subarray(0, macBytes))
+}
+
+function partsOf({ workspace_id, operation, filters }: CursorScope, payload: string): readonly string[] {
+  return [workspace_id ?? '', operation, canonicalize(filters), payload]
 }

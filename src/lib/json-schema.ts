@@ -14,8 +14,12 @@ export function schemaOf(schema: z.ZodType, io: 'input' | 'output', components: 
     override: ({ zodSchema, jsonSchema }) => {
       const { openapi, description } = (z.globalRegistry.get(zodSchema) ?? {}) as Meta
       if (openapi) replace(jsonSchema, { ...openapi, ...(description && { description }) })
-      // Answers may gain properties later.
-      if (io === 'output') Reflect.deleteProperty(jsonSchema, 'additionalProperties')
+      // Answers may gain properties later. A record's value type stays.
+      if (io === 'output' && jsonSchema.additionalProperties === false) {
+        Reflect.deleteProperty(jsonSchema, 'additionalProperties')
+      }
+      // Every key of JSON is a string.
+      Reflect.deleteProperty(jsonSchema, 'propertyNames')
       dropBounds(jsonSchema)
     },
   })
@@ -35,6 +39,31 @@ export function absent(...names: readonly string[]): Json {
 export function present(...names: readonly string[]): Json {
   const each = names.map((name) => ({ not: absent(name) }))
   return each.length === 1 ? { ...each[0] } : { allOf: each }
+}
+
+/**
+ * The same schema of a request body, with defaults in words: generators take a property with a `default` for one that is always
+ * there, and require it of the caller.
+ */
+export function withDefaultsInWords(schema: Json): Json {
+  return Object.fromEntries(
+    Object.entries(schema).map(([key, value]) => {
+      if (key === 'properties') {
+        const fields = Object.entries(value as Record<string, unknown>)
+        return [key, Object.fromEntries(fields.map(([name, field]) => [name, sayDefault(field)]))]
+      }
+      const isSchema = typeof value === 'object' && value !== null && !Array.isArray(value)
+      return [key, isSchema ? withDefaultsInWords(value as Json) : value]
+    }),
+  )
+}
+
+function sayDefault(field: unknown): unknown {
+  if (typeof field !== 'object' || field === null) return field
+  const { default: standard, ...rest } = withDefaultsInWords(field as Json)
+  if (standard === undefined || standard === '') return rest
+  const said = `Default: \`${typeof standard === 'string' ? standard : JSON.stringify(standard)}\`.`
+  return { ...rest, description: [rest.description, said].filter(Boolean).join(' ') }
 }
 
 interface Meta {

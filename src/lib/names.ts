@@ -1,8 +1,7 @@
 /** Names and colours that people give: what they may be, and the error when nothing has the name. */
+import { nameMax } from '../rules/limits.ts'
 import { ApiError, type ErrorCode } from './errors.ts'
 import { isBlank, isWellFormed, lengthOf, quote } from './text.ts'
-
-const nameMax = 200
 
 /** `rule` begins the sentence of the refusal: "A workspace needs a name", "A stage needs a label". */
 export function requireName(rule: string, name: string): void {

@@ -1,13 +1,12 @@
 /** Passwords of local accounts: argon2id, a few at a time, because each needs 19 MiB and a core. */
 import { z } from 'zod'
+import { passwordMax, passwordMin } from '../rules/limits.ts'
 import { ApiError } from './errors.ts'
 import { LaneQueue, type Turn } from './lane-queue.ts'
 import { parse } from './parse.ts'
 import type { PasswordAnswer, PasswordJob } from './password-thread.ts'
 import { lengthOf } from './text.ts'
 import { threadCalls } from './threads.ts'
-
-const lengths = { min: 12, max: 256 }
 
 /**
  * Who waits for a password to be hashed or compared: an unknown browser, by its network address; a user's known browser or a
@@ -35,19 +34,19 @@ export function requireTurn(turn: PasswordTurn): void {
 /** A password that a user chooses. */
 export const newPassword = z
   .string()
-  .refine((value) => lengthOf(value) >= lengths.min, {
-    message: `must have at least ${lengths.min} characters`,
+  .refine((value) => lengthOf(value) >= passwordMin, {
+    message: `must have at least ${passwordMin} characters`,
   })
-  .refine((value) => lengthOf(value) <= lengths.max, {
-    message: `must have at most ${lengths.max} characters`,
+  .refine((value) => lengthOf(value) <= passwordMax, {
+    message: `must have at most ${passwordMax} characters`,
   })
 
 /** A password that is compared with the stored one. */
 export const givenPassword = z
   .string()
   .min(1, 'is required')
-  .refine((value) => lengthOf(value) <= lengths.max, {
-    message: `must have at most ${lengths.max} characters`,
+  .refine((value) => lengthOf(value) <= passwordMax, {
+    message: `must have at most ${passwordMax} characters`,
   })
 
 /** The same for a password that does not come from a request. */

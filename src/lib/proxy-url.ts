@@ -26,13 +26,15 @@ export function parseProxyUrl(text: string): ProxyUrl | string {
   ) {
     return 'must be a SOCKS5 or HTTP proxy: MTProxy links are not supported, because such a proxy may change what Telegram shows'
   }
-  const url = URL.parse(text)
-  const scheme = schemes.find((each) => url?.protocol === `${each}:`)
-  if (!url || !scheme)
+  const [, named] = /^(\w+):\/\/(?!\/)/.exec(text) ?? []
+  const scheme = schemes.find((each) => each === named?.toLowerCase())
+  if (!scheme)
     return 'must begin with socks5://, http:// or https://, such as socks5://proxy.example.com:1080'
-  const port = portOf(url, text)
-  const host = hostOf(url).toLowerCase()
-  if (host === '' || port === undefined)
+  // Only under a scheme of the web a URL's host is decoded and normalised: `socks5://%31%32%37.0.0.1` would keep its own.
+  const url = URL.parse(`http${text.slice(scheme.length)}`) // guard: the host of a proxy is normalised
+  const port = url ? portOf(url, text) : undefined
+  const host = url ? hostOf(url).toLowerCase() : ''
+  if (!url || host === '' || port === undefined)
     return 'must name a host and a port, such as socks5://proxy.example.com:1080'
   if (!/^\/?$/.test(url.pathname) || /[?#]/.test(text)) return 'must end after the port'
   const credentials = credentialsOf(url)

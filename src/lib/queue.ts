@@ -1,7 +1,9 @@
-/** A queue for costly work under many keys: a few jobs run, one at a time for each key, and the keys take turns. */
+/** A queue for costly work under many keys: a few jobs run at a time, fewer for each key, and the keys take turns. */
 
 interface Bounds {
   readonly atOnceMax: number
+  /** How many of them one key may have; one unless given. */
+  readonly eachMax?: number
   /** Per key. */
   readonly waitingMax: number
   readonly waitMsMax: number
@@ -10,27 +12,46 @@ interface Bounds {
 }
 
 interface Turn {
-  /** Whose turn it is: one key never has two at once. */
   readonly key: string
   readonly timer: (ms: number, done: () => void) => () => void
   /** Aborted once the caller has left. */
   readonly left: AbortSignal | undefined
 }
 
-export type FairQueue = ReturnType<typeof fairQueue>
+export interface FairQueue {
+  <T>(turn: Turn, work: () => Promise<T>): Promise<T>
+  /** How many callers wait, of all keys. */
+  countWaiting(): number
+}
 
 /** However many callers wait for one key, callers of other keys wait no longer for it. */
-export function fairQueue({ atOnceMax, waitingMax, waitMsMax, refuse }: Bounds) {
-  const running = new Set<string>()
-  /** The key that has waited longest for a turn comes first. */
+export function fairQueue({ atOnceMax, eachMax = 1, waitingMax, waitMsMax, refuse }: Bounds): FairQueue {
+  let running = 0
+  const runningOf = new Map<string, number>()
+  /** The key that has waited longest for a turn comes first. A key waits only while it cannot run. */
   const waiting = new Map<string, Set<() => void>>()
+
+  function tryStart(key: string): boolean {
+    const own = runningOf.get(key) ?? 0
+    if (running >= atOnceMax) return false // guard: places of all keys
+    if (own >= eachMax) return false // guard: places of one key
+    running++
+    runningOf.set(key, own + 1)
+    return true
+  }
+
+  function end(key: string): void {
+    running--
+    const own = (runningOf.get(key) ?? 1) - 1
+    if (own > 0) runningOf.set(key, own)
+    else runningOf.delete(key)
+    startNext()
+  }
 
   function startNext(): void {
     for (const [key, starts] of waiting) {
-      if (running.size >= atOnceMax) return // guard: places of all keys
-      if (running.has(key)) continue // guard: one at a time for a key
+      if (!tryStart(key)) continue
       const [start] = starts
-      running.add(key)
       start?.()
       // The key's other callers come after the other keys.
       if (waiting.delete(key)) waiting.set(key, starts) // guard: keys take turns
@@ -43,9 +64,9 @@ export function fairQueue({ atOnceMax, waitingMax, waitMsMax, refuse }: Bounds) 
     if (starts?.size === 0) waiting.delete(key)
   }
 
-  function enter({ key, timer, left }: Turn): Promise<void> {
+  function wait({ key, timer, left }: Turn): Promise<void> {
     const starts = waiting.get(key) ?? new Set()
-    if (starts.size >= waitingMax) throw refuse()
+    if (starts.size >= waitingMax) throw refuse() // guard: callers that may wait
     waiting.set(key, starts)
     return new Promise((resolve, reject) => {
       const settle = (settled: () => void) => {
@@ -59,18 +80,20 @@ export function fairQueue({ atOnceMax, waitingMax, waitMsMax, refuse }: Bounds) 
       const stopTimer = timer(waitMsMax, () => settle(() => reject(refuse())))
       left?.addEventListener('abort', abort) // guard: a caller who leaves waits no longer
       starts.add(start)
-      startNext()
     })
   }
 
-  return async <T>(turn: Turn, work: () => Promise<T>): Promise<T> => {
+  async function run<T>(turn: Turn, work: () => Promise<T>): Promise<T> {
     turn.left?.throwIfAborted()
-    await enter(turn)
+    if (!tryStart(turn.key)) await wait(turn)
     try {
       return await work()
     } finally {
-      running.delete(turn.key)
-      startNext()
+      end(turn.key)
     }
   }
+
+  return Object.assign(run, {
+    countWaiting: () => [...waiting.values()].reduce((sum, { size }) => sum + size, 0),
+  })
 }

@@ -81,6 +81,45 @@ describe('a signature', () => {
   })
 })
 
+describe('two secrets', () => {
+  const [old, renewed] = ['the old secret', 'the new secret']
+  const place = ['webhook', 'webhooks:1'] as const
+
+  test('both open and verify, and only the one in use seals and signs', () => {
+    const both = new Secrets(renewed, old)
+    const [ofOld, ofNew] = [new Secrets(old), new Secrets(renewed)]
+    expect(both.ids).toEqual([ofNew.id, ofOld.id])
+    expect(both.sealWith({ secret_id: ofOld.id, turn: 0 })).toBe(true)
+    expect(ofOld.open(...place, both.seal(...place, Buffer.from('a'))).toString()).toBe('a')
+    expect(both.sign('cursor', 'a')).toEqual(ofOld.sign('cursor', 'a'))
+    expect(both.sealWith({ secret_id: ofNew.id, turn: 1 })).toBe(true)
+    expect(() => ofOld.open(...place, both.seal(...place, Buffer.from('a')))).toThrow()
+    expect(both.openAny(...place, ofOld.seal(...place, Buffer.from('a')))).toEqual({
+      plain: Buffer.from('a'),
+      secret_id: ofOld.id,
+    })
+    expect(both.signatures('cursor', 'a')).toEqual([ofNew.sign('cursor', 'a'), ofOld.sign('cursor', 'a')])
+  })
+
+  test('an older answer of the database does not bring the old secret back', () => {
+    const both = new Secrets(renewed, old)
+    const [of_new, of_old] = both.ids
+    both.sealWith({ secret_id: of_new ?? '', turn: 1 })
+    expect(both.sealWith({ secret_id: of_old ?? '', turn: 0 })).toBe(true)
+    expect(both.id).toBe(of_new)
+    expect(both.sealWith({ secret_id: 'another', turn: 2 })).toBe(false)
+    expect(both.id).toBe(of_new)
+  })
+
+  test('a stored key signs whichever secret is in use', () => {
+    const both = new Secrets(renewed, old)
+    both.useStored(new Map([['audit', new Secrets(old).derive('audit')]]))
+    expect(both.sign('audit', 'a')).toEqual(new Secrets(old).sign('audit', 'a'))
+    expect(both.signatures('audit', 'a')).toEqual([new Secrets(old).sign('audit', 'a')])
+    expect(both.sign('random_id', 'a')).toEqual(new Secrets(renewed).sign('random_id', 'a'))
+  })
+})
+
 test('SHA-256 is the standard one', () => {
   expect(sha256('abc').toString('hex')).toBe(
     'ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad',

@@ -1,6 +1,17 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { chatId, chatNumber, chatPrefix, limit, parseTime, text, time } from './shapes.ts'
+import {
+  chatId,
+  chatNumber,
+  chatPrefix,
+  givenChatPattern,
+  limit,
+  parseTime,
+  text,
+  textSchema,
+  time,
+  timeOrDateSchema,
+} from './shapes.ts'
 
 const accepts = (schema: { safeParse(value: unknown): { success: boolean } }, value: unknown) =>
   schema.safeParse(value).success
@@ -11,6 +22,7 @@ describe('a chat id', () => {
       fc.property(fc.bigInt({ min: -(2n ** 64n), max: 2n ** 64n }), (value) => {
         const inside = value >= -(2n ** 63n) && value < 2n ** 63n
         expect(accepts(chatId, `${chatPrefix}${value}`)).toBe(inside)
+        expect(new RegExp(givenChatPattern, 'u').test(`${chatPrefix}${value}`)).toBe(inside)
       }),
     )
     for (const [digits, good] of [
@@ -33,6 +45,7 @@ describe('a chat id', () => {
       ['1'.repeat(400), false],
     ] as const) {
       expect(accepts(chatId, `${chatPrefix}${digits}`), digits).toBe(good)
+      expect(new RegExp(givenChatPattern, 'u').test(`${chatPrefix}${digits}`), digits).toBe(good)
     }
     for (const other of [42, 42n, null, undefined, {}, ['platform:chat:1'], 'chat:1', 'Platform:chat:1']) {
       expect(accepts(chatId, other)).toBe(false)
@@ -166,5 +179,67 @@ describe('a time', () => {
         expect(parseTime(at.toISOString())).toEqual(at)
       }),
     )
+  })
+})
+
+describe('in the document', () => {
+  test('a blank text is as invalid as in the service', () => {
+    const documented = new RegExp(textSchema(9).pattern, 'u')
+    for (const given of [
+      '',
+      ' ',
+      '\t\n',
+      '\u00a0',
+      '\u3000',
+      '\ufeff',
+      '\u2028',
+      'a',
+      ' a',
+      '\u200b',
+      '\u0085',
+      '0',
+    ]) {
+      const fits = documented.test(given) && given.length >= textSchema(9).minLength
+      expect([given, fits]).toEqual([given, accepts(text(9), given)])
+    }
+  })
+
+  test('every day that exists is one, and no other', () => {
+    const documented = new RegExp(timeOrDateSchema.pattern, 'u')
+    const two = (value: number) => String(value).padStart(2, '0')
+    for (const year of ['0000', '0001', '0400', '1900', '2000', '2023', '2024', '2100', '9999']) {
+      for (let month = 0; month <= 13; month++) {
+        for (let day = 0; day <= 32; day++) {
+          const given = `${year}-${two(month)}-${two(day)}`
+          expect([given, documented.test(given)]).toEqual([given, accepts(time, given)])
+        }
+      }
+    }
+  })
+
+  test('a time that it allows is one for the service', () => {
+    const documented = new RegExp(timeOrDateSchema.pattern, 'u')
+    const clocks = [
+      'T09:00:00',
+      't23:59:60Z',
+      'T24:00:00Z',
+      'T09:60:00Z',
+      'T09:00:61',
+      'T09:00:00.123456789z',
+    ]
+    const offsets = [
+      'T09:00:00+01:00',
+      'T09:00:00-23:59',
+      'T09:00:00+24:00',
+      'T09:00:00+01:60',
+      'T9:00:00',
+      'T09:00',
+    ]
+    for (const clock of [...clocks, ...offsets]) {
+      expect([clock, documented.test(`2026-11-16${clock}`)]).toEqual([
+        clock,
+        accepts(time, `2026-11-16${clock}`),
+      ])
+    }
   })
 })

@@ -13,6 +13,22 @@ export type ChatNumber = `${number}`
 const int64 = { min: -(2n ** 63n), max: 2n ** 63n - 1n }
 const canonical = /^(0|-?[1-9][0-9]{0,18})$/
 
+/** For the document: the whole numbers from 1 to `most`, which has 19 digits, as a regular expression. */
+function upTo(most: bigint): string {
+  const digits = [...String(most)].map(Number)
+  const below = digits.flatMap((digit, at) => {
+    const least = at === 0 ? 1 : 0
+    const start = digits.slice(0, at).join('')
+    const rest = digits.length - at - 1
+    return digit > least ? [`${start}[${least}-${digit - 1}]${rest > 0 ? `[0-9]{${rest}}` : ''}`] : []
+  })
+  return ['[1-9][0-9]{0,17}', ...below, String(most)].join('|')
+}
+
+const positive = upTo(int64.max)
+/** What callers may write. In answers a shorter pattern says enough. */
+export const givenChatPattern = `^platform:chat:(0|-?(${positive})|${int64.min})$`
+export const personChatPattern = `^platform:chat:(0|${positive})$`
 export const chatPattern = '^platform:chat:(0|-?[1-9][0-9]{0,18})$'
 
 /** `platform:chat:<integer>`, a canonical int64. */
@@ -22,7 +38,7 @@ export const chatId = z
   .transform((text) => text as ChatId)
   .meta({
     description: 'Id of the chat, such as `platform:chat:42`.',
-    openapi: { type: 'string', pattern: chatPattern, examples: ['platform:chat:42'] },
+    openapi: { type: 'string', pattern: givenChatPattern, examples: ['platform:chat:42'] },
   })
 
 export const chatNumberShape = z.custom<ChatNumber>(
@@ -52,7 +68,7 @@ export function chatIdOf(number: ChatNumber): ChatId {
 export const messageId = z
   .string()
   .refine(isInt64, { message: 'must be the id of a message' })
-  .meta({ openapi: { type: 'string', pattern: '^(0|-?[1-9][0-9]{0,18})$' } })
+  .meta({ openapi: { type: 'string', pattern: `^(0|-?(${positive})|${int64.min})$` } })
 
 export const accountId = z
   .string()
@@ -68,13 +84,18 @@ export const scopedAccountId = accountId.optional().meta({
   description: 'Id of the account, from `GET /me`. Required unless the gate `extended` is open.',
 })
 
+/** Text of 1 to `most` code points that is not just white space, in the document. */
+export function textSchema(most: number) {
+  return { type: 'string', minLength: 1, maxLength: most, pattern: '\\S' }
+}
+
 /** Text of 1 to `most` code points that is not just white space. */
 export function text(most: number) {
   return z
     .string()
     .refine((value) => !isBlank(value), { message: 'must not be blank' })
     .refine((value) => lengthOf(value) <= most, { message: `must have at most ${most} characters` })
-    .meta({ openapi: { type: 'string', minLength: 1, maxLength: most } })
+    .meta({ openapi: textSchema(most) })
 }
 
 /** The colour of something new; null or undefined: none. `requireColor` checks its name. */
@@ -173,10 +194,25 @@ export function parseBound(value: string): Date | undefined {
   return time && new Date(time.at.getTime() + (/[1-9]/.test(time.finer) ? 1 : 0))
 }
 
-/** The format `date-time` requires an offset; the contract does not. */
-const withoutOffset = { pattern: '^\\d{4}-\\d{2}-\\d{2}[Tt]\\d{2}:\\d{2}:\\d{2}(\\.\\d+)?$' }
-export const timeSchema = { type: 'string', anyOf: [{ format: 'date-time' }, withoutOffset] }
-export const timeOrDateSchema = { type: 'string', anyOf: [...timeSchema.anyOf, { format: 'date' }] }
+const leapYear = '([0-9]{2}(0[48]|[2468][048]|[13579][26])|([02468][048]|[13579][26])00)'
+/** A day that exists, for the document. */
+const day = [
+  '(?!0000)([0-9]{4}-((0[13578]|1[02])-(0[1-9]|[12][0-9]|3[01])',
+  '(0[469]|11)-(0[1-9]|[12][0-9]|30)',
+  `02-(0[1-9]|1[0-9]|2[0-8]))|${leapYear}-02-29)`,
+].join('|')
+const clock =
+  '[Tt]([01][0-9]|2[0-3]):[0-5][0-9]:([0-5][0-9]|60)(\\.[0-9]+)?([Zz]|[+-]([01][0-9]|2[0-3]):[0-5][0-9])?'
+
+/**
+ * The format `date-time` requires an offset, which the contract does not. One string with a pattern: generators make `unknown` of
+ * a choice between formats.
+ */
+export const timeSchema = { type: 'string', pattern: `^${day}${clock}$`, examples: ['2026-11-16T09:00:00Z'] }
+export const timeOrDateSchema = {
+  ...{ type: 'string', pattern: `^${day}(${clock})?$` },
+  examples: ['2026-11-16', '2026-11-16T09:00:00Z'],
+}
 
 /** A bound of a search: a date or a time. */
 export const time = z

@@ -165,7 +165,15 @@ describe('a quoted name', () => {
 
 test('contains no secret, and an id stays', () => {
   const random = 'aB3_-'.repeat(9)
-  const secrets = [`svc_live_${random}`, `apr_${random}`, `whsec_${random}+/=`, random.slice(0, 43)]
+  /** As long as the shortest session string. */
+  const session = random.replaceAll('_', '+').repeat(8).slice(0, 351)
+  const secrets = [
+    `svc_live_${random}`,
+    `apr_${random}`,
+    `whsec_${random}+/=`,
+    random.slice(0, 43),
+    `${session}=`,
+  ]
   for (const secret of secrets) {
     expect(quote(`a ${secret} b`)).not.toContain(random.slice(0, 8))
     expect(quote(`a ${secret} b`)).toMatch(/^"a (svc_live_|apr_|whsec_)?… b"$/)

@@ -1,30 +1,13 @@
 /** What counts as text here, and how JSON from untrusted callers is read. */
+import { isWellFormed, quote } from '../rules/text.ts'
 import { ApiError } from './errors.ts'
+
+export { hideTokens, isBlank, isWellFormed, lengthOf, quote, shorten } from '../rules/text.ts'
 
 export const depthMax = 32
 /** Twice what the largest legal body has, and far below a size that is costly to check. */
 export const propertiesMax = 200
 export const itemsMax = 10_000
-
-/** Counts code points, as the contract does; a surrogate pair is one. */
-export function lengthOf(text: string): number {
-  let count = 0
-  for (let at = 0; at < text.length; at++) {
-    const unit = text.charCodeAt(at)
-    if (unit >= 0xd800 && unit <= 0xdbff) at++
-    count++
-  }
-  return count
-}
-
-export function isBlank(text: string): boolean {
-  return text.trim() === ''
-}
-
-/** Storable and comparable: PostgreSQL refuses NUL, and the driver would silently replace a lone surrogate. */
-export function isWellFormed(text: string): boolean {
-  return text.isWellFormed() && !text.includes('\0')
-}
 
 /**
  * The same value without what cannot be stored. For data from platforms, where refusing would block everything behind it;
@@ -55,7 +38,16 @@ export function parseJson(bytes: Uint8Array): unknown {
     throw new ApiError('invalid_request', { detail: 'The body is not valid JSON.' })
   }
   requireWellFormed(value)
+  noteWellFormed(value)
   return value
+}
+
+/** Bodies that have been checked, so that no schema checks them a second time. */
+const wellFormed = new WeakSet<object>()
+
+/** Only for a value that `requireWellFormed` has passed, and that no code changes. */
+export function noteWellFormed(value: unknown): void {
+  if (typeof value === 'object' && value !== null) wellFormed.add(value)
 }
 
 /** An object with its keys so far, or an array; and the number of commas in it. */
@@ -112,9 +104,15 @@ function countComma(level: Level | undefined): void {
 }
 
 function endOfString(text: string, start: number): number {
-  let at = start + 1
-  while (at < text.length && text.charCodeAt(at) !== 0x22) at += text.charCodeAt(at) === 0x5c ? 2 : 1
-  return at
+  for (let at = start; ; ) {
+    const end = text.indexOf('"', at + 1)
+    if (end < 0) return text.length
+    let slashes = 0
+    while (text.charCodeAt(end - 1 - slashes) === 0x5c) slashes++
+    // Two of them stand for one, and an odd one escapes the quote.
+    if (slashes % 2 === 0) return end
+    at = end
+  }
 }
 
 function isKey(text: string, end: number): boolean {
@@ -146,6 +144,7 @@ type Path = readonly (string | number | symbol)[]
 
 /** Throws unless every string and key of the value is well-formed and every number finite. */
 export function requireWellFormed(value: unknown): void {
+  if (typeof value === 'object' && value !== null && wellFormed.has(value)) return
   const fault = findFault(value)
   if (!fault) return
   const where = nameOf(fault.path)
@@ -188,24 +187,4 @@ export function nameOf(path: Path): string {
   return path
     .map((part, at) => (typeof part === 'number' ? `[${part}]` : `${at ? '.' : ''}${String(part)}`))
     .join('')
-}
-
-/** API keys, approval tokens, webhook secrets, and the 43 characters of sessions and set-up links. */
-const tokens = /(svc_live_|apr_|whsec_)[\w+/=-]+|(?<![\w-])[\w-]{43}(?![\w-])/g
-
-/** Removes anything that grants access, wherever it was typed by mistake. */
-export function hideTokens(text: string): string {
-  return text.replaceAll(tokens, '$1…')
-}
-
-/** A name from outside, safe to repeat in a sentence. */
-export function quote(text: string): string {
-  return JSON.stringify(shorten(text))
-}
-
-/** The same without quotes, for JSON. */
-export function shorten(text: string): string {
-  const safe = hideTokens(text)
-  const short = lengthOf(safe) > 60 ? `${[...safe].slice(0, 60).join('')}…` : safe
-  return short.toWellFormed()
 }

@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
+import type { Worker } from 'node:worker_threads'
 import { expect, test } from 'vitest'
 import { until } from '../../test/harness/process.ts'
 import { threadCalls } from './threads.ts'
@@ -44,6 +45,19 @@ test('a thread that dies while idle is not used again', async () => {
     ),
   )
   expect(next).not.toBe(first)
+})
+
+test('a thread that is idle for too long ends, and with it its memory', async () => {
+  let isEnded = false
+  process.once('worker', (thread: Worker) =>
+    thread.once('exit', () => {
+      isEnded = true
+    }),
+  )
+  const call = threadCalls<string, number>(file, { idleMsMax: 20 })
+  const first = await call('answer')
+  await until('the thread has ended', 30_000, async () => isEnded || undefined)
+  expect(await call('answer')).not.toBe(first)
 })
 
 test('the process waits for an answer, and for nothing else', async () => {

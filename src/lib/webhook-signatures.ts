@@ -1,4 +1,4 @@
-/** The secrets of webhook endpoints, and the headers that sign a delivery with them. */
+/** The secrets of webhook endpoints, what sealed values of them are bound to, and the headers that sign a delivery with them. */
 import { createHmac, randomBytes } from 'node:crypto'
 import type { Secrets } from './secrets.ts'
 
@@ -11,16 +11,20 @@ export function newSecret(): string {
 
 /** Bound to the endpoint's row: moved to another row, it does not open. */
 export function sealSecret(secrets: Secrets, webhook_id: string, secret: string): Buffer {
-  return secrets.seal('webhook', placeOf(webhook_id), Buffer.from(secret))
+  return secrets.seal('webhook', secretPlaceOf(webhook_id), Buffer.from(secret))
 }
 
 export function openSecret(secrets: Secrets, webhook_id: string, sealed: Uint8Array): string {
-  return secrets.open('webhook', placeOf(webhook_id), sealed).toString()
+  return secrets.open('webhook', secretPlaceOf(webhook_id), sealed).toString()
 }
 
 /** A caller may write an id in capitals; the database does not. */
-function placeOf(webhook_id: string): string {
+export function secretPlaceOf(webhook_id: string): string {
   return `webhooks:${webhook_id.toLowerCase()}`
+}
+
+export function addressPlaceOf(webhook_id: string): string {
+  return `webhooks:${webhook_id.toLowerCase()}:url` // guard: an address is bound to its webhook
 }
 
 interface SignedContent {

@@ -4,6 +4,7 @@ import { loops as alerts } from '../capabilities/alerts/loops.ts'
 import { loops as approvals } from '../capabilities/approvals/loops.ts'
 import { loops as campaigns } from '../capabilities/campaigns/running/loops.ts'
 import { loops as media } from '../capabilities/media/loops.ts'
+import { loops as people } from '../capabilities/people/loops.ts'
 import { loops as search } from '../capabilities/search/loops.ts'
 import { loops as webhooks } from '../capabilities/webhooks/loops.ts'
 import { loops as events } from '../events/loops.ts'
@@ -13,6 +14,7 @@ export const loops: readonly MakeLoops[] = [
   events,
   webhooks,
   search,
+  people,
   access,
   campaigns,
   approvals,

@@ -23,6 +23,8 @@ export interface Exchange {
   /** The program's name from its headers, for clients that give it nowhere else. */
   readonly user_agent: string | undefined
   readonly tell: (facts: Facts) => void
+  /** Aborted once the caller has left. */
+  readonly left: () => AbortSignal
 }
 
 /** For the log and the metrics. */
@@ -54,6 +56,8 @@ export async function callTool(
     const wait = headers?.['Retry-After']
     return refusalOf({ ...refusal, operation_id, retry_after: wait === undefined ? undefined : Number(wait) })
   } catch (thrown) {
+    // Nobody reads an answer, and nothing has failed.
+    if (thrown === exchange.left().reason) throw thrown
     const error = thrown instanceof ApiError ? thrown : new ApiError('internal', { cause: thrown })
     exchange.tell({ tool: tool.name, code: error.code, error })
     return refusalOf(fieldsOfError(error))
@@ -61,7 +65,7 @@ export async function callTool(
 }
 
 /** Reads a page that is too long again with half the limit, so that its cursor continues where the page ends. */
-async function read(app: App, tool: Tool, { caller }: Exchange, given: Arguments): Promise<Reply> {
+async function read(app: App, tool: Tool, { caller, left }: Exchange, given: Arguments): Promise<Reply> {
   let limit = typeof given.limit === 'number' ? given.limit : (tool.page_size ?? 1)
   let asked = given
   for (;;) {
@@ -72,6 +76,7 @@ async function read(app: App, tool: Tool, { caller }: Exchange, given: Arguments
       body: async () => body,
       idempotency_keys: [],
       channel: 'mcp',
+      left, // guard: an agent that leaves waits no longer
     })
     const text = textOf(reply.body)
     if (limit <= 1 || fits(text)) return { ...reply, body: new Json(limit <= 1 ? cutToFit(text) : text) }

@@ -1,4 +1,4 @@
-/** Generates the dashboard's request and response types (`web/src/api-types.ts`) from the route lists. */
+/** Generates the dashboard's request and response types (`web/src/data/api-types.ts`) from the route lists. */
 import type { z } from 'zod'
 import { ownPrefix, workspacePrefix } from '../contract.ts'
 import { type Json, schemaOf } from '../lib/json-schema.ts'
@@ -18,6 +18,10 @@ export function makeBrowserTypes({ workspaceRoutes, ownRoutes }: Lists): string 
     ...ownRoutes.map((route) => entryOf(route, { prefix: '', components })),
     ...workspaceRoutes.map((route) => entryOf(route, { prefix: below, components })),
   ]
+  const reading = [
+    ...ownRoutes.filter(readsByBody).map((route) => nameIn('', route)),
+    ...workspaceRoutes.filter(readsByBody).map((route) => nameIn(below, route)),
+  ]
   const named = Object.entries(components).sort(([one], [other]) => (one < other ? -1 : 1))
   return [
     '// Made from the route lists by `npm run generated`. What is asked for is keyed by method and path.',
@@ -27,8 +31,14 @@ export function makeBrowserTypes({ workspaceRoutes, ownRoutes }: Lists): string 
     ...entries,
     '}',
     '',
+    '/** Routes that change nothing although they are no GET. */',
+    `export const readingRoutes: ReadonlySet<string> = new Set([${reading.map(literal).join(', ')}])`,
+    '',
   ].join('\n')
 }
+
+const readsByBody = ({ method, effect }: Route) => method !== 'GET' && effect === 'read'
+const nameIn = (prefix: string, { method, path }: Route) => `${method} ${prefix}${path}`
 
 function entryOf(route: Route, { prefix, components }: { prefix: string; components: Json }): string {
   const path = prefix + route.path
@@ -39,7 +49,7 @@ function entryOf(route: Route, { prefix, components }: { prefix: string; compone
   // A query without required parameters is optional as a whole.
   const mark = (query?.required as readonly string[] | undefined)?.length ? '' : '?'
   return [
-    `  ${literal(`${route.method} ${path}`)}: {`,
+    `  ${literal(nameIn(prefix, route))}: {`,
     ...(params.length > 0 ? [`    params: { ${params.join('; ')} }`] : []),
     ...(query ? [`    query${mark}: ${typeOf(query)}`] : []),
     ...(body ? [`    body: ${typeOf(body)}`] : []),

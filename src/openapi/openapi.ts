@@ -2,7 +2,7 @@
 import type { z } from 'zod'
 import { apiPrefix, contractVersion } from '../contract.ts'
 import { type ErrorCode, errors, operatorCodes } from '../lib/errors.ts'
-import { type Json, schemaOf } from '../lib/json-schema.ts'
+import { type Json, schemaOf, withDefaultsInWords } from '../lib/json-schema.ts'
 import type { Route } from '../route.ts'
 import { headings, introduction } from './openapi-texts.ts'
 import { errorsOf } from './route-errors.ts'
@@ -133,7 +133,7 @@ function operation(route: Route, schemas: Json): Json {
       requestBody: {
         required: true,
         content: {
-          'application/json': { schema: schemaOf(route.body, 'input', schemas), example: example.body },
+          'application/json': { schema: bodySchema(route.body, schemas), example: example.body },
           ...(route.form && { 'multipart/form-data': { schema: formSchema(route.form, schemas) } }),
         },
       },
@@ -146,9 +146,16 @@ function operation(route: Route, schemas: Json): Json {
   }
 }
 
+function bodySchema(body: z.ZodType, schemas: Json): Json {
+  const named: Json = {}
+  const schema = schemaOf(body, 'input', named)
+  for (const [name, each] of Object.entries(named)) schemas[name] = withDefaultsInWords(each as Json)
+  return withDefaultsInWords(schema)
+}
+
 /** The field `attachments` carries the one file. */
 function formSchema(form: z.ZodType, schemas: Json): Json {
-  const schema = schemaOf(form, 'input', schemas)
+  const schema = bodySchema(form, schemas)
   const { attachment: _, ...fields } = schema.properties as Json
   const required = (schema.required as string[]).filter((name) => name !== 'attachment')
   const attachments = { type: 'string', format: 'binary', description: 'Exactly one file, at most 25 MiB.' }

@@ -1,4 +1,5 @@
 /** The errors a route can answer: what its needs imply, and what it adds itself. */
+import { lowestRole } from '../access/needs.ts'
 import { type ErrorCode, errors } from '../lib/errors.ts'
 import type { Route } from '../route.ts'
 
@@ -29,6 +30,7 @@ export function errorsOf(route: Route): [ErrorCode, number][] {
     account === 'extended' && 'account_scope_required',
     idempotency === 'required' && 'idempotency_key_required',
     idempotency && (['idempotency_collision', collision] as const),
+    lowestRole(route) !== 'member' && 'missing_role',
     allowlists.length > 0 && 'not_allowlisted',
     account && account !== 'all' && 'account_unavailable',
     malformed,

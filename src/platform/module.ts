@@ -12,8 +12,14 @@ export interface PlatformModule {
   readonly variables: Readonly<Record<string, z.ZodType>>
   /** Undefined: this process does not use the platform, for example because no variable says where it is. */
   open(options: PlatformOptions): Promise<OpenPlatform | undefined>
-  /** Connects without a login and leaves again. Returns what does not accept a connection; undefined: not configured. */
-  reach(options: ReachOptions): Promise<readonly string[] | undefined>
+  /** Connects without a login and leaves again. Returns what is wrong; undefined: not configured. */
+  reach(options: ReachOptions): Promise<readonly ReachProblem[] | undefined>
+}
+
+export interface ReachProblem {
+  readonly problem: string
+  /** What to do, if it is not the network. */
+  readonly advice?: string
 }
 
 export interface ReachOptions {

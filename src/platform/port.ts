@@ -7,17 +7,19 @@
 import type { ProxyUrl } from '../lib/proxy-url.ts'
 import type { AllowedHosts } from '../lib/public-hosts.ts'
 import type { ChatNumber } from '../lib/shapes.ts'
+import type { Identifier } from '../rules/identifier.ts'
+
+/**
+ * This number and lower ones are channels, on every platform. A channel numbers its own messages, so a deletion there always
+ * names its chat. All other chats of an account share one numbering, and a deletion may name the messages only.
+ */
+export const channelsFrom = '-1000000000000'
 
 export interface Platform {
   /** The value of `platform` on its accounts; `cli/platforms.ts` lists the platforms. */
   readonly name: string
   /** How long to wait between two requests for history. */
   readonly paceMs: number
-  /**
-   * A chat with this number or a lower one numbers its own messages, so a deletion there always names its chat. All other chats
-   * of an account share one numbering, and a deletion may name the messages only.
-   */
-  readonly ownCountUpTo: string
   /**
    * Lengthens the gap between an account's campaign messages by up to this share of it, at random: a real platform notices an
    * account that writes to the second. 0: exactly the gap, so that what happens is predictable.
@@ -52,6 +54,8 @@ export interface PlatformFigures {
   readonly batches_waiting: number
   /** Files that are being uploaded. */
   readonly uploads: number
+  /** Seconds that the platform's clock is ahead of this machine's, of the account where it is furthest; negative: behind. */
+  readonly clock_offset_seconds: number
 }
 
 /** The time of a platform on a manual clock. A real platform has none: its time cannot be moved. */
@@ -146,8 +150,14 @@ export type Update =
    */
   | { readonly kind: 'message'; readonly chat: Chat; readonly message: Message; readonly live: boolean }
   | { readonly kind: 'edited'; readonly chat_id: ChatNumber; readonly message: Message }
-  /** `chat_id` is null if the platform names only the messages; see `ownCountUpTo`. */
-  | { readonly kind: 'deleted'; readonly chat_id: ChatNumber | null; readonly message_ids: readonly string[] }
+  /** `chat_id` is null if the platform names only the messages; see `channelsFrom`. */
+  | {
+      readonly kind: 'deleted'
+      readonly chat_id: ChatNumber | null
+      readonly message_ids: readonly string[]
+      /** The platform does not say how many unread messages are left. */
+      readonly uncounted?: true
+    }
   /** The other side has read our messages up to this one. */
   | {
       readonly kind: 'read_by_them'
@@ -156,7 +166,13 @@ export type Update =
       readonly at: string
     }
   /** Our side, here or on another device, has read the chat or marked it unread. */
-  | { readonly kind: 'unread'; readonly chat_id: ChatNumber; readonly unread_count: number }
+  | {
+      readonly kind: 'unread'
+      readonly chat_id: ChatNumber
+      readonly unread_count: number
+      /** If the platform says: everything up to it is read. The count may be older or newer than messages of the batch. */
+      readonly read_up_to?: string
+    }
   /** Proof that the platform accepted a submission with this random id. `chat_id` is null if its message was deleted since. */
   | {
       readonly kind: 'sent'
@@ -166,6 +182,8 @@ export type Update =
       readonly at: string
     }
   | { readonly kind: 'person'; readonly person: Person }
+  /** The platform has sent the account a code for a login, or a notice about one. Its text never leaves the adapter. */
+  | { readonly kind: 'login_code'; readonly at: string }
   /** Updates of this chat, or of every chat, are missing: its history is unknown and has to be fetched again. */
   | { readonly kind: 'gap'; readonly chat_id: ChatNumber | null }
 
@@ -175,6 +193,13 @@ export interface Person {
   readonly username: string | null
   readonly phone: string | null
   readonly kind: 'person' | 'bot' | 'deleted' | 'self'
+}
+
+/** A person as the platform shows them at this moment. */
+export interface AskedPerson {
+  readonly person: Person
+  /** The platform shows them under the name that was asked about. By their id, always. */
+  readonly has_name: boolean
 }
 
 export interface Chat {
@@ -229,7 +254,7 @@ export type Outcome<T> =
   | { readonly kind: 'refused'; readonly reason: PlatformRefusal; readonly detail?: string }
   /** The platform refused for now; the same call may succeed after this many seconds. */
   | { readonly kind: 'flood_wait'; readonly retry_after_seconds: number; readonly stops: FloodScope }
-  /** Proven: no byte of the call was written. */
+  /** Proven: no byte of the call was written, or the platform did not know whose call it is, which can pass. */
   | {
       readonly kind: 'not_written'
       readonly reason: string
@@ -239,10 +264,18 @@ export type Outcome<T> =
       readonly retry_after_seconds?: number
     }
   /** No answer, a lost connection, a 5xx, an unreadable answer. The call may have taken effect. */
-  | { readonly kind: 'unknown'; readonly reason: string }
+  | {
+      readonly kind: 'unknown'
+      readonly reason: string
+      /** The platform's own name of an error that the adapter does not list, as it came. */
+      readonly error?: string
+    }
 
-/** Why an account is not connected, though nothing is wrong with it: its proxy, the platform's refusal, or a variable. */
-const connectFailures = ['proxy', 'refused', 'misconfigured'] as const
+/**
+ * Why an account is not connected, though nothing is wrong with it: its proxy, the platform's refusal, a variable, this machine's
+ * clock; or the platform may not know the login, which can pass.
+ */
+const connectFailures = ['proxy', 'refused', 'misconfigured', 'clock', 'doubtful'] as const
 type ConnectFailure = (typeof connectFailures)[number]
 
 /** What a flood wait stops: the platform counts sends, look-ups and reading (history, sync, read state) separately. */
@@ -272,8 +305,18 @@ export interface Session {
   readonly self: Person
   /** True only if the platform answered: a silent socket is not a live session. */
   ping(): Promise<boolean>
-  /** Looks up a public username (without `@`). Opens nothing and notifies no one. */
+  /**
+   * Looks up a public username (without `@`) or a phone number: platforms limit this more strictly than anything else. The answer
+   * is as old as the call, because an adapter keeps no names to answer from. Nobody is found by an id. Opens nothing and notifies
+   * no one.
+   */
   resolve(identifier: Identifier): Promise<Outcome<Person>>
+  /**
+   * Asks about a person whom the account can reach already, which is no look-up: who they are at this moment, and whether the
+   * platform shows them under this name. Null: the account cannot ask about them. Of a phone number that
+   * is not shown, `has_name` is false, and it may still be theirs.
+   */
+  askPerson(person_id: string, identifier: Identifier): Promise<Outcome<AskedPerson | null>>
   /** Opens the private chat with a person that `resolve` returned. */
   openChat(person_id: string): Promise<Outcome<Chat>>
   /** Uploads before the boundary; the handle is valid for one `send` of this session. */
@@ -290,11 +333,6 @@ export interface Session {
   download(file: FilePlace): Promise<Outcome<Download>>
   close(): Promise<void>
 }
-
-export type Identifier =
-  | { readonly kind: 'username'; readonly value: string }
-  | { readonly kind: 'phone'; readonly value: string }
-  | { readonly kind: 'id'; readonly value: string }
 
 export interface FilePlace {
   readonly chat_id: ChatNumber
@@ -355,6 +393,8 @@ export interface ListedChat {
 export interface LoginRequest {
   /** International, with `+`. Null: by a QR code. */
   readonly phone: string | null
+  /** The session of another program, as it exports it, instead of a new login. */
+  readonly session_string?: string | undefined
   readonly proxy: AccountProxy | null
 }
 
@@ -369,7 +409,15 @@ export type LoginStep =
   /** The address to show as a QR code. The next report replaces it before it expires. */
   | { readonly kind: 'qr'; readonly url: string; readonly expires_at: string }
   /** Asks for the code that the platform has sent. `wrong`: the previous answer was wrong. */
-  | { readonly kind: 'code'; readonly sent_by: LoginCodeWay; readonly wrong: boolean }
+  | {
+      readonly kind: 'code'
+      readonly sent_by: LoginCodeWay
+      readonly wrong: boolean
+      /** Where the code is, if the platform says: an address to open, or part of an e-mail address. */
+      readonly place: string | null
+      /** How an empty answer has it sent again, and from when on; null: it cannot be. */
+      readonly again: { readonly by: LoginCodeWay; readonly at: string } | null
+    }
   | { readonly kind: 'password'; readonly hint: string | null; readonly wrong: boolean }
   /** `session` is what `AccountStore.readSession` returns from now on; the caller stores it. */
   | { readonly kind: 'done'; readonly self: Person; readonly session: Uint8Array }
@@ -381,13 +429,27 @@ export type LoginStep =
       readonly retry_after_seconds: number | null
     }
 
-export type LoginCodeWay = 'app' | 'sms' | 'call' | 'email' | 'other'
+/** `word` and `phrase`: by SMS, as text. `fragment`: on a page of the platform, for numbers that were bought there. */
+export const loginCodeWays = [
+  'app',
+  'sms',
+  'word',
+  'phrase',
+  'call',
+  'missed_call',
+  'email',
+  'fragment',
+  'other',
+] as const
+export type LoginCodeWay = (typeof loginCodeWays)[number]
 
 const loginFailures = [
   'phone_invalid',
   'phone_banned',
   'sign_up_required',
   'email_set_up_required',
+  /** The platform wants to be paid for sending the code. */
+  'payment_required',
   'code_expired',
   'too_many_attempts',
   'timed_out',
@@ -397,12 +459,18 @@ const loginFailures = [
   'proxy_failed',
   /** A variable of the platform is wrong. `detail` is the sentence. */
   'misconfigured',
+  /** The text is no session string, or one of other servers. */
+  'session_string_invalid',
+  /** The platform no longer accepts the session. `detail` is its own name for that. */
+  'session_ended',
+  /** Two programs have used the session at once, so the platform has destroyed it. */
+  'session_duplicated',
   'refused',
 ] as const
 export type LoginFailure = (typeof loginFailures)[number]
 
 export interface Login {
-  /** Answers the latest request for a code or a password. Ignored if there is none. */
+  /** Answers the latest request for a code or a password; an empty answer to the former has the code sent again, if it can be. Ignored if there is none. */
   answer(text: string): void
   /** Ends the login without a report. */
   close(): Promise<void>

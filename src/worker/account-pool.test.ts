@@ -1,7 +1,7 @@
 /** When a process gives up its accounts: another can do what it cannot, or may already have them. */
 import { Registry } from 'prom-client'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
-import { until } from '../../test/harness/process.ts'
+import { hangMs, until } from '../../test/harness/process.ts'
 import { openWorkplace, type Workplace } from '../../test/harness/worker.ts'
 import type { App, Sources } from '../app.ts'
 import { sql } from '../db/sql.ts'
@@ -70,7 +70,7 @@ test('ends the sessions when the database is unreachable for longer than a lease
     mayDrive: async (worker_id) => (await noteDrives(db, worker_id, true)) || true,
   })
   await step()
-  await until('its session is there', 30_000, async () => pool.driven().size === 1)
+  await until('its session is there', hangMs, async () => pool.driven().size === 1)
   expect([...pool.driven().values()]).toMatchObject([{ gapJitter: 0.4, paceMs: 7 }])
   away = true
   const now = performance.now.bind(performance)
@@ -97,7 +97,7 @@ test('claims accounts, and gives them up while the journal cannot be written', a
   writable = false
   await step()
   expect(pool.driven()).toEqual(new Map())
-  await until('the lease is given back', 5_000, async () => (await owner()) === null)
+  await until('the lease is given back', hangMs, async () => (await owner()) === null)
   await step()
   expect(await owner()).toBe(null)
   await stop()
@@ -109,7 +109,7 @@ test('knows how far the account had come when commits are lost, including its ow
   const { pool, step, stop } = await openPool({ behind: () => noticed++ })
   const seen = () => pool.driven().get(account_id)?.held
   await step()
-  await until('its session is there', 30_000, async () => {
+  await until('its session is there', hangMs, async () => {
     await step()
     return seen() !== undefined
   })
@@ -119,7 +119,7 @@ test('knows how far the account had come when commits are lost, including its ow
   await place.db.run(sql`
     update account_hosts set writes = 7, lease_owner = null, lease_until = null, lease_epoch = lease_epoch - 1
     where account_id = ${account_id}`)
-  await until('it is noticed', 30_000, async () => {
+  await until('it is noticed', hangMs, async () => {
     await step()
     return noticed > 0
   })
@@ -138,7 +138,7 @@ test('reports to a platform whether the lease still holds: while renewals arrive
   }
   const { pool, step, stop } = await openPool({ platform })
   await step()
-  await until('its session is there', 30_000, async () => pool.driven().size > 0)
+  await until('its session is there', hangMs, async () => pool.driven().size > 0)
   const all = () => refs.map((account) => account.held())
   expect(all()).not.toContain(false)
   const later = (leaseSeconds + 1) * 1000
@@ -162,7 +162,7 @@ test("waits out a platform's whole flood wait before it connects again", async (
   }
   const { step, stop } = await openPool({ app, platform })
   await step()
-  await until('it waits', 30_000, async () => rests.includes(80_000_000))
+  await until('it waits', hangMs, async () => rests.includes(80_000_000))
   await stop()
 })
 
@@ -207,10 +207,10 @@ test('an account that the platform refuses waits, also under its next lease; the
     await step()
     return pool.driven().has(well) && waits(leastMs).length > 0
   }
-  await until('one waits, the other is there', 30_000, () => isThere(60_000))
+  await until('one waits, the other is there', hangMs, () => isThere(60_000))
   rests.length = 0
   pool.restart()
-  await until('one still waits, the other is there again', 30_000, () => isThere(31_000))
+  await until('one still waits, the other is there again', hangMs, () => isThere(31_000))
   expect(connects).toBe(1)
   expect(pool.driven().has(refused)).toBe(false)
   expect(await app.metrics.getSingleMetricAsString('parley_connects_total')).toContain(
@@ -232,28 +232,35 @@ test('an account that the platform refuses waits, also under its next lease; the
 test('an account whose session the platform ends with a wait connects no sooner', async () => {
   const account_id = await place.account(await place.service.tenant())
   const { app, rests, lines } = restingApp()
+  // A sync that the end interrupts has its own line, without a state.
+  const changes = () =>
+    lines.flatMap((line) =>
+      'account_id' in line && line.account_id === account_id && 'state' in line ? [line] : [],
+    )
   const platform: Platform = {
     ...place.sandbox.platform,
     connect: async (account, listener) => {
       const outcome = await place.sandbox.platform.connect(account, listener)
       const closed = { status: 'lost', reason: 'Too many connections.', retry_after_seconds: 60 } as const
-      if (account.account_id === account_id) setTimeout(() => listener.closed(closed), 50)
+      if (account.account_id === account_id) {
+        const isConnected = () => changes().some((line) => line.state === 'connected')
+        void until('it is connected', hangMs, isConnected).then(() => listener.closed(closed))
+      }
       return outcome
     },
   }
   const { step, stop } = await openPool({ app, platform })
-  await until('it waits', 30_000, async () => {
+  await until('it waits', hangMs, async () => {
     await step()
     return rests.some((ms) => ms >= 60_000 && ms <= 90_000)
   })
   expect(await app.metrics.getSingleMetricAsString('parley_sessions_ended_total')).toContain(
     '{reason="lost"} 1',
   )
-  // A sync that the end interrupts has its own line, without a state.
-  const changes = lines.filter(
-    (line) => 'account_id' in line && line.account_id === account_id && 'state' in line,
-  )
-  expect(changes).toMatchObject([{ state: 'connected' }, { state: 'lost', reason: 'Too many connections.' }])
+  expect(changes()).toMatchObject([
+    { state: 'connected' },
+    { state: 'lost', reason: 'Too many connections.' },
+  ])
   await stop()
 })
 
@@ -289,7 +296,7 @@ test('an account fetches two at a time of many chats whose history callers wait 
     },
   }
   const { pool, step, stop } = await openPool({ platform })
-  await until('its session is there', 30_000, async () => {
+  await until('its session is there', hangMs, async () => {
     await step()
     return pool.driven().has(account_id)
   })
@@ -297,11 +304,14 @@ test('an account fetches two at a time of many chats whose history callers wait 
     insert into chat_sync (account_id, chat_id, workspace_id, wanted_at)
     select ${account_id}, n, ${tenant.workspace_id}, domain_now() from unnest(${awaited}::bigint[]) as n`)
   const fetchHistory = () => step(1)
-  await fetchHistory()
+  await until('the first two are asked', hangMs, async () => {
+    await fetchHistory()
+    return asked >= 2
+  })
   await fetchHistory()
   expect(asked).toBe(2)
   answerAll()
-  await until('the next two are asked', 30_000, async () => {
+  await until('the next two are asked', hangMs, async () => {
     await fetchHistory()
     return asked === 4
   })
@@ -338,7 +348,7 @@ test('syncs the account again when updates go missing in a session, without a ne
   }
   const { step, stop } = await openPool({ platform })
   const synced = () =>
-    until('the account is synced', 30_000, async () => {
+    until('the account is synced', hangMs, async () => {
       await step()
       const row = await place.db.maybe(sql`
         select from account_sync s join account_hosts h on h.account_id = s.account_id
@@ -364,7 +374,7 @@ test('restricts an account before it stores the gap for which it does', async ()
     },
   }
   const { step, stop } = await openPool({ platform })
-  await until('the account is READY', 30_000, async () => {
+  await until('the account is READY', hangMs, async () => {
     await step()
     return (await place.status(account_id)) === 'READY'
   })
@@ -395,11 +405,11 @@ test('connects ten of many accounts at a time', async () => {
     },
   }
   const { pool, step, stop } = await openPool({ platform })
-  await until('ten wait for the platform', 30_000, async () => {
+  await until('ten wait for the platform', hangMs, async () => {
     await step()
     return waiting.length === 10
   })
-  await until('all are connected', 30_000, async () => {
+  await until('all are connected', hangMs, async () => {
     await step()
     waiting.shift()?.()
     return [...own].every((id) => pool.driven().has(id))

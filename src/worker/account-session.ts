@@ -11,6 +11,7 @@ import {
   noteNotConnected,
   noteTrouble,
   openAccountStore,
+  tidyAccount,
   unreadableProxy,
 } from '../capabilities/accounts/accounts.ts'
 import { giveUpWanted, type WantedHistory } from '../capabilities/history/history.ts'
@@ -240,6 +241,7 @@ class DrivenSession implements AccountSession {
 
   async #connectNow(close: (reason: Closed) => void): Promise<Outcome<Session>> {
     const { account_id, name } = this.lease
+    await this.#tidy()
     const store = openAccountStore(this.#app, this.#held)
     const proxy = await findProxy(this.#app, account_id)
     // guard: no connection without its proxy
@@ -255,6 +257,13 @@ class DrivenSession implements AccountSession {
       .then((late) => (late.kind === 'accepted' ? late.value.close() : undefined))
       .catch(() => {})
     return { kind: 'unknown', reason: 'The platform did not answer in time.' }
+  }
+
+  /** If it fails, the account connects all the same, and the next connect tries again. */
+  async #tidy(): Promise<void> {
+    await tidyAccount(this.#app, this.#held).catch((err) => {
+      this.#app.log.warn({ err, account_id: this.lease.account_id }, 'an account could not be tidied')
+    })
   }
 
   /** From connected to closed. A quiet session is pinged, to find out whether it is still alive. */
@@ -386,10 +395,10 @@ class DrivenSession implements AccountSession {
   }
 
   async #ingest(batch: UpdateBatch): Promise<boolean> {
-    const { echoes, platform } = this.#options
+    const { echoes } = this.#options
     const { position, caught_up } = batch
     const echoed = await echoes.take({ held: this.#held, position, caught_up }, batch)
-    return echoed ?? ingest(this.#app, this.#held, batch, platform)
+    return echoed ?? ingest(this.#app, this.#held, batch)
   }
 
   #noteAlive(): void {

@@ -58,6 +58,17 @@ function ended(message_id: string): Promise<{ failure: string | null; chunks: nu
   )
 }
 
+/** An account of another workspace. */
+async function elsewhere(name: string): Promise<HeldLease> {
+  const { workspace_id } = await rows.service.tenant(name)
+  const account_id = await rows.service.account(workspace_id)
+  await rows.db.run(sql`
+    insert into account_hosts (account_id, workspace_id, lease_owner, lease_epoch, lease_until, observed_at)
+    values (${account_id}, ${workspace_id}, ${rows.worker_id}, 3, real_now() + interval '1 hour', real_now())
+    on conflict (account_id) do update set lease_owner = excluded.lease_owner, lease_epoch = 3`)
+  return { ...(await rows.account()), account_id, workspace_id }
+}
+
 async function run(downloads: Downloads): Promise<void> {
   await downloads.loop.step(rows.app, new AbortController().signal)
 }
@@ -93,22 +104,46 @@ describe('downloads at a time', () => {
   })
 
   test('a process has four, of the workspaces in turn', async () => {
-    const accounts = [await rows.account(), await rows.account()]
-    for (let n = 0; n < 2; n++) {
-      const other = await rows.service.tenant(`Other ${n}`)
-      const { workspace_id } = other
-      const account_id = await rows.service.account(workspace_id)
-      await rows.db.run(sql`
-        insert into account_hosts (account_id, workspace_id, lease_owner, lease_epoch, lease_until, observed_at)
-        values (${account_id}, ${workspace_id}, ${rows.worker_id}, 3, real_now() + interval '1 hour', real_now())
-        on conflict (account_id) do update set lease_owner = excluded.lease_owner, lease_epoch = 3`)
-      accounts.push({ ...(accounts[0] as HeldLease), account_id, workspace_id })
-    }
+    const own = [await rows.account(), await rows.account()]
+    const accounts = [...own, await elsewhere('Other 1'), await elsewhere('Other 2')]
     const asked = await count(accounts, 3)
     expect(asked).toHaveLength(4)
     for (const { account_id } of accounts.slice(2)) {
       expect(asked.filter((each) => each.startsWith(account_id)).length).toBeGreaterThan(0)
     }
+  })
+
+  test('the newest of the workspace with the most gives way to one that has none', async () => {
+    const own = [await rows.account(), await rows.account()]
+    const [other, late] = [await elsewhere('Another'), await elsewhere('Late')]
+    const asked: string[] = []
+    const never = new Promise<Outcome<Download>>(() => {})
+    const downloads = worker(
+      ...[...own, other, late].map((held) =>
+        drivenBy(held, () => {
+          asked.push(held.account_id)
+          return never
+        }),
+      ),
+    )
+    for (const held of [...own, ...own, other]) await want(held)
+    const countAsked = (held: HeldLease) => asked.filter((id) => id === held.account_id).length
+    const runUntil = (what: string, holds: () => boolean) =>
+      until(what, 20_000, async () => {
+        await run(downloads)
+        return holds() || undefined
+      })
+    await runUntil('all places are taken', () => asked.length === 4)
+    const id = await want(late)
+    await runUntil('the late one has a place', () => countAsked(late) === 1)
+    for (let n = 0; n < 3; n++) await run(downloads)
+    // Two, one and one: nobody has more than the others would then have.
+    expect(asked).toHaveLength(5)
+    expect(countAsked(other)).toBe(1)
+    const { count: wanted } = await rows.db.one<{ count: number }>(sql`
+      select count(*)::int from media_files where ended_at is null and message_id <> ${id}`)
+    expect(wanted).toBe(5)
+    await downloads.stop()
   })
 
   test('a file that was wanted long ago is not fetched', async () => {

@@ -6,7 +6,6 @@ import {
   completeFile,
   type FileFailure,
   failFile,
-  fileBytesMax,
   filesWanted,
   listWantedFiles,
   releaseFile,
@@ -18,8 +17,10 @@ import { findFloodWait, noteFlood } from '../ledger/floods.ts'
 import { LeaseLost } from '../ledger/leases.ts'
 import { within } from '../ledger/within.ts'
 import { freeBuffer } from '../lib/free-buffer.ts'
+import { findGivingWay, type Share } from '../lib/shares.ts'
 import type { Loop } from '../loop.ts'
 import { type Download, downloadChunkBytes, type Outcome } from '../platform/port.ts'
+import { fileBytesMax } from '../rules/limits.ts'
 import { countDownloads } from './metrics.ts'
 
 /** Downloads at a time. A workspace never has all places of a process, so that others need not wait for it. */
@@ -32,11 +33,19 @@ const chunkMsMax = 90_000
 const fileMsMax = 600_000
 const restMs = 1_000
 
+interface Running {
+  readonly file: WantedFile
+  readonly work: Promise<void>
+  /** Aborted if it gives its place to another workspace. */
+  readonly leaving: AbortController
+}
+
 export class Downloads {
   readonly loop: Loop
   readonly #app: App
   readonly #driven: () => ReadonlyMap<string, DrivenAccount>
-  readonly #running = new Map<string, { readonly file: WantedFile; readonly work: Promise<void> }>()
+  /** The oldest first. */
+  readonly #running = new Map<string, Running>()
   readonly #stopping = new AbortController()
 
   constructor(app: App, driven: () => ReadonlyMap<string, DrivenAccount>) {
@@ -53,7 +62,7 @@ export class Downloads {
 
   async #step(): Promise<boolean> {
     const driven = this.#driven()
-    if (driven.size === 0 || this.#running.size >= perProcess) return false
+    if (driven.size === 0) return false
     const wanted = await listWantedFiles(this.#app.db, [...driven.keys()], perAccount + 1)
     // The workspace with the fewest downloads comes first.
     while (!this.#stopping.signal.aborted) {
@@ -61,6 +70,11 @@ export class Downloads {
       const [next] = free.sort((one, other) => this.#count(one) - this.#count(other))
       const account = next && driven.get(next.account_id)
       if (!account) return false
+      const full = this.#running.size >= perProcess // guard: few downloads of a process
+      if (full) {
+        this.#makeRoom(next)
+        return false
+      }
       this.#start(next, account)
     }
     return false
@@ -68,7 +82,6 @@ export class Downloads {
 
   #hasPlace({ account_id, workspace_id }: WantedFile): boolean {
     const running = [...this.#running.values()].map(({ file }) => file)
-    if (running.length >= perProcess) return false // guard: few downloads of a process
     if (running.filter((file) => file.workspace_id === workspace_id).length >= perWorkspace) return false // guard: no workspace takes all downloads
     return running.filter((file) => file.account_id === account_id).length < perAccount // guard: few downloads of an account
   }
@@ -77,17 +90,31 @@ export class Downloads {
     return [...this.#running.values()].filter(({ file }) => file.workspace_id === workspace_id).length
   }
 
+  /** The newest file of the workspace with the most is fetched later: its end wakes the loop, which starts this one. */
+  #makeRoom(wanted: WantedFile): void {
+    const running = [...this.#running.values()].toReversed()
+    if (running.some(({ leaving }) => leaving.signal.aborted)) return
+    const found = findGivingWay(running, ({ file }) => shareOf(file), shareOf(wanted))
+    if (found?.file.workspace_id !== wanted.workspace_id) found?.leaving.abort() // guard: a download gives way
+  }
+
   #start(file: WantedFile, account: DrivenAccount): void {
     const { account_id } = file
     const place = placeOf(file)
-    const work = fetchWanted(this.#app, account, { file, signal: this.#stopping.signal })
+    const leaving = new AbortController()
+    const signal = AbortSignal.any([this.#stopping.signal, leaving.signal])
+    const work = fetchWanted(this.#app, account, { file, signal })
       .catch((err) => this.#app.log.warn({ err, account_id }, 'a file could not be fetched'))
       .finally(() => {
         this.#running.delete(place)
         this.#app.wake.signal(filesWanted)
       })
-    this.#running.set(place, { file, work })
+    this.#running.set(place, { file, work, leaving })
   }
+}
+
+function shareOf({ workspace_id, account_id }: WantedFile): Share {
+  return { workspace: workspace_id, user: account_id }
 }
 
 function placeOf({ account_id, chat_id, message_id, index }: WantedFile): string {

@@ -1,7 +1,7 @@
 /** How a session answers callers that wait for what the platform has. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type LedgerRows, openLedgerRows } from '../../test/harness/ledger-rows.ts'
-import { until } from '../../test/harness/process.ts'
+import { hangMs, until } from '../../test/harness/process.ts'
 import { sql } from '../db/sql.ts'
 import type { HeldLease } from '../ledger/leases.ts'
 import { newId } from '../lib/ids.ts'
@@ -30,7 +30,7 @@ async function answer(held: HeldLease, history: History): Promise<{ shown: unkno
   expect(answering).toEqual(new Set([account_id]))
   // Skips a request that another pass is already answering.
   await answerQuestions(rows.app, driven, answering)
-  await until('it has answered', 30_000, async () => answering.size === 0 || undefined)
+  await until('it has answered', hangMs, async () => answering.size === 0 || undefined)
   return rows.app.db.rows(sql`
     select shown, answered_at is not null as answered from history_questions where account_id = ${account_id} order by id`)
 }

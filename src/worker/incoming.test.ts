@@ -2,10 +2,16 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { insertCampaign, type NewCampaign } from '../../test/harness/campaigns.ts'
 import { openPickedRows, type PickedRows } from '../../test/harness/picked.ts'
+import { hangMs, until } from '../../test/harness/process.ts'
+import { noteTrouble } from '../capabilities/accounts/accounts.ts'
+import { decideNoted } from '../capabilities/campaigns/running/hand-messages.ts'
 import { listSuppressions } from '../capabilities/suppressions/suppressions.ts'
 import { sql } from '../db/sql.ts'
 import type { HeldLease } from '../ledger/leases.ts'
+import { type JournaledOperation, putBack } from '../ledger/put-back.ts'
+import { Recorder } from '../ledger/recording.ts'
 import { type Ending, settle } from '../ledger/settle.ts'
+import { newId } from '../lib/ids.ts'
 import type { Chat, Message, Platform, Session, Update } from '../platform/port.ts'
 import { ingest } from './ingest.ts'
 import { fetchWanted } from './sync.ts'
@@ -16,7 +22,7 @@ beforeAll(async () => {
 })
 afterAll(() => place.close())
 
-const platform = { paceMs: 0, ownCountUpTo: '-1000000000000' } as Platform
+const platform = { paceMs: 0 } as Platform
 const begun = Date.now()
 /** Minutes from the start of this test. */
 const minute = (n: number) => new Date(begun + n * 60_000).toISOString()
@@ -27,6 +33,8 @@ function messageOf(id: number, text = 'Tell me more', at = minute(id)): Message 
     ...{ edited_at: null, attachments: [], random_id: null },
   }
 }
+
+type Forgotten = JournaledOperation
 
 let people = 10_000
 let positions = 0
@@ -46,8 +54,11 @@ async function inFlight({ pool = [], ...given }: NewCampaign & { pool?: readonly
     ...given,
   })
   await rows.db.run(
-    sql`update campaign_recipients set chat_id = ${person_id}, found_id = ${person_id} where campaign_id = ${campaign_id}`,
+    sql`update campaign_recipients set chat_id = ${person_id} where campaign_id = ${campaign_id}`,
   )
+  await rows.db.run(sql`
+    insert into contacts (account_id, provider_id, workspace_id)
+    values (${account_id}, ${person_id}, ${rows.tenant.workspace_id}) on conflict do nothing`)
   const cross = await place.pick(held, campaign_id)
   expect(await cross()).toBe('crossed')
   const chat_id = `${person_id}` as Chat['id']
@@ -81,7 +92,7 @@ function privateChat(id: Chat['id']): Chat {
 /** The updates of one batch. */
 async function take(held: HeldLease, updates: readonly Update[]): Promise<void> {
   const batch = { updates, position: String(++positions), caught_up: true }
-  expect(await ingest(place.rows.app, held, batch, platform)).toBe(true)
+  expect(await ingest(place.rows.app, held, batch)).toBe(true)
 }
 
 const update = (chat_id: Chat['id'], message: Message, live = true): Update => ({
@@ -241,6 +252,118 @@ describe('while a message is in flight', () => {
   })
 })
 
+describe('what a restore has lost', () => {
+  /** As in an older copy: the message has no operation, and nobody was looked up for its recipient. Returns its operation. */
+  async function forget({ campaign_id }: Flight): Promise<Forgotten> {
+    const { db } = place.rows
+    const entry = await db.one<Forgotten>(sql`
+      select id, attempt_token as token, workspace_id, kind, account_id, chat_id::text, random_id::text,
+        encode(fingerprint, 'hex') as fingerprint, null as key, campaign_id, recipient_id, step_no, quota_day::text, cold
+      from operations where campaign_id = ${campaign_id}`)
+    await db.transaction(async (tx) => {
+      await tx.run(sql`alter table operations disable trigger operations_guard`)
+      await tx.run(sql`delete from operations where campaign_id = ${campaign_id}`)
+      await tx.run(sql`alter table operations enable trigger operations_guard`)
+      await tx.run(sql`
+        update campaign_recipients set status = 'queued', next_action_at = ${minute(0)}::timestamptz, person_id = null,
+          chat_id = null, account_id = null where campaign_id = ${campaign_id}`)
+    })
+    return entry
+  }
+
+  /** The journal has the message, and then that the platform accepted it. */
+  async function putBackAs(entry: Forgotten, id: number, at = minute(id)): Promise<void> {
+    const { db, app } = place.rows
+    expect(await db.transaction((tx) => putBack(tx, app.operations, entry))).toBe(true)
+    const ending: Ending = { to: 'completed', reply: { message_id: String(id), timestamp: at } }
+    await db.transaction((tx) => settle(tx, app.operations, [{ id: entry.id, token: entry.token, ending }]))
+  }
+
+  const lost = async (given: Parameters<typeof inFlight>[0] = {}) => {
+    const other = await place.rows.account()
+    const one = await inFlight({ pool: [other.account_id], ...given })
+    return { other, one, entry: await forget(one) }
+  }
+
+  test('is answered in another account before it is put back: no follow-up goes out', async () => {
+    const { other, one, entry } = await lost()
+    // The number is lower: every account numbers its messages itself. Both were written before the message is put back.
+    await take(other, [update(one.chat_id, messageOf(2, 'Yes please, call me', minute(-3)))])
+    expect(await stateOf(one)).toMatchObject({ status: 'queued' })
+    await putBackAs(entry, 5, minute(-5))
+    expect(await stateOf(one)).toMatchObject({ status: 'replied', message_id: '2' })
+    const row = await place.rows.db.one(sql`
+      select reply_account_id from campaign_recipients where campaign_id = ${one.campaign_id}`)
+    expect(row).toEqual({ reply_account_id: other.account_id })
+  })
+
+  test('was not answered by what another account got before it', async () => {
+    const { other, one, entry } = await lost()
+    await take(other, [update(one.chat_id, messageOf(9, 'Hello', minute(4)))])
+    await putBackAs(entry, 5)
+    expect(await stateOf(one)).toMatchObject({ status: 'waiting', message_id: null })
+  })
+
+  test('is not answered by a person with the same number on another platform', async () => {
+    const { one, entry } = await lost()
+    const telegram = await place.rows.account()
+    await place.rows.db.run(sql`update accounts set platform = 'telegram' where id = ${telegram.account_id}`)
+    await take(telegram, [update(one.chat_id, messageOf(9, 'Hello', minute(7)))])
+    await putBackAs(entry, 5)
+    expect(await stateOf(one)).toMatchObject({ status: 'waiting', message_id: null })
+  })
+
+  /** A message of ours, from a phone. */
+  const byHand = (id: number, at: string): Message => ({ ...messageOf(id, 'As agreed', at), is_sender: true })
+  const decide = async ({ campaign_id }: Flight) => {
+    await decideNoted(place.rows.app)
+    return place.rows.db.one<{ status: string; reason: string | null }>(sql`
+      select status, reason from campaign_recipients where campaign_id = ${campaign_id}`)
+  }
+  const endedByHand = { status: 'completed', reason: 'answered_by_hand' }
+
+  test.each(['its own account', 'another account'])(
+    'and was followed by a message by hand from %s ends once it is put back',
+    async (which) => {
+      const { other, one, entry } = await lost({ stop_on_own_message: true })
+      const writer = which === 'another account' ? other : one.held
+      await take(writer, [update(one.chat_id, byHand(9, minute(7)))])
+      await putBackAs(entry, 5)
+      expect(await decide(one)).toEqual(endedByHand)
+    },
+  )
+
+  test('and came after what was written by hand goes on', async () => {
+    const { other, one, entry } = await lost({ stop_on_own_message: true })
+    await take(other, [update(one.chat_id, byHand(9, minute(4)))])
+    await putBackAs(entry, 5)
+    expect(await decide(one)).toEqual({ status: 'waiting', reason: null })
+  })
+
+  test('goes on after what another platform sent by hand to the same number', async () => {
+    const { one, entry } = await lost({ stop_on_own_message: true })
+    const telegram = await place.rows.account()
+    await place.rows.db.run(sql`update accounts set platform = 'telegram' where id = ${telegram.account_id}`)
+    await take(telegram, [update(one.chat_id, byHand(9, minute(7)))])
+    await putBackAs(entry, 5)
+    const { noted } = await place.rows.db.one<{ noted: number }>(sql`
+      select count(*)::int as noted from hand_messages where chat_id = ${one.chat_id}::bigint`)
+    expect([await decide(one), noted]).toEqual([{ status: 'waiting', reason: null }, 0])
+  })
+
+  test('and may be in a journal is not taken for written by hand until every journal is put back', async () => {
+    const { db } = place.rows
+    const other = await place.rows.account()
+    const one = await waiting({ pool: [other.account_id], stop_on_own_message: true })
+    const worker_id = newId()
+    await db.run(sql`insert into workers (id, owes) values (${worker_id}, true)`)
+    await take(other, [update(one.chat_id, byHand(9, minute(7)))])
+    expect(await decide(one)).toEqual({ status: 'waiting', reason: null })
+    await db.run(sql`update workers set owes = false where id = ${worker_id}`)
+    expect(await decide(one)).toEqual(endedByHand)
+  })
+})
+
 describe('another account of the pool', () => {
   test('receives the reply: the sequence ends, and the event names the account that has the message', async () => {
     const other = await place.rows.account()
@@ -266,14 +389,22 @@ describe('another account of the pool', () => {
     expect([await stateOf(one), await isSuppressed(one)]).toMatchObject([{ status: 'replied' }, true])
   })
 
-  test('does not end a campaign whose sequence is over, nor one of another pool', async () => {
-    const [other, foreign] = [await place.rows.account(), await place.rows.account()]
+  test('does not end a campaign whose sequence is over; an account of no pool of a campaign ends one', async () => {
+    const [other, outside] = [await place.rows.account(), await place.rows.account()]
     const done = await waiting({ pool: [other.account_id], steps: [] })
     await take(other, [update(done.chat_id, messageOf(2, 'Hello', minute(6)))])
     expect(await stateOf(done)).toMatchObject({ status: 'completed' })
     const one = await waiting({ pool: [other.account_id] })
-    await take(foreign, [update(one.chat_id, messageOf(2, 'Hello', minute(6)))])
-    expect(await stateOf(one)).toMatchObject({ status: 'waiting' })
+    await take(outside, [update(one.chat_id, messageOf(2, 'Hello', minute(6)))])
+    expect(await stateOf(one)).toMatchObject({ status: 'replied', message_id: '2' })
+  })
+
+  test('ends a sequence whose campaign is paused: resumed, it would go on', async () => {
+    const other = await place.rows.account()
+    const one = await waiting({ pool: [other.account_id] })
+    await place.control(one.campaign_id, 'pause')
+    await take(other, [update(one.chat_id, messageOf(2, 'Tell me more', minute(6)))])
+    expect(await stateOf(one)).toMatchObject({ status: 'replied', message_id: '2' })
   })
 
   test.each([
@@ -285,5 +416,96 @@ describe('another account of the pool', () => {
     await take(other, [update(one.chat_id, messageOf(id, 'Hello', minute(at)))])
     await accept(one, 5)
     expect(await stateOf(one)).toMatchObject({ status })
+  })
+})
+
+describe('a deletion of a message whose outcome is not recorded yet', () => {
+  const deleted: Update = { kind: 'deleted', chat_id: null, message_ids: ['5'] }
+
+  /** A message in flight, and how its outcome is recorded. */
+  async function sent(chat_id = String(people++)) {
+    const { rows } = place
+    const held = await rows.account()
+    await rows.db.run(sql`
+      insert into chats (account_id, workspace_id, chat_id, kind)
+      values (${held.account_id}, ${held.workspace_id}, ${chat_id}, 'private')`)
+    const token = newId()
+    const id = await rows.operation(held, { state: 'submitting', token, chat_id })
+    const operation = await rows.queued(id)
+    const value = { message_id: '5', at: minute(5) }
+    const recorder = new Recorder(rows.app, { count: () => {}, noteTrouble })
+    const record = () =>
+      recorder.record({ operation, public_id: id, token, outcome: { kind: 'accepted', value } })
+    return { held, chat_id, record }
+  }
+
+  type SentFlight = Awaited<ReturnType<typeof sent>>
+
+  const shown = ({ held: { account_id }, chat_id }: SentFlight) =>
+    place.rows.db.one(sql`
+      select m.deleted_at is not null as deleted, m.text, m.random_id is not null as proof,
+        c.last_message_id::text as last
+      from chats c join messages m using (account_id, chat_id)
+      where c.account_id = ${account_id} and c.chat_id = ${chat_id}`)
+  const gone = { deleted: true, text: '', proof: true, last: null }
+
+  const isWaiting = () =>
+    place.rows.db.maybe(sql`
+      select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`)
+
+  const bothWait = () =>
+    place.rows.db.maybe(sql`
+      select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'
+      having count(*) > 1`)
+
+  test('holds for the message, which is stored without its text and is not the last of its chat', async () => {
+    const one = await sent()
+    await take(one.held, [deleted])
+    await one.record()
+    expect(await shown(one)).toEqual(gone)
+  })
+
+  test('does not concern a channel, which numbers its own messages', async () => {
+    const one = await sent('-1000000000007')
+    await take(one.held, [deleted])
+    await one.record()
+    expect(await shown(one)).toMatchObject({ deleted: false, last: '5' })
+    const other = await sent('-1000000000008')
+    await take(other.held, [{ ...deleted, chat_id: '-1000000000008' as Chat['id'] }])
+    await other.record()
+    expect(await shown(other)).toEqual(gone)
+  })
+
+  test('waits while the outcome is being recorded', async () => {
+    const one = await sent()
+    let both: Promise<unknown> | undefined
+    await place.rows.db.transaction(async (tx) => {
+      await tx.run(sql`select 1 from chats where account_id = ${one.held.account_id} for update`)
+      const recorded = one.record()
+      await until('the recorder waits for the chat', hangMs, isWaiting)
+      const ingested = take(one.held, [deleted])
+      both = Promise.all([recorded, ingested])
+      await Promise.race([ingested, until('the deletion waits for the recorder', hangMs, bothWait)])
+    })
+    await both
+    expect(await shown(one)).toEqual(gone)
+  })
+
+  test('is waited for by the recorder', async () => {
+    const one = await sent()
+    let both: Promise<unknown> | undefined
+    await place.rows.db.transaction(async (tx) => {
+      // An update about the last message of another chat is in the same batch.
+      await tx.run(sql`
+        insert into chats (account_id, workspace_id, chat_id, kind)
+        values (${one.held.account_id}, ${one.held.workspace_id}, 1, 'private')`)
+      const ingested = take(one.held, [deleted, update('1' as Chat['id'], messageOf(4))])
+      await until('the batch waits for its chat', hangMs, isWaiting)
+      const recorded = one.record()
+      both = Promise.all([ingested, recorded])
+      await Promise.race([recorded, until('the recorder waits for the batch', hangMs, bothWait)])
+    })
+    await both
+    expect(await shown(one)).toEqual(gone)
   })
 })

@@ -54,7 +54,6 @@ async function setCrash(at: CrashPoint | null): Promise<void> {
 const second = (n: number) => new Date(Date.UTC(2026, 10, 2, 9, 0, n)).toISOString()
 
 // Two people, a group, and a channel with its own message numbers.
-const platform = { ownCountUpTo: '-1000000000000' }
 const channel = '-1000000000007'
 const chatOfNumber = (n: number) => (['11', '12', '-3'] as const)[n % 3] ?? '11'
 const kinds: Record<string, Chat['kind']> = { '11': 'private', '12': 'private', '-3': 'group' }
@@ -392,10 +391,10 @@ describe('updates in any order, cut anywhere, late, twice, with crashes', () => 
           for (const crash of crashes) {
             await setCrash(crash)
             // A batch that never reaches that point is stored, and repeating it below changes nothing.
-            if (await ingest(service.app, held, batch, platform).catch(() => false)) model.take(updates)
+            if (await ingest(service.app, held, batch).catch(() => false)) model.take(updates)
           }
           await setCrash(null)
-          expect(await ingest(service.app, held, batch, platform)).toBe(true)
+          expect(await ingest(service.app, held, batch)).toBe(true)
           model.take(updates)
         }
         expect(await readRows(held)).toEqual(expectedRows(model))
@@ -448,12 +447,11 @@ function subjectOf(each: Update): string {
 async function inboxAfter(updates: readonly Update[], size: number) {
   const held = await newHeld()
   for (let at = 0; at < updates.length; at += size) {
-    await ingest(
-      service.app,
-      held,
-      { updates: updates.slice(at, at + size), position: String(at + 1), caught_up: true },
-      platform,
-    )
+    await ingest(service.app, held, {
+      updates: updates.slice(at, at + size),
+      position: String(at + 1),
+      caught_up: true,
+    })
   }
   const { messages, gone, chats } = await readRows(held)
   const holding = chats.filter(({ last_message_id, read }) => last_message_id !== null || read !== null)
@@ -467,16 +465,9 @@ describe('an account session whose lease is gone', () => {
       { kind: 'message', chat: chat('11', 'Ann', 1), message: original('11', 1), live: true },
     ]
     const stolen = { ...held, epoch: String(BigInt(held.epoch) - 1n) }
-    expect(await ingest(service.app, stolen, { updates, position: '9', caught_up: true }, platform)).toBe(
-      false,
-    )
+    expect(await ingest(service.app, stolen, { updates, position: '9', caught_up: true })).toBe(false)
     expect(
-      await ingest(
-        service.app,
-        { ...held, worker_id: newId() },
-        { updates, position: '9', caught_up: true },
-        platform,
-      ),
+      await ingest(service.app, { ...held, worker_id: newId() }, { updates, position: '9', caught_up: true }),
     ).toBe(false)
     expect(await readRows(held)).toEqual({ messages: [], gone: [], chats: [], contacts: [], events: [] })
     const row = await service.app.db.one(
@@ -502,7 +493,7 @@ describe('a platform that reports no unread count with a message', () => {
 
   async function unreadAfter(held: HeldLease, ...batches: readonly (readonly Update[])[]): Promise<number> {
     for (const [at, updates] of batches.entries()) {
-      await ingest(service.app, held, { updates, position: String(at), caught_up: true }, platform)
+      await ingest(service.app, held, { updates, position: String(at), caught_up: true })
     }
     const { unread_count } = await service.app.db.one<{ unread_count: number }>(sql`
       select unread_count from chats where account_id = ${held.account_id} and chat_id = 11`)
@@ -520,6 +511,34 @@ describe('a platform that reports no unread count with a message', () => {
     expect(await unreadAfter(held, [message(1), message(2), counted('11', 7), message(3)])).toBe(8)
     expect(await unreadAfter(held, [counted('11', 0)], [message(5)])).toBe(1)
     expect(await unreadAfter(held, [message(6), counted('11', 0)])).toBe(0)
+  })
+
+  test('what came after the last read message is unread, in whatever order both arrive', async () => {
+    const read = (read_up_to: string, unread_count: number): Update => ({
+      ...{ kind: 'unread', chat_id: '11', unread_count },
+      read_up_to,
+    })
+    const held = await newHeld()
+    // A difference: the chat was read before the third message came, or the count is of a later moment.
+    expect(await unreadAfter(held, [message(1), message(2), message(3), read('2', 0)])).toBe(1)
+    expect(await unreadAfter(held, [message(5), read('3', 1)])).toBe(1)
+    expect(await unreadAfter(held, [read('5', 0)], [message(6)])).toBe(1)
+    // The store does not reach back to what was read, so only the platform can count.
+    expect(await unreadAfter(await newHeld(), [message(5), read('2', 4)])).toBe(4)
+  })
+
+  test('a deleted message is unread no longer, and one that was read changes nothing', async () => {
+    const deleted = (...message_ids: string[]): Update => ({
+      ...{ kind: 'deleted', chat_id: null, message_ids },
+      uncounted: true,
+    })
+    const held = await newHeld()
+    const three = [message(1), message(2), message(3)]
+    expect(await unreadAfter(held, three, [counted('11', 2)], [deleted('1')])).toBe(2)
+    expect(await unreadAfter(held, [deleted('2')], [deleted('2')])).toBe(1)
+    // It comes and goes in one batch; the fourth is our own.
+    expect(await unreadAfter(held, [message(4), message(5), deleted('5', '4')])).toBe(1)
+    expect(await unreadAfter(held, [message(6), deleted('6', '3')])).toBe(0)
   })
 
   test('the participants it does not list stay as they were', async () => {

@@ -1,10 +1,12 @@
 /** Stores updates: a whole batch in one transaction with its events, its position and its fence. */
 
 import type { App } from '../app.ts'
-import { noteReads } from '../capabilities/campaigns/running/running.ts'
+import { messagesDue, noteOwnMessages, noteReads } from '../capabilities/campaigns/running/running.ts'
 import {
   addUnread,
   type ChatState,
+  discountUnread,
+  recountUnread,
   refreshLastMessages,
   storeChats,
   storeReadMarks,
@@ -13,7 +15,6 @@ import {
 import { storeContacts } from '../capabilities/contacts/contacts.ts'
 import { noteGap } from '../capabilities/history/history.ts'
 import {
-  type Counting,
   type Deleted,
   deleteMessages,
   findDeleted,
@@ -25,9 +26,10 @@ import {
 } from '../capabilities/messages/messages.ts'
 import type { Tx } from '../db/sql.ts'
 import { emit, emitted, type NewEvent } from '../events/emit.ts'
+import { noteLoginCode } from '../ledger/account-usage.ts'
 import { type HeldLease, LeaseLost, noteWrites } from '../ledger/leases.ts'
 import { advancePositions } from '../ledger/positions.ts'
-import { noteProofs, type Proof, proofsIn } from '../ledger/proofs.ts'
+import { lockCrossed, noteProofs, type Proof, proofsIn } from '../ledger/proofs.ts'
 import { chatIdOf } from '../lib/shapes.ts'
 import { toWellFormed } from '../lib/text.ts'
 import type { Mark } from '../mark.ts'
@@ -35,27 +37,24 @@ import type { Chat, Message, Person, Update, UpdateBatch } from '../platform/por
 import { handleIncoming } from './incoming.ts'
 
 /** False: another worker holds the lease by now, or the database has lost commits; nothing was stored. */
-export async function ingest(
-  app: App,
-  held: HeldLease,
-  batch: UpdateBatch,
-  platform: Counting,
-): Promise<boolean> {
+export async function ingest(app: App, held: HeldLease, batch: UpdateBatch): Promise<boolean> {
   const { updates, position, caught_up } = toWellFormed(batch)
-  const { ownCountUpTo } = platform
   try {
-    const { events, writes } = await app.db.transaction(async (tx) => {
+    const { events, noted, writes } = await app.db.transaction(async (tx) => {
       const [[advanced], isDeleted] = await Promise.all([
         advancePositions(tx, [{ held, position, caught_up }]),
-        findDeleted(tx, held, { ids: updates.flatMap(idOf), ownCountUpTo }),
+        findDeleted(tx, held, updates.flatMap(idOf)),
       ])
       if (!advanced) throw new LeaseLost('The lease of the account is lost.')
-      const happened = await store(app, tx, held, { ...sortOut(updates, isDeleted), ownCountUpTo })
+      const sorted = sortOut(updates, isDeleted)
+      const happened = await store(app, tx, held, sorted)
+      const byHand = await noteOwnMessages(tx, held, [...sorted.own.values()])
       emit(tx, held.workspace_id, happened)
-      return { events: happened, writes: advanced.writes }
+      return { events: happened, noted: byHand, writes: advanced.writes }
     })
     noteWrites(held, writes)
     if (events.length > 0) app.wake.signal(emitted)
+    if (noted) app.wake.signal(messagesDue)
     app.wake.mark(...marksOf(held, updates, events)) // guard: ingest marks what it stores
     return true
   } catch (error) {
@@ -74,6 +73,7 @@ function marksOf(
   const replied = events.some(({ type }) => type === 'campaign.replied')
   const marks = updates.flatMap((update): Mark[] => {
     if (update.kind === 'person') return []
+    if (update.kind === 'login_code') return [{ ...own, kind: 'accounts' }]
     const number = update.kind === 'message' ? update.chat.id : update.chat_id
     const kind = update.kind === 'unread' ? 'chats' : 'messages'
     return [{ ...own, kind, ...(number !== null && { chat_id: chatIdOf(number) }) }]
@@ -91,8 +91,12 @@ interface SortedBatch {
   readonly people: Map<string, Person>
   readonly messages: Map<string, ReceivedMessage>
   readonly edits: Map<string, ReceivedMessage>
+  /** Live messages of ours to people. */
+  readonly own: Map<string, ReceivedMessage>
   /** The latest count of each chat, whether it came with a message or alone. */
   readonly unread: Map<Chat['id'], number>
+  /** How far the latest count of each chat has read, where the platform says so. */
+  readonly readUpTo: Map<Chat['id'], string>
   /** Messages that came without a count, after the latest count of their chat. */
   readonly uncounted: Map<string, ReceivedMessage>
   readonly of: { [K in Update['kind']]: Extract<Update, { kind: K }>[] }
@@ -107,6 +111,7 @@ function sortOut(updates: readonly Update[], isDeleted: Deleted): SortedBatch {
     unread: [],
     sent: [],
     person: [],
+    login_code: [],
     gap: [],
   }
   const sorted: SortedBatch = {
@@ -114,7 +119,9 @@ function sortOut(updates: readonly Update[], isDeleted: Deleted): SortedBatch {
     people: new Map(),
     messages: new Map(),
     edits: new Map(),
+    own: new Map(),
     unread: new Map(),
+    readUpTo: new Map(),
     uncounted: new Map(),
     of,
   }
@@ -122,8 +129,11 @@ function sortOut(updates: readonly Update[], isDeleted: Deleted): SortedBatch {
     of[update.kind].push(update as never)
     if (update.kind === 'message') noteMessage(sorted, update, isDeleted)
     else if (update.kind === 'edited' && !isDeleted(update)) noteEdit(sorted, update.chat_id, update.message)
-    else if (update.kind === 'unread') noteUnread(sorted, update.chat_id, update.unread_count)
-    else if (update.kind === 'person') notePerson(sorted, update.person)
+    else if (update.kind === 'unread') {
+      noteUnread(sorted, update.chat_id, update.unread_count)
+      if (update.read_up_to === undefined) sorted.readUpTo.delete(update.chat_id)
+      else sorted.readUpTo.set(update.chat_id, update.read_up_to)
+    } else if (update.kind === 'person') notePerson(sorted, update.person)
   }
   return sorted
 }
@@ -144,6 +154,7 @@ function noteMessage(
   const announce = (live && !message.is_sender) || (seen?.announce ?? false)
   const own = { chat_id: chat.id, message: version, announce }
   sorted.messages.set(place, own)
+  if (live && message.is_sender && chat.kind === 'private') sorted.own.set(place, own) // guard: only live messages are of a hand
   if (chat.unread_count === null && live && !message.is_sender) sorted.uncounted.set(place, own)
   sorted.chats.set(chat.id, { chat, last: newest(last, version) })
   // It may carry an edit that was missed.
@@ -203,23 +214,21 @@ function countNew(
  * Messages before their edits, edits before deletions: then the order of arrival does not matter. Sends the statements
  * one after the other without waiting; the database runs them in this order.
  */
-async function store(app: App, tx: Tx, held: HeldLease, sorted: SortedBatch & Counting): Promise<NewEvent[]> {
+async function store(app: App, tx: Tx, held: HeldLease, sorted: SortedBatch): Promise<NewEvent[]> {
   const { account_id } = held
-  const { of, ownCountUpTo } = sorted
+  const { of } = sorted
   const chats = [...sorted.chats.values()].map(({ chat, last }) => ({
     chat: { ...chat, unread_count: sorted.unread.get(chat.id) ?? chat.unread_count },
     last,
   }))
   const unread = new Map([...sorted.unread].filter(([chat_id]) => !sorted.chats.has(chat_id)))
-  const deletions = of.deleted.map(({ chat_id, message_ids }) =>
-    chat_id === null ? { chat_id, message_ids, ownCountUpTo } : { chat_id, message_ids },
-  )
   // The ledger first: a transaction that completes an operation locks its row before the message.
-  const [, stored, edited, deleted] = await Promise.all([
+  const [, , stored, edited, deleted] = await Promise.all([
+    of.deleted.length > 0 && lockCrossed(tx, account_id), // guard: a deletion waits for the message that it names
     noteProofs(tx, account_id, proofsOf(sorted)),
     storeMessages(tx, held, [...sorted.messages.values()]),
     storeEdits(tx, held, [...sorted.edits.values()]),
-    deleteMessages(tx, held, deletions),
+    deleteMessages(tx, held, of.deleted),
     storeChats(tx, held, chats),
     storeContacts(tx, held, [...sorted.people.values()]),
     storeReadMarks(tx, held, of.read_by_them),
@@ -231,7 +240,11 @@ async function store(app: App, tx: Tx, held: HeldLease, sorted: SortedBatch & Co
     ),
   ])
   await addUnread(tx, held, countNew(sorted.uncounted, stored))
+  // guard: a deleted message is not unread
+  if (of.deleted.some(({ uncounted }) => uncounted)) await discountUnread(tx, held, deleted)
+  await recountUnread(tx, held, sorted.readUpTo) // guard: what came after the last read message is unread
   await noteGap(tx, held, of.gap)
+  for (const { at } of of.login_code) await noteLoginCode(tx, account_id, at)
   const changed = new Set([...edited, ...deleted].map(({ chat_id }) => chat_id))
   await refreshLastMessages(tx, held, [...changed])
   const [replied] = await Promise.all([

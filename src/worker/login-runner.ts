@@ -8,6 +8,7 @@ import {
   claimLogins,
   endLost,
   failLogin,
+  findWaitingLogin,
   finishLogin,
   type LoginDialogue,
   logIn,
@@ -19,12 +20,13 @@ import {
 } from '../capabilities/accounts/accounts.ts'
 import { claimAccount, releaseLease, renewLeases, requireLease } from '../ledger/leases.ts'
 import { ApiError } from '../lib/errors.ts'
+import { findGivingWay, type Share } from '../lib/shares.ts'
 import type { Loop } from '../loop.ts'
 import type { LoginStep, Platform } from '../platform/port.ts'
 
 const tickMs = 500
 const renewMs = 4_000
-/** A login keeps a connection to the database open for as long as it lasts. */
+/** A login keeps a connection to the database open for as long as it lasts, which may be ten minutes. */
 const runsMax = 20
 /** As long as a lease lasts, and a little more: its worker may have been killed. */
 const leaseMsMax = 20_000
@@ -36,6 +38,12 @@ interface Run {
   epoch: string | undefined
   /** Receives what the user types; undefined while nothing is asked. */
   answer: ((text: string) => void) | undefined
+}
+
+interface LoginRunnerOptions {
+  readonly worker_id: string
+  readonly platforms: ReadonlyMap<string, Platform>
+  readonly atOnceMax?: number
 }
 
 export class LoginRunner {
@@ -53,15 +61,15 @@ export class LoginRunner {
   readonly #app: App
   readonly #worker_id: string
   readonly #platforms: ReadonlyMap<string, Platform>
+  /** The oldest first. */
   readonly #runs = new Map<string, Run>()
+  readonly #runsMax: number
   readonly #running = new Set<Promise<void>>()
   #renewedAt = 0
 
-  constructor(
-    app: App,
-    { worker_id, platforms }: { worker_id: string; platforms: ReadonlyMap<string, Platform> },
-  ) {
+  constructor(app: App, { worker_id, platforms, atOnceMax = runsMax }: LoginRunnerOptions) {
     this.#app = app
+    this.#runsMax = atOnceMax
     this.#worker_id = worker_id
     this.#platforms = platforms
   }
@@ -89,9 +97,9 @@ export class LoginRunner {
   }
 
   async #claim(): Promise<void> {
-    const limit = runsMax - this.#runs.size
-    if (limit <= 0) return
+    const limit = this.#runsMax - this.#runs.size
     const platforms = [...this.#platforms.keys()]
+    if (limit <= 0) return this.#makeRoom(platforms)
     for (const request of await claimLogins(this.#app, { worker_id: this.#worker_id, platforms, limit })) {
       const run: Run = { request, left: new AbortController(), epoch: undefined, answer: undefined }
       this.#runs.set(request.attempt, run)
@@ -101,6 +109,15 @@ export class LoginRunner {
       })
       this.#running.add(running)
     }
+  }
+
+  /** The newest login of the workspace with the most ends, if another workspace waits for a place. */
+  async #makeRoom(platforms: readonly string[]): Promise<void> {
+    const logins = [...this.#runs.values()].filter(({ request }) => request.way !== 'logout').toReversed()
+    if (logins.some(({ left }) => left.signal.aborted)) return
+    const waiting = await findWaitingLogin(this.#app.db, platforms)
+    const found = waiting && findGivingWay(logins, ({ request }) => shareOf(request), shareOf(waiting))
+    if (found?.request.workspace_id !== waiting?.workspace_id) found?.left.abort(crowded()) // guard: a login gives way
   }
 
   async #answer(): Promise<void> {
@@ -207,7 +224,10 @@ export class LoginRunner {
 
 function shownOf(step: Extract<LoginStep, { kind: 'qr' | 'code' | 'password' }>) {
   if (step.kind === 'qr') return { qr_url: step.url, qr_expires_at: step.expires_at, wrong: false }
-  if (step.kind === 'code') return { sent_by: step.sent_by, wrong: step.wrong }
+  if (step.kind === 'code') {
+    const { sent_by, wrong, place, again } = step
+    return { sent_by, wrong, place, again }
+  }
   return { hint: step.hint, wrong: step.wrong }
 }
 
@@ -220,6 +240,18 @@ function refuseLostLease(): never {
 function stopped(): ApiError {
   const detail = 'The worker that ran the login has stopped. Nothing was stored. Start again.'
   return new ApiError('provider_unavailable', { detail })
+}
+
+function shareOf({ workspace_id, actor }: Pick<ClaimedLogin, 'workspace_id' | 'actor'>): Share {
+  return { workspace: workspace_id, user: actor }
+}
+
+function crowded(): ApiError {
+  return new ApiError('rate_limited', {
+    detail:
+      'Other workspaces wait to log in, and this one has the most logins in progress. Nothing was stored. Start again in a few minutes.',
+    retry_after: 60,
+  })
 }
 
 function givenUp(): ApiError {

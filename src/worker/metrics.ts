@@ -109,6 +109,12 @@ const platformFigures = [
     help: 'Files that this process uploads to a platform right now.',
     kind: Gauge,
   },
+  {
+    figure: 'clock_offset_seconds',
+    name: 'parley_platform_clock_offset_seconds',
+    help: "Seconds that the platform's clock is ahead of this machine's; negative: behind.",
+    kind: Gauge,
+  },
 ] as const
 
 const downloadsOf = new WeakMap<Registry, (() => number)[]>()

@@ -236,13 +236,13 @@ function pastOf(chat_id: ChatNumber, messages: readonly Message[]): Past[] {
 async function storePast(
   app: App,
   tx: Tx,
-  { held, platform }: SyncContext,
+  { held }: SyncContext,
   past: readonly Past[],
 ): Promise<NewEvent[]> {
   // The ledger before the messages: every transaction locks them in this order.
   await noteProofs(tx, held.account_id, proofsIn(past.map(({ message }) => message))) // guard: the past proves as well
   const ids = past.map(({ message }) => message.id)
-  const isDeleted = await findDeleted(tx, held, { ids, ownCountUpTo: platform.ownCountUpTo })
+  const isDeleted = await findDeleted(tx, held, ids)
   const seen = past.map((one) => ({ ...one, announce: false })).filter((each) => !isDeleted(each))
   const stored = await storeMessages(tx, held, seen)
   // Stored messages may have been edited while their updates went missing.

@@ -7,7 +7,8 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { BrowserContext, Page, Route } from 'playwright-core'
-import { endProcesses, spawnParley } from '../harness/process.ts'
+import { endProcesses } from '../harness/process.ts'
+import { spawnDataCentre, telegramEnv } from '../platform/data-centre-process.ts'
 import { type LoopbackProxy, listenProxy } from '../platform/loopback-proxy.ts'
 import { type Ask, askAddress } from '../platform/sandbox-fixture.ts'
 import { type Hand, keyboard, mouse } from './approval-journey.ts'
@@ -30,22 +31,17 @@ const users = {
 
 export async function startCentre(): Promise<Centre> {
   const data_dir = await mkdtemp(join(tmpdir(), 'parley-centre-'))
-  const sandbox = spawnParley(['sandbox', '--port', '0', '--mtproto-port', '0', '--data-dir', data_dir])
-  const ask = askAddress(await sandbox.ready())
+  const centre = spawnDataCentre({ data_dir })
+  const ask = askAddress(await centre.ready())
   for (const user of Object.values(users)) await ask('addAccount', user)
   const proxy = await listenProxy('socks5', { credentials: proxyLogin })
   return {
     ask,
     proxy,
-    env: {
-      PARLEY_PROXY_ALLOW: '127.0.0.1',
-      PARLEY_TELEGRAM_API_ID: '1',
-      PARLEY_TELEGRAM_API_HASH: '0'.repeat(32),
-      PARLEY_TELEGRAM_DC: /^PARLEY_TELEGRAM_DC=(.+)$/m.exec(sandbox.stdout())?.[1] ?? '',
-    },
+    env: { PARLEY_PROXY_ALLOW: '127.0.0.1', ...telegramEnv(centre.stdout()) },
     close: async () => {
-      sandbox.signal('SIGTERM')
-      await sandbox.exit().catch(endProcesses)
+      centre.signal('SIGTERM')
+      await centre.exit().catch(endProcesses)
       await proxy.close()
       await rm(data_dir, { recursive: true, force: true })
     },
@@ -84,9 +80,27 @@ export async function connectAccounts(
   await card.getByText(`through socks5://127.0.0.1:${port}`).waitFor()
   assert.equal((await page.content()).includes(proxyLogin.password), false, 'The page shows the password.')
   await page.close()
-  await byPhone(context, path)
+  await enabledOnceMore(context, path, centre)
+  await byPhone(context, path, centre)
   await killedInBetween(context, demo, path)
   return path
+}
+
+/** The login is reported as ended: the sentence names enabling, the card has its button, and that connects it again. */
+async function enabledOnceMore(context: BrowserContext, path: string, centre: Centre): Promise<void> {
+  const page = await context.newPage()
+  await page.goto(path)
+  const card = page.getByRole('article', { name: 'Desk A' })
+  await card.getByText('Ready').waitFor()
+  const { account_id } = users.qr
+  // One answer that does not pass, so that the test need not wait for the minutes of one that does.
+  await centre.ask('addRefusal', { on: 'users.getUsers', error: '401 SESSION_REVOKED', account_id })
+  await centre.ask('addHostility', { case: 'cut', on: 'now', account_id })
+  await card.getByText('Needs a login').waitFor()
+  await card.getByRole('button', { name: 'Log in' }).waitFor()
+  await card.getByRole('button', { name: 'Enable' }).click()
+  await card.getByText('Ready').waitFor()
+  await page.close()
 }
 
 /** As long as no worker has found that an account has no session, it is CONNECTING. Its login is offered meanwhile. */
@@ -100,8 +114,20 @@ async function slowWorker(route: Route): Promise<void> {
   await route.fulfill({ response, json: { ...read, accounts } })
 }
 
+/** As if Telegram let the code be sent again only in an hour. */
+async function sentAgainLater(route: Route): Promise<void> {
+  if (route.request().method() !== 'GET') return route.fallback()
+  const response = await route.fetch()
+  const read = (await response.json()) as { login: { again: object | null } | null }
+  const at = new Date(Date.now() + 3_600_000).toISOString()
+  const again = read.login?.again && { ...read.login.again, at }
+  await route.fulfill({ response, json: { login: read.login && { ...read.login, again } } })
+}
+
 /** With the keyboard alone. */
-async function byPhone(context: BrowserContext, path: string): Promise<void> {
+async function byPhone(context: BrowserContext, path: string, centre: Centre): Promise<void> {
+  const codes = { phone: users.phone.phone, ways: ['app', 'sms', 'call'], timeout_seconds: 0 }
+  await centre.ask('setCodes', codes)
   const page = await context.newPage()
   await page.goto(path)
   await page.getByRole('article', { name: 'Desk A' }).waitFor()
@@ -110,7 +136,17 @@ async function byPhone(context: BrowserContext, path: string): Promise<void> {
   await keyboard.press(page, /^Use a phone number instead$/)
   await page.unroute(/\/accounts$/, slowWorker)
   await keyboard.fill(page, /^Phone number/, users.phone.phone)
+  await page.route(/\/login$/, sentAgainLater)
   await keyboard.press(page, /^Send a code$/)
+  await page.getByText('Telegram sent a code to the other devices of this account.').waitFor()
+  const again = page.getByRole('button', { name: /^Send it by SMS$/ })
+  assert.equal(await again.isDisabled(), true, 'The code can be sent again too early.')
+  await page.getByRole('timer', { name: /^Time until it can be sent again/ }).waitFor()
+  await page.unroute(/\/login$/, sentAgainLater)
+  await page.reload()
+  await again.and(page.locator(':enabled')).waitFor()
+  await keyboard.press(page, /^Send it by SMS$/)
+  await page.getByText('Telegram sent a code by SMS.').waitFor()
   for (const left of [2, 1]) {
     await page.getByLabel(/^Code/).waitFor()
     await keyboard.fill(page, /^Code/, '00000')

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { promisify } from 'node:util'
 import { brotliDecompress } from 'node:zlib'
-import { type Browser, chromium } from 'playwright-core'
+import { type Browser, type BrowserContext, chromium } from 'playwright-core'
 
 const names = ['chromium', 'chromium-browser', 'google-chrome-stable', 'google-chrome', 'chrome']
 const onMac = '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome'
@@ -18,6 +18,8 @@ const args = [
   '--disable-background-networking',
   '--disable-component-update',
   '--disable-sync',
+  // Chromium's audio thread writes to pages that have closed. Without a device it plays just as well.
+  '--disable-audio-output',
 ]
 
 /** Without a locale Chromium names every download with a letter beyond ASCII `download`. */
@@ -37,6 +39,25 @@ export async function openBrowser(): Promise<Browser | undefined> {
   // In single-process mode a page's requests carry the cookies of the first context.
   const isolated = carried.args.filter((each) => each !== '--single-process')
   return chromium.launch({ executablePath, args: [...isolated, ...args], env })
+}
+
+const closeMsMax = 30_000
+
+/**
+ * Chromium may never say that a context has closed: once it did not for five minutes, after all of its pages had. The context
+ * ends with the browser.
+ */
+export async function closeContext(context: BrowserContext): Promise<void> {
+  let late: NodeJS.Timeout | undefined
+  const tooLate = new Promise<'late'>((resolve) => {
+    late = setTimeout(resolve, closeMsMax, 'late')
+  })
+  const closing = context.close()
+  if ((await Promise.race([closing, tooLate])) === 'late') {
+    process.stdout.write('   a context of the browser did not close\n')
+    closing.catch(() => {})
+  }
+  clearTimeout(late)
 }
 
 function findOnMachine(): string | undefined {

@@ -103,7 +103,7 @@ async function closeGates({ page, demo, address }: Visit, context: BrowserContex
   }
   await set('start_chat', false)
   await page.goto(`${address}?start=new`)
-  await page.getByText('The gate “start_chat” is closed. You can open it as the operator.').waitFor()
+  await page.getByText('You can turn this on as the operator (“start_chat”).').waitFor()
   assert.ok(await page.getByRole('button', { name: 'Start chat' }).isDisabled())
   await set('start_chat', true)
   await set('crm', false)

@@ -1,6 +1,6 @@
 /** The dashboard in a real browser against a real `parley start`: journeys, barriers, hostile texts, frames. */
 import assert from 'node:assert/strict'
-import type { Browser, BrowserContext } from 'playwright-core'
+import type { Browser, BrowserContext, Cookie } from 'playwright-core'
 import { type Centre, connectAccounts, startCentre } from './account-journey.ts'
 import {
   approveOnce,
@@ -12,11 +12,12 @@ import {
   setUp,
   signIn,
 } from './approval-journey.ts'
-import { openBrowser } from './browser.ts'
+import { closeContext, openBrowser } from './browser.ts'
 import { useCampaigns } from './campaign-journey.ts'
 import { useContacts } from './contacts-journey.ts'
 import { callTool, type Demo, exampleChat, startDemo } from './demo.ts'
 import { firstCampaign, frame, lookAt, type Places, sightsBefore, sightsOf } from './every-page.ts'
+import { answerWithFiles } from './files-journey.ts'
 import { openHostileFiles } from './hostile-files.ts'
 import { showHostile } from './hostile-text.ts'
 import { useInbox } from './inbox-journey.ts'
@@ -25,10 +26,14 @@ import { seeNotifications } from './notifications-journey.ts'
 import { operate } from './operator-journey.ts'
 import { usePipeline } from './pipeline-journey.ts'
 import { joinAsMember, visitAsMember } from './plain-member.ts'
+import { removeAdmin } from './removal-journey.ts'
 import { step } from './step.ts'
+import { tellTheTruth } from './truth-journey.ts'
 
 const password = 'a long sentence nobody guesses'
 const actionMsMax = 40_000
+/** The cookie of the browser that has signed in before. */
+let known: Cookie[] = []
 /** Requests to any other server, and errors in a page. */
 const elsewhere: string[] = []
 const broken: string[] = []
@@ -75,13 +80,16 @@ async function walk(browser: Browser, demo: Demo, centre: Centre): Promise<void>
     'the inbox: answered once whatever happens, notes, stages, by keyboard, at 320 px',
     () => useInbox(wide, demo, places.workspace_id),
   )
+  await step(browser, 'files: dropped, pasted, removed by keyboard, each sent once and in order', () =>
+    inSession(browser, demo, (context) => answerWithFiles(context, demo, places.workspace_id)),
+  )
   await step(
     browser,
     'the pipeline: dragged, moved by key, undone, by two users, edited, at 320 px',
     async () => {
       const other = await open(browser, demo, 320)
       await usePipeline(wide, demo, { workspace_id: places.workspace_id, other })
-      await other.close()
+      await closeContext(other)
     },
   )
   await step(browser, 'contacts: found by name, a chat started once, limits first, closed gates', () =>
@@ -91,6 +99,11 @@ async function walk(browser: Browser, demo: Demo, centre: Centre): Promise<void>
     browser,
     'campaigns: listed, why not yet, paused, resumed by another, cancelled by name, at 320 px',
     () => inSession(browser, demo, (context) => useCampaigns(context, demo, places.workspace_id)),
+  )
+  await step(
+    browser,
+    'suppressed in the chat, asked to stop, right to left, forced colours, offline, a cold page',
+    () => inSession(browser, demo, (context) => tellTheTruth(context, demo, places.workspace_id)),
   )
   await step(browser, 'suppression list and webhooks: imported, removed, tested, disabled, resent', () =>
     inSession(browser, demo, (context) => useLists(context, demo, places.workspace_id)),
@@ -105,7 +118,7 @@ async function walk(browser: Browser, demo: Demo, centre: Centre): Promise<void>
       // Before the journey's own tabs: the one that leads has to be one of them.
       await page.close()
       await seeNotifications(context, demo)
-      await context.close()
+      await closeContext(context)
     },
   )
   await step(
@@ -115,7 +128,7 @@ async function walk(browser: Browser, demo: Demo, centre: Centre): Promise<void>
       const member = await open(browser, demo, 1280)
       await joinAsMember(member, demo, { workspace_id: places.workspace_id, owner: wide })
       await operate(demo, { workspace_id: places.workspace_id, operator: wide, member })
-      await member.close()
+      await closeContext(member)
     },
   )
   await step(browser, 'axe and width on every page', async () => {
@@ -133,14 +146,20 @@ async function walk(browser: Browser, demo: Demo, centre: Centre): Promise<void>
         return [...before, ...after]
       }),
     )
-    await out.close()
+    await closeContext(out)
     assert.deepEqual(wrong.flat(), [])
   })
   await step(browser, 'a plain member', async () => {
     const context = await open(browser, demo, 1280)
     const { workspace_id } = places
     assert.deepEqual(await visitAsMember(context, demo, { workspace_id, owner: wide }), [])
-    await context.close()
+    await closeContext(context)
+  })
+  await step(browser, 'an admin is removed: what they made stops or is taken over', async () => {
+    const context = await open(browser, demo, 1280)
+    const { workspace_id } = places
+    assert.deepEqual(await removeAdmin(context, demo, { workspace_id, owner: wide }), [])
+    await closeContext(context)
   })
   await step(browser, '2,000 hostile texts', async () => {
     const texts = { ...places, address: demo.address }
@@ -178,13 +197,17 @@ async function inSession<T>(
   work: (context: BrowserContext) => Promise<T>,
 ): Promise<T> {
   const context = await open(browser, demo, 1280)
+  // A browser that is known has sign-ins of its own: all journeys together are more than a stranger may have.
+  await context.addCookies(known)
   const signedIn = await context.request.post(`${demo.address}/dashboard/api/sign-in`, {
     headers: { origin: demo.address },
     data: { email: 'operator@localhost', password },
   })
   assert.ok(signedIn.ok(), await signedIn.text())
+  known = (await context.cookies()).filter(({ name }) => name.endsWith('device'))
+  assert.equal(known.length, 1)
   const result = await work(context)
-  await context.close()
+  await closeContext(context)
   return result
 }
 
@@ -198,7 +221,7 @@ async function again(
   await signIn(page, hand, demo, password)
   const key = await makeKey(page, hand, name)
   await approveOnce(page, hand, demo, key)
-  await context.close()
+  await closeContext(context)
 }
 
 /** The demo's workspace, and a pending request. */

@@ -16,8 +16,8 @@ export interface Demo {
   journal(): Promise<string[]>
   /** Acts on the platform: people who write, faults, what it has accepted. */
   platform: Ask
-  /** Moves the clock, if it was started with `PARLEY_CLOCK=manual`. */
-  advance(seconds: number): Promise<void>
+  /** Moves the clock, if it was started with `PARLEY_CLOCK=manual`. Returns the new time. */
+  advance(seconds: number): Promise<Date>
   /** What only direct access to the database can do. */
   database(statements: string): Promise<void>
   /** Kills it, and starts it again at the same address. */
@@ -56,6 +56,7 @@ export async function startDemo(env: Readonly<Record<string, string>> = {}): Pro
       const headers = { 'content-type': 'application/json' }
       const answer = await fetch(url, { method: 'POST', headers, body: JSON.stringify({ seconds }) })
       if (!answer.ok) throw new Error(await answer.text())
+      return new Date(((await answer.json()) as { now: string }).now)
     }
     const database = async (statements: string) => {
       const embedded = await openEmbedded({ data_dir, claim: 'command', existing: true })

@@ -6,7 +6,7 @@ import { AxeBuilder } from '@axe-core/playwright'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { exampleChat } from './demo.ts'
 
-const tags = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa']
+export const tags = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa']
 
 /** A page, and what to open on it before the checks. */
 export interface Sight {
@@ -137,7 +137,8 @@ async function examine(page: Page, sight: Sight, look: Look): Promise<string[]> 
   const said = violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' | ')}`)
   const over = await widthOver(page)
   const wide = over > 0 ? [`${over} px too wide`] : []
-  return [...said, ...wide, ...(await faultsOfSideBar(page))].map((each) => `${what}: ${each}`)
+  const faults = [...said, ...wide, ...(await faultsOfSideBar(page)), ...(await faultsOfButtons(page))]
+  return faults.map((each) => `${what}: ${each}`)
 }
 
 /** In a low window only its list of pages scrolls: the search keeps its height, and the user's row is in view. */
@@ -152,6 +153,17 @@ function faultsOfSideBar(page: Page): Promise<string[]> {
       ...(search < 2 * rem ? [`the search of the side bar is ${search} px high`] : []),
       ...(end > innerHeight ? [`the side bar ends ${end - innerHeight} px below the window`] : []),
     ]
+  })
+}
+
+/** A page leads to one thing first, and so does a dialog or drawer on it. */
+function faultsOfButtons(page: Page): Promise<string[]> {
+  return page.evaluate(() => {
+    const primary = [...document.querySelectorAll('.bg-accent.text-accent-ink')]
+    const shown = primary.filter((each) => each.checkVisibility() && each.closest('a, button') === each)
+    const places = shown.map((each) => each.closest('[role="dialog"], [role="alertdialog"], aside, form'))
+    const twice = shown.filter((_, at) => places.indexOf(places[at] ?? null) !== at)
+    return twice.map((each) => `a second primary button: ${each.textContent}`)
   })
 }
 

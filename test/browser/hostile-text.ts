@@ -176,6 +176,15 @@ async function showInLists(page: Page, address: string, workspace: string): Prom
         ? { source: 'import', evidence: { file: text, line: at } }
         : { source: 'opt_out', evidence: { text, chat_id: text, account_id: text, message_id: text } }),
       created_at,
+      people: [
+        {
+          platform_id: '1',
+          names: [`username:${text}`],
+          since: created_at,
+          until: created_at,
+          released: true,
+        },
+      ],
     })),
     next_cursor: null,
     has_more: false,

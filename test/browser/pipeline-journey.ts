@@ -295,11 +295,11 @@ async function onPhone(visit: Visit): Promise<void> {
 async function closeGate({ owner, member, ask, person }: Visit): Promise<void> {
   await ask('POST', '/gates/pipeline', { enabled: false })
   for (const [page, words] of [
-    [owner, 'You can open it as the operator.'],
-    [member, 'The operator of this instance can open it.'],
+    [owner, 'You can turn this on as the operator (“pipeline”).'],
+    [member, 'This is turned off here. The operator can turn it on (“pipeline”).'],
   ] as const) {
     await page.getByRole('heading', { name: 'The pipeline is closed' }).waitFor()
-    await page.getByText(`The gate “pipeline” is closed. ${words}`).waitFor()
+    await page.getByText(words).waitFor()
   }
   await ask('POST', '/gates/pipeline', { enabled: true })
   await cardIn(owner, 'New', person).waitFor()

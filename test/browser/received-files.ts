@@ -5,7 +5,7 @@ import { type Demo, exampleChat } from './demo.ts'
 
 const { account_id } = exampleChat
 /** A red square of 2 by 2. */
-const png =
+export const png =
   'iVBORw0KGgoAAAANSUhEUgAAAAIAAAACCAIAAAD91JpzAAAAEElEQVR4nGP4z8AARAwQCgAf7gP9i18U1AAAAABJRU5ErkJggg=='
 /** Opus: 0.4 s of silence. */
 const ogg =

@@ -1,11 +1,13 @@
 /**
- * Makes the pictures of README and docs, and one of every page in both themes at 1280 and 390 px (`tmp/screenshots`),
- * from a separate demo: `npm run screenshots`, after `npm run test:browser` has installed its tools. It fails if a page
- * is wider than its window, has an error in its console, or has a dialog that is cut off.
+ * Makes the pictures of README and docs, and one of every page (`tmp/screenshots`) in both themes at 1440, 1280 and 390 px, in
+ * forced colours and at 200 % zoom, from a separate demo: `npm run screenshots`, after `npm run test:browser` has installed its
+ * tools. `--only inbox` takes the pages whose name matches, and leaves the pictures of docs as they are. It fails if a page is
+ * wider than its window, has an error in its console, or has a dialog that is cut off.
  */
 import assert from 'node:assert/strict'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
+import { parseArgs } from 'node:util'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { makeKey, mouse, setUp, signIn } from './approval-journey.ts'
 import { openBrowser } from './browser.ts'
@@ -19,12 +21,27 @@ const text =
   'thank you for your patience. Your order left this morning and should be with you on Thursday. Shall I send the tracking link?'
 
 const looks = [
+  { width: 1440, height: 900, theme: 'light' },
+  { width: 1440, height: 900, theme: 'dark' },
   { width: 1280, height: 800, theme: 'light' },
   { width: 1280, height: 800, theme: 'dark' },
   { width: 390, height: 844, theme: 'light' },
   { width: 390, height: 844, theme: 'dark' },
-] as const
-type Look = (typeof looks)[number]
+  { width: 1280, height: 800, theme: 'dark', forced: true },
+  // A window of 1280 pixels at 200 %.
+  { width: 640, height: 400, theme: 'light', zoom: 2 },
+] as const satisfies readonly Look[]
+
+interface Look {
+  readonly width: number
+  readonly height: number
+  readonly theme: 'light' | 'dark'
+  readonly forced?: boolean
+  readonly zoom?: number
+}
+
+const { values: options } = parseArgs({ options: { only: { type: 'string' } } })
+const isWanted = (name: string) => options.only === undefined || new RegExp(options.only).test(name)
 
 const browser = await openBrowser()
 if (!browser) throw new Error('There is no Chromium on this machine.')
@@ -35,7 +52,7 @@ try {
   const wrong: string[] = []
   for (const look of looks) wrong.push(...(await picturesOfPages(browser, demo, { sights, look })))
   assert.deepEqual(wrong, [])
-  process.stdout.write(`${(sights.length + 1) * looks.length} pictures in tmp/screenshots\n`)
+  process.stdout.write('The pictures are in tmp/screenshots.\n')
 } finally {
   await browser.close()
   await demo.close()
@@ -50,7 +67,7 @@ async function picturesOfDocs(browser: Browser, demo: Demo): Promise<Sight[]> {
   const key = await makeKey(page, mouse, 'Claude on my laptop')
   await page.reload()
   await page.getByText('Claude on my laptop').waitFor()
-  await page.screenshot({ path: join(folders.docs, 'keys.png') })
+  await keepForDocs(page, 'keys')
   const { structuredContent } = await callTool(demo.address, key, {
     name: 'service_send_message',
     arguments: {
@@ -61,7 +78,7 @@ async function picturesOfDocs(browser: Browser, demo: Demo): Promise<Sight[]> {
   })
   await page.goto(String(structuredContent.approval_url))
   await page.getByRole('button', { name: 'Approve' }).waitFor()
-  await page.screenshot({ path: join(folders.docs, 'approvals.png') })
+  await keepForDocs(page, 'approvals')
   const answer = await context.request.get(`${demo.address}/dashboard/api/session`)
   const { workspaces } = (await answer.json()) as { workspaces: { id: string }[] }
   const workspace_id = workspaces[0]?.id ?? ''
@@ -72,9 +89,13 @@ async function picturesOfDocs(browser: Browser, demo: Demo): Promise<Sight[]> {
   assert.ok(chat)
   await open(page, demo.address, chat)
   await page.evaluate(() => document.fonts.ready)
-  await page.screenshot({ path: join(folders.docs, 'inbox.png') })
+  await keepForDocs(page, 'inbox')
   await context.close()
   return sights
+}
+
+async function keepForDocs(page: Page, name: string): Promise<void> {
+  if (options.only === undefined) await page.screenshot({ path: join(folders.docs, `${name}.png`) })
 }
 
 /** The newest chats get a plan, so that the cards of the board show values. */
@@ -104,32 +125,37 @@ async function picturesOfPages(
   demo: Demo,
   { sights, look }: { sights: readonly Sight[]; look: Look },
 ): Promise<string[]> {
-  const { width, height, theme } = look
+  const { width, height, theme, forced = false, zoom = 1 } = look
   const context = await browser.newContext({
     viewport: { width, height },
     colorScheme: theme,
+    forcedColors: forced ? 'active' : 'none',
+    deviceScaleFactor: zoom,
     reducedMotion: 'reduce',
     hasTouch: width < 400,
   })
   const page = await context.newPage()
+  context.setDefaultTimeout(120_000)
   await signIn(page, mouse, demo, password)
   const wrong: string[] = []
   let where = ''
   page.on('console', (said) => said.type() === 'error' && wrong.push(`${where}: ${said.text()}`))
   page.on('pageerror', (error) => wrong.push(`${where}: ${error.message}`))
   const keep = async (name: string) => {
-    where = `${name}-${width}-${theme}`
+    where = `${name}-${width}-${forced ? 'forced' : theme}`
     await page.evaluate(() => document.fonts.ready)
     await page.screenshot({ path: join(folders.pages, `${where}.png`) })
     wrong.push(...(await faultsOf(page)).map((fault) => `${where}: ${fault}`))
   }
-  for (const sight of sights) {
+  for (const sight of sights.filter((each) => isWanted(nameOf(each)))) {
     where = `${sight.path} at ${width} px, ${theme}`
     await open(page, demo.address, sight)
     await keep(nameOf(sight))
   }
-  await openPalette(page, demo.address)
-  await keep('palette')
+  if (isWanted('palette')) {
+    await openPalette(page, demo.address)
+    await keep('palette')
+  }
   await context.close()
   return wrong
 }

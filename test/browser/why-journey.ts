@@ -18,11 +18,15 @@ export async function seeWhyNotYet(visit: Visit): Promise<void> {
     await page.goto(`${demo.address}/dashboard/w/${workspace_id}/campaigns/${id}`)
     return page.locator('[data-recipient="0"]')
   }
+  // In the morning: the day of the quota must not end in between.
+  await demo.advance(secondsUntilMorning(await demo.advance(1)))
+  await visit.signInAgain()
   await demo.platform('addFault', { on: 'send', fault: 'unavailable', account_id })
   const lost = await start(visit, 'Rosa Quell', {})
   // Whatever the account sent last, its gap between two messages is over then.
   await demo.advance(600)
-  const proof = /^Waits for proof that the message arrived, until \w+.* \d\d:\d\d\. It is not sent again\.$/
+  const proof =
+    /^Waits for proof that the message arrived, until \w+.* \d\d:\d\d UTC\. It is not sent again\.$/
   await (await show(lost.id)).getByText(proof).waitFor()
   const { id, created_at } = await start(visit, 'Sven Thorn', { daily_quota_per_account: 1 })
   const recipient = await show(id)
@@ -36,6 +40,12 @@ export async function seeWhyNotYet(visit: Visit): Promise<void> {
   await page.reload()
   await recipient.getByText(/^The platform makes Sales wait before it sends again\. \w+/).waitFor()
   await ask('PATCH', '/workspace', { sending_window: null })
+}
+
+/** Until 8:00 UTC on the day after. */
+function secondsUntilMorning(now: Date): number {
+  const daySeconds = 86_400
+  return daySeconds - (Math.floor(now.getTime() / 1_000) % daySeconds) + 8 * 3_600
 }
 
 interface Started {

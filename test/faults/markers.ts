@@ -45,9 +45,9 @@ export function listMalformed(text: string): string[] {
   return text.split('\n').filter((line) => attempt.test(line) && !marker.test(line))
 }
 
-/** The shipped sources by path, those of the dashboard among them. */
+/** The shipped sources by path, those of the dashboard among them, and the data centre that judges one of them. */
 export function readSources(): Map<string, string> {
-  const files = globSync('{src,web/src}/**/*.ts', { cwd: repository }).filter(
+  const files = globSync('{src,web/src,test/platform/mtproto}/**/*.{ts,tsx}', { cwd: repository }).filter(
     (file) => !file.endsWith('.test.ts'),
   )
   return new Map(files.map((file) => [file, readFileSync(join(repository, file), 'utf8')]))

@@ -2,12 +2,15 @@
 import { join } from 'node:path'
 import { type Entry, listJournals, readJournal } from '../../src/ledger/journal.ts'
 import { type Exit, type Parley, spawnParley } from '../harness/process.ts'
+import { dataCentreMain } from '../platform/data-centre-process.ts'
 import { type Patch, patchEnv, patchedLine } from './patch.ts'
 
 const readTriesMax = 100
 
 interface MemberOptions {
   readonly verb: 'serve' | 'work' | 'sandbox'
+  /** A sandbox with Telegram's data centres in front of it. */
+  readonly isDataCentre?: boolean
   readonly number: number
   /** Its own directory, kept over restarts: a process finds what its predecessor left there. */
   readonly data_dir: string
@@ -73,8 +76,9 @@ export class Member {
     if (this.#process) throw new Error(`${this.name} runs already.`)
     this.#starts++
     const { verb, data_dir, env, args: more = [], patches: always = [] } = this.#options
-    const args = [verb, '--port', '0', '--data-dir', data_dir, ...more]
-    const main = this.checkout && join(this.checkout, 'bin', 'main.js')
+    const { isDataCentre = false } = this.#options
+    const args = [isDataCentre ? 'data-centre' : verb, '--port', '0', '--data-dir', data_dir, ...more]
+    const main = isDataCentre ? dataCentreMain : this.checkout && join(this.checkout, 'bin', 'main.js')
     const process = spawnParley(args, { ...env(this.name), ...patchEnv([...always, ...patches]) }, main)
     this.#process = process
     this.#paused = false

@@ -131,11 +131,12 @@ export class Plant {
     this.#telegram = countTelegram(parts.options)
     // A port that is chosen once: a data centre that comes back is where it was.
     const kept = keepUpdates === undefined ? [] : ['--keep-updates', String(keepUpdates)]
-    const centre =
-      this.#telegram > 0 ? ['--mtproto-port', parts.mtproto_port, '--dedupe', dedupe, ...kept] : []
+    const isCentre = this.#telegram > 0
+    const centre = isCentre ? ['--mtproto-port', parts.mtproto_port, '--dedupe', dedupe, ...kept] : []
     const member = (verb: Member['verb'], number: number) =>
       new Member({
         verb,
+        isDataCentre: isCentre && verb === 'sandbox',
         number,
         data_dir: join(this.directory, `${verb}-${number}`),
         args: verb === 'sandbox' ? centre : [],
@@ -158,7 +159,7 @@ export class Plant {
     }
   }
 
-  /** What `parley sandbox --mtproto-port` prints, and an application of Telegram's. */
+  /** What the data centre prints, and an application of Telegram's. */
   telegramEnv(): Record<string, string> {
     const [, port, key = ''] = /^PARLEY_TELEGRAM_DC=127.0.0.1:(\d+),(.+)$/m.exec(this.sandbox.output()) ?? []
     return {
@@ -401,7 +402,9 @@ export class Plant {
     const members = [...this.members, this.sandbox].filter(({ alive }) => alive)
     await Promise.all(members.map((member) => member.kill()))
     await this.lossy?.close()
-    await (await this.#app)?.close()
+    // If the app could not be opened, its caller has the error: the server ends all the same.
+    const app = await this.#app?.catch(() => undefined)
+    await app?.close()
     await this.db.close()
     await this.postgres.stop()
     if (!keep) await rm(this.directory, { recursive: true, force: true })

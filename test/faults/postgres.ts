@@ -10,7 +10,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { type Embedded, openEmbedded } from '../../src/db/embedded.ts'
 import type { Connection } from '../../src/db/pool.ts'
-import type { Cluster } from '../harness/cluster.ts'
+import type { Server } from '../harness/cluster.ts'
 
 /** For a hang: a busy machine notices a crash late. */
 const startAttemptsMax = 1_000
@@ -31,7 +31,7 @@ export class Postgres {
   }
 
   /** Where its socket is, and Parley's role, for a pooler before it. */
-  get cluster(): Cluster {
+  get cluster(): Server {
     const { host, user, password } = this.#connection
     return { host: String(host), user: String(user), password: String(password) }
   }

@@ -75,7 +75,7 @@ export function openPlantApp({ url, secret, clock }: PlantDatabase): Promise<Ope
       DATABASE_URL: url,
       PARLEY_SECRET: secret,
       PARLEY_CLOCK: clock,
-      PARLEY_POOL_SIZE: '4',
+      PARLEY_POOL_SIZE: '5',
       PARLEY_PROXY_ALLOW: '127.0.0.1',
     }),
     data_dir: '',

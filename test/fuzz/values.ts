@@ -140,7 +140,10 @@ export function makeObject(
 }
 
 function makeText(random: Random, { format, pattern, minLength = 0, maxLength = 200 }: Schema): string {
-  if (pattern?.startsWith('^\\d{4}-')) return makeTime(random, 'date-time').replace(/z$/i, '')
+  if (pattern?.includes('(?!0000)')) {
+    const time = makeTime(random, random.chance(0.2) ? 'date' : 'date-time')
+    return random.chance(0.3) ? time.replace(/z$/i, '') : time
+  }
   if (format === 'date-time' || format === 'date') return makeTime(random, format)
   if (format === 'uuid')
     return '0199a1f0-0000-7000-8000-00000000000'.concat(random.pick([...'0123456789abcdefg']))

@@ -43,7 +43,15 @@ export function callerOf({ workspace_id, user_id, key_id }: Omit<Tenant, 'key'>)
     workspace_id,
     user_id,
     scopes: ['read', 'write', 'send'],
-    via: { kind: 'key', id: key_id, name: 'agent', prefix: 'svc_live_abcdef', mcp_only: true },
+    via: {
+      kind: 'key',
+      id: key_id,
+      name: 'agent',
+      prefix: 'svc_live_abcdef',
+      mcp_only: true,
+      issued_by: 'operator',
+      role: 'owner',
+    },
   }
 }
 

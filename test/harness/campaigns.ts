@@ -28,6 +28,7 @@ export interface NewCampaign {
   readonly branching?: boolean
   readonly quota?: number
   readonly max_followups?: number
+  readonly stop_on_own_message?: boolean
   readonly scheduled_at?: Date
   /** The recipients by account and person. */
   readonly chats?: readonly { readonly account_id: string; readonly person_id: number }[]
@@ -162,9 +163,14 @@ export class CampaignPlace {
     return until(what, 30_000, async () => (await is()) || undefined)
   }
 
-  async close(): Promise<void> {
+  /** Ends its worker. The people and the disk stay. */
+  async end(): Promise<void> {
     await this.#running?.stop()
     await this.#worker?.end()
+  }
+
+  async close(): Promise<void> {
+    await this.end()
     await this.work.close()
   }
 }
@@ -207,12 +213,13 @@ export async function insertCampaign(
   await db.transaction(async (tx) => {
     await tx.run(sql`
       insert into campaigns (id, workspace_id, user_id, kind, status, message_text, branching_enabled,
-        daily_quota_per_account, max_followups, scheduled_at, sequence, audience_total)
+        daily_quota_per_account, max_followups, scheduled_at, sequence, audience_total,
+        stop_on_own_message)
       values (${id}, ${workspace_id}, ${user_id}, ${kind}, ${due > now ? 'scheduled' : 'queued'},
         ${given.message_text ?? 'First message'}, ${given.branching ?? false},
         ${kind === 'broadcast' ? null : (given.quota ?? 30)}, ${given.max_followups ?? 5},
         ${scheduled_at?.toISOString() ?? null}::timestamptz, ${steps.length > 0},
-        ${kind === 'broadcast' ? rows.length : null})`)
+        ${kind === 'broadcast' ? rows.length : null}, ${given.stop_on_own_message ?? false})`)
     for (const [
       position,
       { branch = 'no_reply', wait_hours, variants = [`Step ${position + 1}`] },

@@ -12,13 +12,21 @@ import { makeScratch } from './scratch.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {
-    cluster: { readonly host: string; readonly user: string; readonly password: string }
+    cluster: {
+      readonly host: string
+      readonly user: string
+      readonly password: string
+      /** The database that every test file copies. */
+      readonly template: string
+    }
   }
 }
 
-export const template = 'parley_template'
+const template = 'parley_template'
 
 export type Cluster = ProvidedContext['cluster']
+/** How to connect to a server of databases. */
+export type Server = Omit<Cluster, 'template'>
 
 export async function setup(project: TestProject): Promise<(() => Promise<void>) | undefined> {
   // A caller that starts many small test runs provides one cluster for all of them.
@@ -46,7 +54,7 @@ export async function openCluster(): Promise<{ cluster: Cluster; close: () => Pr
     await close()
     throw error
   }
-  return { cluster: { host, user, password: String(password) }, close }
+  return { cluster: { host, user, password: String(password), template }, close }
 }
 
 async function makeTemplate(connection: Connection): Promise<void> {
@@ -65,18 +73,39 @@ async function makeTemplate(connection: Connection): Promise<void> {
 export const planOnce = (name: string) => `alter database ${name} set plan_cache_mode = force_generic_plan`
 
 /** Runs statements outside any test's database. */
-export async function administer(cluster: Cluster, ...statements: readonly string[]): Promise<void> {
-  const client = new pg.Client({ ...cluster, database: 'postgres' })
+export function administer(cluster: Server, ...statements: readonly string[]): Promise<void> {
+  return withClient(cluster, 'postgres', async (client) => {
+    for (const statement of statements) await client.query(statement)
+  })
+}
+
+async function withClient(
+  { host, user, password }: Server,
+  database: string,
+  work: (client: pg.Client) => Promise<void>,
+): Promise<void> {
+  const client = new pg.Client({ host, user, password, database })
   await client.connect()
   try {
-    for (const statement of statements) await client.query(statement)
+    await work(client)
   } finally {
     await client.end()
   }
 }
 
+/** A copy of the template that `change` has edited: the same cluster, whose tests copy that one. */
+export async function editTemplate(
+  cluster: Cluster,
+  name: string,
+  change: (client: pg.Client) => Promise<void>,
+): Promise<Cluster> {
+  await administer(cluster, `create database ${name} template ${cluster.template}`)
+  await withClient(cluster, name, change)
+  return { ...cluster, template: name }
+}
+
 /** Retries while an autovacuum worker is connected: it belongs to the server, so we cannot end it, and leaves by itself. */
-export async function dropFrom(cluster: Cluster, name: string): Promise<void> {
+export async function dropFrom(cluster: Server, name: string): Promise<void> {
   for (let tries = 0; ; tries++) {
     try {
       await administer(cluster, `drop database if exists ${name} with (force)`)

@@ -1,7 +1,7 @@
 /** One test file's own database, copied from the template. */
 import { randomBytes } from 'node:crypto'
 import { inject } from 'vitest'
-import { administer, dropFrom, planOnce, template } from './cluster.ts'
+import { administer, dropFrom, planOnce } from './cluster.ts'
 
 export interface TestDatabase {
   readonly url: string
@@ -16,7 +16,7 @@ export interface CopyOptions {
 export async function copyDatabase({ plans = 'once' }: CopyOptions = {}): Promise<TestDatabase> {
   const name = `test_${randomBytes(8).toString('hex')}`
   const cluster = inject('cluster')
-  const create = `create database ${name} template ${template}`
+  const create = `create database ${name} template ${cluster.template}`
   await administer(cluster, create, ...(plans === 'once' ? [planOnce(name)] : []))
   const { host, user, password } = cluster
   const url = `postgres://${user}:${password}@localhost/${name}?host=${encodeURIComponent(host)}`

@@ -37,6 +37,7 @@ const ofHttp = new Set([
   'etag',
   'keep-alive',
   'referrer-policy',
+  'strict-transport-security',
   'transfer-encoding',
   'vary',
   'x-content-type-options',

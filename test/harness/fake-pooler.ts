@@ -1,6 +1,6 @@
 /**
  * As much of PgBouncer as its two modes need, on loopback, before the server of the tests. It refuses start-up parameters as
- * PgBouncer does. By session each client has a connection to the server; by transaction all share one, in turns.
+ * PgBouncer does. By session each client has a connection to the server; by transaction all share one, or several in turn.
  */
 import { createConnection, createServer, type Server, type Socket } from 'node:net'
 
@@ -11,11 +11,14 @@ export class FakePooler {
   readonly #sockets = new Set<Socket>()
   readonly #upstream: string
   readonly #mode: 'session' | 'transaction'
-  #shared: SharedBackend | undefined
+  readonly #sharedMax: number
+  readonly #shared: SharedBackend[] = []
+  #turn = 0
 
-  constructor(upstream: string, mode: 'session' | 'transaction') {
+  constructor(upstream: string, mode: 'session' | 'transaction', shared = 1) {
     this.#upstream = upstream
     this.#mode = mode
+    this.#sharedMax = shared
     this.#server = createServer((client) => this.#accept(client))
   }
 
@@ -45,15 +48,22 @@ export class FakePooler {
         .filter((_, at) => at % 2 === 0)
       const unknown = names.find((name) => name !== '' && !known.includes(name))
       if (unknown) return void client.end(failure('08P01', `unsupported startup parameter: ${unknown}`))
-      if (this.#mode === 'transaction' && this.#shared) return this.#shared.join(client)
+      const ask = (bytes: Buffer) => this.#ask(client, bytes)
+      if (this.#shared.length === this.#sharedMax) {
+        client.on('data', ask)
+        return this.#shared[0]?.greet(client)
+      }
       const server = this.#keep(createConnection(this.#upstream))
       server.write(startup)
-      if (this.#mode === 'transaction') {
-        this.#shared = new SharedBackend(server)
-        return this.#shared.logIn(client)
-      }
-      server.pipe(client).pipe(server)
+      if (this.#mode === 'session') return void server.pipe(client).pipe(server)
+      const backend = new SharedBackend(server)
+      this.#shared.push(backend)
+      backend.logIn(client, ask)
     })
+  }
+
+  #ask(client: Socket, bytes: Buffer): void {
+    if (bytes[0] !== terminate) this.#shared[this.#turn++ % this.#shared.length]?.ask(client, bytes)
   }
 }
 
@@ -73,21 +83,17 @@ class SharedBackend {
   }
 
   /** The first client logs in itself; what the server says then greets the others too. */
-  logIn(client: Socket): void {
+  logIn(client: Socket, ask: (bytes: Buffer) => void): void {
     this.#current = client
-    client.on('data', (bytes) =>
-      this.#current === client ? this.#server.write(bytes) : this.#ask(client, bytes),
-    )
+    client.on('data', (bytes) => (this.#greeting.length === 0 ? this.#server.write(bytes) : ask(bytes)))
   }
 
-  join(client: Socket): void {
-    client.on('data', (bytes) => this.#ask(client, bytes))
+  greet(client: Socket): void {
     if (this.#greeting.length > 0) client.write(this.#greeting)
     else this.#joining.push(client)
   }
 
-  #ask(client: Socket, bytes: Buffer): void {
-    if (bytes[0] === terminate) return
+  ask(client: Socket, bytes: Buffer): void {
     this.#waiting.push({ client, bytes })
     this.#next()
   }

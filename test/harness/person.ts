@@ -1,14 +1,12 @@
 /** A signed-in user at the dashboard, with a browser's requests. */
 import { beginSession } from '../../src/access/sessions.ts'
+import type { App } from '../../src/app.ts'
 import { sql } from '../../src/db/sql.ts'
 import { newId } from '../../src/lib/ids.ts'
 import type { Answer, Service } from './service.ts'
 
 /** The cookie of a new session of this user, who gets a local identity if there is none. */
-export async function signIn(
-  service: { readonly app: Pick<Service['app'], 'db'> },
-  user_id: string,
-): Promise<string> {
+export async function signIn(service: { readonly app: Pick<App, 'db'> }, user_id: string): Promise<string> {
   const { db } = service.app
   const subject = newId()
   await db.run(sql`

@@ -4,7 +4,7 @@ import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Cluster } from './cluster.ts'
+import type { Server } from './cluster.ts'
 import { freePort, until } from './process.ts'
 
 /** Debian installs it where only root looks. */
@@ -21,7 +21,7 @@ export interface PgBouncer {
 
 /** `settings` are lines of its section `[pgbouncer]`. */
 export async function openPgBouncer(
-  { host, user, password }: Cluster,
+  { host, user, password }: Server,
   settings: readonly string[],
 ): Promise<PgBouncer> {
   const port = Number(await freePort())

@@ -51,7 +51,7 @@ export function spawnParley(
   input?: string,
 ): Parley {
   // The default is the checkout's own directory, which belongs to the developer.
-  const writes = ['start', 'work', 'sandbox'].includes(args[0] ?? '')
+  const writes = ['start', 'work', 'sandbox', 'data-centre'].includes(args[0] ?? '')
   if (writes && !args.includes('--data-dir') && !args.includes('--help')) {
     throw new Error(`A test that runs \`parley ${args[0]}\` names a --data-dir of its own.`)
   }
@@ -121,6 +121,9 @@ function readyIn(stdout: string): Ready | undefined {
   }
   return undefined
 }
+
+/** How long a test waits for a state that comes by itself: longer than any busy machine takes, and less than a test may. */
+export const hangMs = 150_000
 
 /** Polls until there is an answer; on time-out, the error names what it waited for. */
 export async function until<T>(

@@ -28,6 +28,8 @@ interface ServiceOptions extends Partial<ServerOptions>, CopyOptions {
   readonly env?: Readonly<Record<string, string>>
   /** Where it listens; any free port by default. */
   readonly port?: number
+  /** A copy of the template by default. */
+  readonly database?: TestDatabase
 }
 
 export interface Answer {
@@ -192,7 +194,7 @@ export class Service {
 
 /** Opens every gate except `extended`, and a rate limit that no test reaches unless it sets one. */
 export async function openService({ plans, ...options }: ServiceOptions = {}): Promise<Service> {
-  const database = await copyDatabase({ plans })
+  const database = options.database ?? (await copyDatabase({ plans }))
   const log: string[] = []
   const config = readConfig({
     DATABASE_URL: database.url,

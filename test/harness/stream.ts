@@ -1,7 +1,7 @@
 /** The dashboard's live stream as a browser receives it. */
 import { type IncomingMessage, request } from 'node:http'
 import type { Mark } from '../../src/mark.ts'
-import { until } from './process.ts'
+import { hangMs, until } from './process.ts'
 
 export class OpenStream {
   readonly response: IncomingMessage
@@ -25,11 +25,11 @@ export class OpenStream {
   received(like: Partial<Mark>): Promise<Mark> {
     const fits = (mark: Mark) =>
       Object.entries(like).every(([name, value]) => mark[name as keyof Mark] === value)
-    return until(`a mark like ${JSON.stringify(like)} arrives`, 30_000, () => this.marks.find(fits))
+    return until(`a mark like ${JSON.stringify(like)} arrives`, hangMs, () => this.marks.find(fits))
   }
 
   hasEnded(): Promise<boolean> {
-    return until('the stream ends', 30_000, () => this.ended)
+    return until('the stream ends', hangMs, () => this.ended)
   }
 
   close(): void {
@@ -74,6 +74,6 @@ export async function openStream(
   const response = await askStream(service, { cookie, headers })
   if (response.statusCode !== 200) throw new Error(`The stream answered ${response.statusCode}.`)
   const stream = new OpenStream(response)
-  await until('the stream begins', 30_000, () => stream.others.length > 0)
+  await until('the stream begins', hangMs, () => stream.others.length > 0)
   return stream
 }

@@ -20,7 +20,7 @@ import { type LocalSandbox, openLocalSandbox } from '../../src/platform/sandbox/
 import type { Route } from '../../src/route.ts'
 import type { Running } from '../../src/worker/run-loops.ts'
 import { assembleWorker, runWorker } from '../../src/worker/worker.ts'
-import { until } from './process.ts'
+import { hangMs, until } from './process.ts'
 import { openService, type Service, type Tenant } from './service.ts'
 
 export const testSecret = 'a secret for tests that is long enough'
@@ -119,7 +119,7 @@ export class Workplace {
     return row.status
   }
 
-  untilStatus(account_id: string, status: string, msMax = 30_000): Promise<boolean> {
+  untilStatus(account_id: string, status: string, msMax = hangMs): Promise<boolean> {
     return until(
       `${account_id} is ${status}`,
       msMax,
@@ -133,7 +133,7 @@ export class Workplace {
       from messages where account_id = ${account_id} order by id`)
   }
 
-  untilStored(account_id: string, count: number, msMax = 30_000): Promise<StoredMessage[]> {
+  untilStored(account_id: string, count: number, msMax = hangMs): Promise<StoredMessage[]> {
     return until(`${count} messages are stored`, msMax, async () => {
       const rows = await this.messages(account_id)
       return rows.length >= count ? rows : undefined
@@ -142,7 +142,7 @@ export class Workplace {
 
   /** All events, once the outbox is empty. */
   events(workspace_id: string): Promise<StoredEvent[]> {
-    return until('every event has its place', 30_000, async () => {
+    return until('every event has its place', hangMs, async () => {
       const { waiting } = await this.db.one<{ waiting: boolean }>(
         sql`select exists (select from outbox) as waiting`,
       )

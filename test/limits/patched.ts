@@ -9,7 +9,7 @@ import { applyPatches, type Patch, placePatches } from '../faults/patch.ts'
 
 /** A busy machine is slow with the large data of a test. Tests of these limits are loaded without this. */
 export const patientStore: readonly Patch[] = [
-  { marker: 'limit: connect', replace: 'connectionTimeoutMillis: 10_000,' },
+  { marker: 'limit: connect', replace: 'const connectMsMax = 10_000' },
   { marker: 'limit: lock', replace: 'lock_timeout: 6_000,' },
   { marker: 'limit: statement', replace: 'statement_timeout: 60_000,' },
   { marker: 'limit: idle transaction', replace: 'idle_in_transaction_session_timeout: 90_000,' },
@@ -56,10 +56,20 @@ export const fewConnections: readonly Patch[] = [
   { marker: 'limit: connections in all', replace: 'const connectionsMax = 60' },
 ]
 
+/** So that a few pages exceed it. */
+export const fewStreams: readonly Patch[] = [
+  { marker: 'limit: streams of a process', replace: 'const streamsMax = 30' },
+]
+
 /** A play that lasts for seconds, and callers that wait less long for it. */
 export const longPlays: readonly Patch[] = [
   { marker: 'limit: processor time of a play', replace: 'const cpuMsMax = 60_000' },
   { marker: 'limit: wait for a play', replace: 'const waitMsMax = 1_000' },
+]
+
+/** Callers that wait less long for their turn. */
+export const briefTurns: readonly Patch[] = [
+  { marker: 'limit: wait for a costly read', replace: 'const waitMsMax = 1_000' },
 ]
 
 export function withPatches(patches: readonly Patch[]): Plugin {

@@ -10,14 +10,14 @@ import { runInNewContext } from 'node:vm'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { FilePlace, LoginStep, Outcome, Session } from '../../src/platform/port.ts'
 import { makeFile } from '../../src/platform/sandbox/control-files.ts'
-import { type HostileCase, hostileNames } from '../../src/platform/sandbox/hostility.ts'
-import { openDataCentre } from '../../src/platform/sandbox/mtproto/data-centre.ts'
 import { writeMessage } from '../../src/platform/sandbox/person-acts.ts'
 import { openWorld } from '../../src/platform/sandbox/world.ts'
 import { heldAccount, MemoryAccountStore } from '../platform/account-store.ts'
 import { hashOf, readAll } from '../platform/conformance-downloads.ts'
 import { Recorder, within } from '../platform/conformance-recorder.ts'
 import { telegramAt, trust } from '../platform/data-centre-fixture.ts'
+import { openDataCentre } from '../platform/mtproto/data-centre.ts'
+import { type HostileCase, hostileNames } from '../platform/mtproto/hostility.ts'
 
 const rounds = Number(process.env.TEST_TELEGRAM_ROUNDS ?? 1)
 const cuts = Number(process.env.TEST_TELEGRAM_CUTS ?? 20)

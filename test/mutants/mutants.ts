@@ -3,10 +3,14 @@
  * fail with it. `still` must pass with it: the edit removes a guard and breaks nothing else.
  */
 import type { Patch } from '../faults/patch.ts'
+import { databaseMutants } from './database.ts'
+import type { SqlPatch } from './sql-functions.ts'
 
 export interface Mutant {
   readonly what: string
   readonly patches: readonly Patch[]
+  /** Edits of functions in the database of its tests. */
+  readonly functions?: readonly SqlPatch[]
   readonly file: string
   /** The titles of its describe blocks and of the test, joined with spaces. */
   readonly test: string
@@ -39,6 +43,9 @@ const telegram = (name: string) => ({ file: `src/platform/telegram/${name}.test.
 /** A value in a template of the shipped source. */
 const value = (expression: string) => `$${'{'}${expression}}`
 
+const connections = { file: 'src/db/sql.test.ts' }
+const ownConnections = { file: 'test/own-connections.test.ts' }
+const fairShares = { file: 'test/limits/fair-shares.test.ts' }
 const turnsOfKeys = {
   file: 'src/lib/queue.test.ts',
   still: 'turns of many keys work that fails gives its turn back',
@@ -56,28 +63,38 @@ const platformStore = {
 const servedFiles = { file: 'src/capabilities/media/media.test.ts' }
 const downloading = { file: 'src/worker/downloads.test.ts', still: 'a download stores a whole file' }
 
-const drafting = {
-  file: 'test/web-outbox.test.ts',
+const spreadsheets = {
+  file: 'test/spreadsheets.test.ts',
+  still: 'a file with username,name gives the same people at the terminal',
+}
+
+const underway = {
+  file: 'web/src/data/underway.test.ts',
   still: 'a text that was written meanwhile is not replaced by one that was refused',
 }
 
-const pageForms = {
-  file: 'test/web-form.test.ts',
-  still: 'after a refusal the user goes on writing, with a new key',
+const typing = {
+  file: 'web/src/data/kept.test.ts',
+  still: 'what is typed is stored, and an emptied field is gone',
+}
+
+const chosenFiles = {
+  file: 'web/src/pages/inbox/chosen-files.test.ts',
+  still: 'a size has its unit',
 }
 
 const campaignEditor = {
-  file: 'test/web-editor.test.ts',
+  file: 'web/src/pages/campaign-editor/campaign-draft.test.ts',
   still: 'a draft becomes the request of the contract, for chats and for contacts',
 }
 
 const notifications = {
-  file: 'test/web-notifications.test.ts',
+  file: 'web/src/data/live/notification-words.test.ts',
   still: 'with names and texts it shows what cannot be seen as codes, and no more than 200 characters',
 }
 
 const pipelinePage = {
-  file: 'test/web-pipeline.test.ts',
+  file: 'web/src/pages/pipeline/board-view.test.ts',
   still: 'a move shows at once in both stages and their counts, and once it is read nothing is counted twice',
 }
 
@@ -120,7 +137,7 @@ const proxies = {
   still: 'parley account set sets a proxy, reads one with credentials from a line, and removes it',
 }
 
-const dataCentre = (name: string) => ({ file: `src/platform/sandbox/mtproto/${name}.test.ts` })
+const dataCentre = (name: string) => ({ file: `test/platform/mtproto/${name}.test.ts` })
 
 type MutantTests = Pick<Mutant, 'file' | 'still'>
 
@@ -153,6 +170,15 @@ const counting = { file: 'test/redis.test.ts' }
 const handingOver = { file: ledger('hand-over') }
 const wasLive = 'a send to an account that was live'
 const wasNotLive = 'a send to an account that was not live'
+const testServers =
+  "PARLEY_TELEGRAM_DC=test means Telegram's published test servers, in test mode, with their key"
+const holding = {
+  file: ledger('holds'),
+  still: 'an error that is not listed counts in its order when many outcomes are recorded at once',
+}
+const unlisted = 'an error that is not listed'
+const heldCampaigns =
+  'campaigns of an account whose sends keep ending with an unknown error hold until a person enables it; every page says why, and single messages go on'
 const sweeping = { file: ledger('sweep'), still: 'sweep keeps an attempt whose lease is valid' }
 const puttingBack = {
   file: ledger('put-back'),
@@ -185,15 +211,28 @@ const leftAlone = 'skips what another transaction has locked'
 const anotherAccount =
   'a campaign message that another account of its pool sent, according to the journal known as submitting: account, chat and day are restored, and each day has its use'
 const incoming = { file: worker('incoming') }
+const entryPeople = { file: 'src/capabilities/suppressions/dashboard-routes.test.ts' }
+const zoneChanges = { file: 'src/rules/zones.test.ts' }
+const byHand = { file: running('hand-messages') }
 const byHistory = 'a reply, and a request to stop in a page of history'
+const atRest = { file: 'src/lib/memory-at-rest.test.ts' }
 const elsewhere = 'another account of the pool'
+const unrecorded = 'a deletion of a message whose outcome is not recorded yet'
+const restored = 'what a restore has lost'
 
 const poolGuards = { file: 'test/pools.test.ts' }
 const runs = {
   file: ledger('runs'),
   still: 'listBehind names accounts of which the database has fewer writes, or none at all',
 }
+const scenes = { file: 'src/capabilities/people/scenes.test.ts' }
 const identities = { file: 'src/capabilities/campaigns/running/identities.test.ts' }
+const campaignPeople = {
+  file: 'src/capabilities/campaigns/running/campaign-people.test.ts',
+  still: 'the person of a campaign of a campaign of chats may be in two accounts',
+}
+const twoProcesses =
+  'two names of one person that cross at once from two processes: one message crosses, the other recipient ends as a duplicate'
 const confirmed = 'confirmAccounts skips it where'
 const serverRestarted = 'after a restart of the database server'
 const putBackWhole = 'the whole directory is restored, journals included'
@@ -283,15 +322,83 @@ const pools: readonly Mutant[] = [
     `const person = \`${value('account_id')} ${value('chat_id')}\``,
   ),
   mutant(
-    identities,
-    'guard: whom a look_up found is kept',
-    'a contact that a look-up found keeps every name until the recipient is final',
+    scenes,
+    'guard: a name is believed for an hour',
+    'a first message that was released is not sent two hours later to somebody who has taken the name',
   ),
   mutant(
-    identities,
-    'guard: a contact of whom only the chat is known',
-    'a contact that a look-up found is looked up again when only the chat is known',
-    'chat_id: row.chat_id,',
+    planning,
+    'guard: a name is asked about again',
+    'the plan a contact whose name the platform told an hour ago',
+    'return chat_id === null',
+  ),
+  mutant(
+    planning,
+    'guard: asking about the person known is no lookup',
+    'the plan a flood wait for look-ups, of a contact whom a chat proves',
+    'return mustAsk(recipient, now)',
+  ),
+  mutant(
+    scenes,
+    'guard: a look up ties at once',
+    'a recipient is tied to a person by its own look-up: a name that changes hands before the crossing ends it',
+  ),
+  mutant(
+    attemptingMessages,
+    'guard: ties as it was picked',
+    'a look-up that finds somebody ties the contact as it was picked, and not one that has changed since',
+  ),
+  mutant(
+    scenes,
+    'guard: a stored name ties at creation',
+    'a recipient is tied to a person at creation by the name of a person in a chat of the account, who has given it away by then',
+    'null',
+  ),
+  mutant(
+    scenes,
+    'guard: a stored name counts for a day',
+    'a recipient is tied to a person at creation by a name that was learned within the day, and not by an older one',
+    'true',
+  ),
+  mutant(
+    scenes,
+    'guard: a contact whose updates arrive',
+    'a recipient is tied to a person not by what only an account that misses updates knows of a chat',
+  ),
+  mutant(
+    scenes,
+    'guard: a name that two people have ties nobody',
+    'a recipient is tied to a person not by a name that two people have as far as is known',
+    'select case when true',
+  ),
+  mutant(
+    scenes,
+    'guard: nobody is no proof',
+    '"nobody" for a name that somebody had puts the first message off until the next day, which every page says',
+    'if (false) {',
+  ),
+  mutant(
+    scenes,
+    'guard: a look up that was not planned',
+    'the daily look-ups are waited for when the person known does not show the number',
+    'void row',
+  ),
+  mutant(
+    scenes,
+    'guard: nobody is looked up by id',
+    'the daily look-ups are not used by a chat that is started with somebody in a chat, or by number',
+  ),
+  mutant(
+    { file: 'src/capabilities/campaigns/forecast.test.ts' },
+    'guard: a forecast counts look ups only',
+    'a forecast counts a look-up only for those whom the account cannot ask about',
+    'account.state.lookups++',
+  ),
+  mutant(
+    scenes,
+    'guard: the name that was asked for',
+    'a person found by a number that they do not show through a campaign of A is tied to it: B may not write under the username',
+    'null, null,',
   ),
   mutant(
     identities,
@@ -305,11 +412,12 @@ const pools: readonly Mutant[] = [
     `${putBackWhole} records what was sent to a person who is now suppressed, and does not send it`,
     'const suppressed = listed',
   ),
+  mutant(campaignPeople, 'guard: a campaign writes to a person once', twoProcesses, 'and false'),
   mutant(
-    { file: 'src/capabilities/campaigns/running/dispatch-contacts.test.ts' },
-    'guard: a person who was reached is not written to again',
-    'contacts that are one person under two names get one message, also when the follow-up to one was refused',
-    "and other.status not in ('failed', 'cancelled')",
+    { ...campaignPeople, still: twoProcesses },
+    'guard: a person of before',
+    'the person of a campaign of a release that knew no people is found before the loop has read it',
+    'and false',
   ),
 ]
 
@@ -324,14 +432,27 @@ const members = {
   file: 'src/capabilities/users/members.test.ts',
   still: 'GET /members 200 with everyone who belongs to the workspace, and no one who has left',
 }
+const departures = {
+  file: 'src/capabilities/users/departures.test.ts',
+  still: 'without a choice a webhook without a known maker goes on, and says so',
+}
+const keyRoles = { file: 'test/key-roles.test.ts', still: 'route × role × scope move_chat' }
 const roleMatrix = { file: 'test/roles.test.ts', still: '/dashboard/api/w/{workspace_id} list_members' }
 const oidc = {
   file: 'src/capabilities/oidc/oidc.test.ts',
   still: 'GET /dashboard/oidc/callback 302 to the requested page, as the linked user',
 }
+const bodies = {
+  file: 'test/bodies.test.ts',
+  still: 'a body over 256 KB 400 with a byte order mark, as a small one',
+}
+const bodyBudget = { file: 'src/http/body-budget.test.ts' }
 const devices = { file: 'src/capabilities/sessions/devices.test.ts' }
 const sockets = { file: 'test/limits/sockets.test.ts' }
 const waits = { file: 'src/capabilities/events/events.test.ts' }
+const timings = { file: ledger('timings'), still: 'an operation that does not exist is not shown' }
+const connectionsOfAll =
+  'parley doctor names a fault of connections that all running processes may open together'
 const lockout = { file: 'test/lockout.test.ts' }
 const setupLinks =
   'POST /members/{user_id}/setup-link 409 for an operator, and for a user who can already sign in'
@@ -349,10 +470,33 @@ const people: readonly Mutant[] = [
     'DELETE /members/{user_id} 409 for a key that is created while its user leaves',
   ),
   mutant(
-    roleMatrix,
-    'guard: role at the dashboard',
+    { file: roleMatrix.file, still: '/dashboard/api/w/{workspace_id} get_me' },
+    'guard: role of the caller',
     '/dashboard/api/w/{workspace_id} create_webhook',
-    'const wanted = role',
+    'return undefined',
+  ),
+  mutant(
+    keyRoles,
+    'guard: the role of the maker of a key',
+    'route × role × scope create_webhook',
+    "const own = via.kind === 'session' ? via.role : 'owner'",
+  ),
+  mutant(
+    keyRoles,
+    'guard: keys issued by operators keep their scopes',
+    'route × role × scope create_webhook',
+  ),
+  mutant(
+    keyRoles,
+    'guard: older keys count as made by their user',
+    "403 missing_role a key from before Parley stored who issued it counts as its user's own",
+    "coalesce(k.issued_by, 'operator') as issued_by",
+  ),
+  mutant(
+    { file: 'test/doctor.test.ts' },
+    'guard: only older keys have lost something',
+    'parley doctor names a fault of keys from before the role of their user counted',
+    'where true',
   ),
   mutant(
     roleMatrix,
@@ -388,6 +532,85 @@ const people: readonly Mutant[] = [
     'guard: names for who may read them',
     'POST /broadcast 400 without the stages and 404 without the columns, for a key with the scope send alone',
   ),
+  ...(
+    [
+      [
+        'guard: nothing is made by a former member',
+        'at the same moment 403 for a webhook that a member makes while they are removed: nothing stays',
+        'return',
+      ],
+      [
+        'guard: making something waits for the end of a membership',
+        'at the same moment 403 for a webhook that a member makes while they are removed: nothing stays',
+      ],
+      [
+        'guard: the end of a membership waits for its makers',
+        'at the same moment what a member is just making stops too: the removal waits for it',
+        'where false',
+      ],
+      [
+        'guard: webhooks of a member who leaves',
+        'at the same moment 403 for a webhook that a member makes while they are removed: nothing stays',
+      ],
+      [
+        'guard: keys of a member who leaves',
+        'at the same moment 403 for a key that a member makes while they are removed: nothing stays',
+      ],
+      [
+        'guard: campaigns of a member who leaves',
+        'at the same moment 403 for a campaign that a member makes while they are removed: nothing stays',
+      ],
+      [
+        'guard: broadcasts of a member who leaves',
+        'at the same moment 403 for a broadcast that a member makes while they are removed: nothing stays',
+      ],
+      [
+        'guard: links of an admin who leaves',
+        'at the same moment 403 for a set-up link that a member makes while they are removed: nothing stays',
+      ],
+      [
+        'guard: a webhook that a leaving member redirects',
+        'at the same moment 403 for the address of a webhook that a member makes while they are removed: nothing stays',
+      ],
+      [
+        'guard: logins of a member who leaves',
+        'at the same moment 403 for a login that a member makes while they are removed: nothing stays',
+      ],
+      [
+        'guard: a former member takes nothing over',
+        'at the same moment 403 for a taker who is removed while they take over: nothing is done',
+      ],
+      [
+        'guard: campaigns that are not taken over stop',
+        'DELETE /members/{user_id} 200 stops webhooks and campaigns that the caller does not take over, and says why',
+        'const halted = { paused: [], cancelled: [] }',
+      ],
+      [
+        'guard: only those who may run campaigns take them over',
+        'DELETE /members/{user_id} 400 for a member who leaves and takes something over, 403 for a taker off the allowlist',
+      ],
+      [
+        'guard: only webhooks of the member are taken over',
+        'DELETE /members/{user_id} 409 for a webhook that is not of this member: nothing is done',
+        `where workspace_id = ${value('workspace_id')}`,
+      ],
+      [
+        'guard: only campaigns of the member are taken over',
+        'DELETE /members/{user_id} 409 for a webhook that is not of this member: nothing is done',
+        `where k.workspace_id = ${value('workspace_id')}`,
+      ],
+      [
+        'guard: a new address has a new maker',
+        'PATCH /webhooks/{webhook_id} 200: a user who sets the address becomes its maker, so it stops with them',
+        'false',
+      ],
+      [
+        'guard: resuming takes over what a former member made',
+        'resuming a campaign of a former member makes it the campaign of the admin who resumes it',
+        'user_id = case when false and not exists (',
+      ],
+    ] as const
+  ).map(([marker, test, replacement]) => mutant(departures, marker, test, replacement)),
   mutant(members, 'guard: no link for an operator', setupLinks, 'select true'),
   mutant(members, 'guard: no link beside another way in', setupLinks),
   mutant(
@@ -454,6 +677,52 @@ const people: readonly Mutant[] = [
   ),
   mutant(devices, 'guard: age of a device token', 'a known browser is known for 180 days'),
   mutant(
+    bodies,
+    'guard: large bodies are parsed in a thread',
+    'a body over 256 KB is parsed in turn, and not for a caller who has left',
+    'return parseJson(bytes)',
+  ),
+  mutant(
+    bodies,
+    'guard: an answered body is free',
+    'a body counts until its answer: one of 7.9 MB after the other is read',
+  ),
+  mutant(
+    bodies,
+    'guard: creations of a workspace take turns',
+    'POST /campaigns 201 one after the other in a workspace, while another workspace has its own turn',
+  ),
+  mutant(
+    bodyBudget,
+    'guard: bytes of bodies of one source',
+    'a source that has more than its share loses the largest of its bodies that are still arriving',
+    'const isOwnFull = () => false',
+  ),
+  mutant(
+    bodyBudget,
+    'guard: bytes of bodies of a process',
+    'at the limit of the process the source with the most gives way, not the one that asks',
+    'const isFull = () => false',
+  ),
+  mutant(
+    bodyBudget,
+    'guard: the source with the most bytes gives way',
+    'at the limit of the process the source with the most gives way, not the one that asks',
+    'const sources = [...this.#bytesOf].sort(([, one], [, other]) => one - other)',
+  ),
+  mutant(
+    devices,
+    'guard: a known browser keeps its id',
+    'a known browser keeps its id when it signs in again and when it changes the password: 10 sign-ins, then 429',
+    "const id = randomBytes(16).toString('base64url')",
+  ),
+  mutant(
+    { file: 'src/capabilities/sessions/sessions.test.ts' },
+    'guard: sessions of a user',
+    'a session is one of 20: a newer one ends the oldest, also if ten begin at once, and no other user loses any',
+    'offset 1000',
+  ),
+  mutant(
     devices,
     'guard: links have their own queue',
     '200 for a set-up link, and for a new password, while strangers fill their queue',
@@ -503,6 +772,11 @@ const people: readonly Mutant[] = [
   ),
   mutant(
     waits,
+    'guard: a wait ends with its key',
+    'GET /events?wait= 401 when its key is revoked, and not only at the end of the wait',
+  ),
+  mutant(
+    waits,
     'guard: a caller who leaves waits no longer for events',
     "GET /events?wait= 200 after a waiting caller has left, and after a dead process's waiting requests have expired",
   ),
@@ -528,6 +802,17 @@ const people: readonly Mutant[] = [
     'guard: refused callers go last',
     'in memory drops refused callers last, and before them those whose last request is longest ago',
     'return times.at(-1) ?? 0',
+  ),
+  mutant(
+    { file: 'src/access/limits.test.ts', still: 'in memory counts each caller separately' },
+    'guard: one place for all repeats in memory',
+    'in memory counts a named place once while it is in the window',
+  ),
+  mutant(
+    { file: 'src/access/limits.test.ts', still: 'in memory counts each caller separately' },
+    'guard: one place for all repeats in the database',
+    'in PostgreSQL counts a named place once, however many name it at the same time',
+    'if (!own.allowed) return own',
   ),
   mutant(
     { file: 'src/access/limits.test.ts' },
@@ -590,7 +875,7 @@ const people: readonly Mutant[] = [
   mutant(
     { file: 'src/capabilities/suppressions/list-file.test.ts' },
     'guard: imports leave connections free',
-    'POST /suppressions/import 429 for a fifth import at once, so that other requests find connections',
+    'POST /suppressions/import 429 for a third import at once, so that other requests find connections',
   ),
   mutant(
     {
@@ -615,9 +900,55 @@ const people: readonly Mutant[] = [
     'POST /suppressions/import 429 while another file is being imported into the same list, not into others',
   ),
   mutant(
+    { file: 'src/capabilities/suppressions/list-file.test.ts' },
+    'guard: a user has one place for imports',
+    'POST /suppressions/import 429 for a second file of the same user, into the list of another workspace',
+  ),
+  mutant(
+    { file: 'src/capabilities/suppressions/list-file.test.ts' },
+    'guard: a workspace has one place for imports',
+    'POST /suppressions/import 429 for a second file of the same workspace, which neither takes nor frees a place',
+  ),
+  mutant(
+    { file: 'src/capabilities/suppressions/list-file.test.ts' },
+    'guard: a stop ends an import',
+    'POST /suppressions/import 503 when the service stops: nothing is imported, and nothing keeps it from stopping',
+  ),
+  mutant(
+    { file: 'src/capabilities/suppressions/list-file.test.ts' },
+    'guard: a reader of an export who leaves waits no longer',
+    'a caller who waits for a turn of an export and leaves waits no longer',
+    '    const turn = { key: workspace_id, timer: sources.timer, left: undefined }',
+  ),
+  mutant(
+    { file: 'test/import-stop.test.ts' },
+    'guard: closing ends what waits for the stop',
+    'parley suppress import a stop ends it: nothing is stored, and no PostgreSQL stays behind',
+  ),
+  mutant(
+    { file: 'test/import-stop.test.ts' },
+    'guard: no server stays behind a forced end',
+    'parley start one that does not end is cut off, and no PostgreSQL stays behind',
+  ),
+  mutant(
+    { file: 'src/capabilities/suppressions/list-file.test.ts' },
+    'guard: a stop ends an upload',
+    'POST /suppressions/import 503 when the service stops: nothing is imported, and nothing keeps it from stopping',
+  ),
+  mutant(
+    { file: 'src/capabilities/suppressions/list-file.test.ts' },
+    'guard: one export of a workspace at a time',
+    'GET /suppressions/export 429 for a second one of a workspace while the first is not read, and 200 once that has left',
+  ),
+  mutant(
+    { file: 'src/capabilities/suppressions/list-file.test.ts' },
+    'guard: the place of an export is free again',
+    'GET /suppressions/export 429 for a second one of a workspace while the first is not read, and 200 once that has left',
+  ),
+  mutant(
     { file: 'src/capabilities/suppressions/import-table.test.ts' },
-    'guard: other requests run while a file is parsed',
-    'other requests run while bad rows, or one row of many cells, are parsed',
+    'guard: invalid rows of an import',
+    'a file with more than a million invalid rows is refused with the line',
   ),
   mutant(
     { file: 'src/capabilities/suppressions/import-table.test.ts' },
@@ -653,6 +984,12 @@ const people: readonly Mutant[] = [
     'guard: zones of addresses',
     'an address has one strict form',
     'return isIP(text) === 0 ? undefined : ipaddr.process(text)',
+  ),
+  mutant(
+    { file: 'src/config.test.ts' },
+    'guard: the smallest pool',
+    'the configuration names every fault at once, and repeats no value',
+    'PARLEY_POOL_SIZE: wholeNumber(2, 500).default(10),',
   ),
   mutant(
     { file: 'src/config.test.ts' },
@@ -705,7 +1042,7 @@ const terminal: readonly Mutant[] = [
     { file: 'test/command-line.test.ts' },
     'guard: a command makes no second secret',
     'a command without the PARLEY_SECRET of the service refuses, and makes no other secret',
-    'return keepSecret(file)',
+    "return { secret: await keepSecret(secret), old: undefined, from: 'files' }",
   ),
 ]
 const approving = {
@@ -714,7 +1051,7 @@ const approving = {
 }
 
 const placeholders = {
-  file: 'src/capabilities/campaigns/planning/personalize.test.ts',
+  file: 'src/rules/placeholders.test.ts',
   still: 'personalization treats a value as text: brackets in a name are not filled',
 }
 
@@ -765,6 +1102,11 @@ const contract: readonly Mutant[] = [
 const streams = {
   file: 'src/capabilities/live/live.test.ts',
   still: 'GET /stream 200 with the headers of a stream that no proxy buffers',
+}
+const fullOfStreams = { file: 'test/limits/streams.test.ts' }
+const displacedStreams = {
+  file: 'src/capabilities/live/streams.test.ts',
+  still: 'no stream gives way where all have as many',
 }
 const marks = {
   file: 'src/events/wake.test.ts',
@@ -917,9 +1259,26 @@ const live: readonly Mutant[] = [
   ),
   mutant(
     streams,
+    'guard: streams of a user',
+    "GET /stream 200 replaces the user's oldest stream beyond fifty, of whatever session",
+  ),
+  mutant(
+    fullOfStreams,
     'guard: streams of a process',
-    'a process with as many streams as it may have 503 until one closes, and a stop waits for none of them',
-    'return this.#ended',
+    '503 where each user has one until one closes, and a stop waits for none of them',
+    'const isFull = false',
+  ),
+  mutant(
+    displacedStreams,
+    'guard: the workspace with the most gives way',
+    'the workspace with the most streams gives way, even if none of its users has several',
+    'const workspace = wanted.workspace',
+  ),
+  mutant(
+    displacedStreams,
+    'guard: the user with the most gives way',
+    'within one workspace the user with the most gives way, which may be the one who asks',
+    'const user = wanted.user',
   ),
   {
     what: 'guard: a reader that does not read',
@@ -974,9 +1333,203 @@ const live: readonly Mutant[] = [
   ),
 ]
 
+/** Guards that a review took away and no test noticed. */
+const unnoticed: readonly Mutant[] = [
+  mutant(
+    telegram('send'),
+    'guard: only our random id proves our message',
+    'treats an answer that names only the random id of another message as unknown',
+    "const proof = updates.find((each) => each._ === 'updateMessageID')",
+  ),
+  mutant(
+    telegram('peers'),
+    'guard: a former owner does not show the name',
+    'shows a name that passed on with its new owner only, also after a start',
+    'const peer = undefined as Peer | undefined',
+  ),
+  mutant(
+    attemptingMessages,
+    'guard: the outcome of an earlier message changes nothing',
+    `${lateOutcome} has got the next message since, after an operator said so: it stays as it is`,
+  ),
+  mutant(
+    { file: running('dispatch') },
+    'guard: trouble of the account releases',
+    'a platform that stops first messages uses up no recipient: the one whose message it stopped gets it once the account is enabled again',
+    'if (!isTrouble(outcome.reason))',
+    'a platform that stops first messages refuses for good',
+  ),
+  mutant(
+    puttingBack,
+    'guard: another row of the message is put back',
+    'a campaign message that was attempted again under another id is put back in that row',
+  ),
+  mutant(
+    { file: ledger('echoes') },
+    'guard: an empty batch may report a gap',
+    'a batch without updates is stored like any other: it may report a gap',
+    'if (!updates.every((update) => this.#isExpected(advance, update)))',
+  ),
+  mutant(
+    { file: ledger('echoes') },
+    'guard: what the platform changed is stored',
+    'an echo that shows another text than was recorded is stored',
+    'return isOurs',
+  ),
+  mutant(
+    attemptingMessages,
+    'guard: trouble of the account ends no contact',
+    'a look-up that fails because the account is needs_login marks the account, and the contact stays due',
+    'if (false) {}',
+  ),
+  mutant(
+    puttingBack,
+    'guard: what was released may have been sent since',
+    'listUnknown reports an attempt of which the database knows only an earlier one: released',
+    "where o.attempt_token = g.token or o.state in ('completed', 'refused', 'released')",
+  ),
+  mutant(puttingBack, 'guard: a recipient belongs to the account of its message', anotherAccount),
+  mutant(
+    telegram('transport'),
+    'guard: a failed write is not repeated',
+    'the transport of a session reports a write that fails as the end of the connection, whatever the socket says',
+    "throw new Error('The write failed.')",
+  ),
+  mutant(
+    { file: running('message-attempt') },
+    'guard: only the own attempt is taken back',
+    'a crossing whose answer is lost takes back its own attempt, and none that another worker has made since',
+    "if (row) await releaseNeverSent(app, { id: row.id, token: row.attempt_token ?? '' })",
+  ),
+  mutant(
+    attemptingMessages,
+    'guard: look ups a minute',
+    'a look-up is not made once the account has had all of a minute, and the contact stays due',
+    'void allowed',
+  ),
+  mutant(
+    attemptingMessages,
+    'guard: a username that the platform writes in capitals',
+    'a person whose username the platform writes in capitals is on the list under it',
+    "'username:' || r.username,",
+  ),
+  mutant(
+    { file: ledger('echoes') },
+    'guard: an echo whose recording failed is stored',
+    'an echo whose recording failed is stored like any other update: the position stays where it is',
+    'if (!recorded) return true',
+  ),
+  mutant(
+    incoming,
+    'guard: a reply to another account',
+    `${elsewhere} ends a sequence whose campaign is paused: resumed, it would go on`,
+    `and r.status in ('submitting', 'waiting', 'ambiguous') and exists (
+        select from campaigns k where k.id = r.campaign_id and k.status in ('queued', 'sending'))`,
+    'a reply to another account, where the campaign is paused',
+  ),
+  mutant(
+    { file: running('dispatch') },
+    'guard: gates of branches',
+    'branches a step waits while the gate branching is closed',
+  ),
+  mutant(
+    { file: running('dispatch') },
+    'guard: gates of branches',
+    'branches a step waits while the gate read_receipts is closed',
+    "|| case when k.branching_enabled then '{branching}' else '{}' end::text[]",
+    'gates of branches: read receipts',
+  ),
+  mutant(
+    { file: 'src/capabilities/suppressions/suppressions.test.ts' },
+    'guard: usernames of the list have no case',
+    'POST /chats/start a username is on the list in any letter case, as listed and as asked about',
+    `...(username ? [\`username:${value('username')}\`] : []),`,
+  ),
+  mutant(
+    incoming,
+    'guard: a deletion waits for the message that it names',
+    `${unrecorded} waits while the outcome is being recorded`,
+    'false,',
+  ),
+  mutant(
+    incoming,
+    'guard: deleted before it was recorded',
+    `${unrecorded} holds for the message, which is stored without its text and is not the last of its chat`,
+    '})} as given cross join lateral (select false as is_deleted) d',
+  ),
+  mutant(
+    incoming,
+    'guard: a deleted message is not the last',
+    `${unrecorded} holds for the message, which is stored without its text and is not the last of its chat`,
+    ') is not null or true',
+  ),
+  mutant(
+    { file: 'src/capabilities/suppressions/suppressions.test.ts' },
+    'guard: only messages of people are handled',
+    'a message that asks to stop is not one that only contains the word, our own, or one in a group',
+    'const fromPeople = stored.filter(({ message }) => !message.is_sender)',
+    'only messages of people are handled: not those in groups',
+  ),
+]
+
 export const mutants: readonly Mutant[] = [
+  {
+    what: 'a connection whose server process changes counts as one of its own',
+    patches: [{ marker: 'guard: a connection keeps its server process', replace: 'void seen' }],
+    file: 'test/own-postgresql.test.ts',
+    test: 'a pooler that works by transaction and gives each connection another server at first is refused as well',
+    still: 'a pooler that works by session is used as installed, with our time limits',
+  },
+  {
+    what: 'a pooler that mixes up the names of statements is a bug in Parley',
+    patches: [{ marker: 'guard: names that a pooler mixes up', replace: '' }],
+    file: 'test/own-postgresql.test.ts',
+    test: 'a pooler that was not noticed is named after the error 42P05',
+    still: 'a pooler that works by transaction is refused with a sentence',
+  },
+  {
+    what: 'no answer says that browsers must come back over TLS',
+    patches: [
+      {
+        marker: 'guard: browsers return over https',
+        replace: "    reply.headers({ 'x-request-id': request.id, ...answerHeaders })",
+      },
+    ],
+    file: 'src/http/server.test.ts',
+    test: 'Strict-Transport-Security is in every answer, also in refusals, where the base URL is https',
+    still: 'Strict-Transport-Security is in no answer where it is http, or not known',
+  },
+  {
+    what: 'answers to what is no request do not say that browsers must come back over TLS',
+    patches: [{ marker: 'guard: also broken requests return over https', replace: '' }],
+    file: 'src/http/server.test.ts',
+    test: 'Strict-Transport-Security is in the answer to what is no request, where the base URL is https',
+    still: 'Strict-Transport-Security is in every answer, also in refusals, where the base URL is https',
+  },
+  {
+    what: 'the host of a proxy is judged as it is written',
+    patches: [{ marker: 'guard: the host of a proxy is normalised', replace: 'const url = URL.parse(text)' }],
+    file: 'src/lib/proxy-url.test.ts',
+    test: 'the host of a proxy %31%32%37.0.0.1 is judged as the address it stands for, under every scheme',
+    still: 'the host of a proxy the standard ports of the web are ports like others',
+  },
+  {
+    what: 'the log holds its lines while the welcome is printed',
+    patches: [{ marker: 'guard: the welcome follows the log', replace: '' }],
+    file: 'src/cli/log-lines.test.ts',
+    test: 'a logger that is asked to flush has written its lines at once',
+  },
+  {
+    what: 'libraries are sought only where a script of npm has made their links',
+    patches: [{ marker: 'guard: libraries without a script of npm', replace: 'return shipped' }],
+    file: 'src/db/embedded-cluster.test.ts',
+    test: 'libraries without the links of npm’s script are found under all their names, also after an upgrade',
+    still: 'PostgreSQL uses the same directory when its path is relative',
+  },
   ...live,
   ...team,
+  ...databaseMutants,
+  ...unnoticed,
   // The boundary.
   crosses('guard: dispatch', 'dispatch is off'),
   mutant(crossing, 'guard: restore_counter', 'does not cross the restore counter is lower', 'where true'),
@@ -1126,7 +1679,7 @@ export const mutants: readonly Mutant[] = [
     ownServer,
     'guard: no pooling by transaction',
     'a pooler that works by transaction is refused with a sentence',
-    'if (false) {',
+    '',
   ),
   mutant(
     ownServer,
@@ -1298,6 +1851,18 @@ export const mutants: readonly Mutant[] = [
     puttingBack,
     'guard: a repeat of the key is put back',
     'putBack blocks the row that a repeat has made for the key, and keeps its public name',
+  ),
+  mutant(
+    restoring,
+    'guard: a start counts as a heartbeat',
+    'at the start a start on a disk that knows the database counts as a heartbeat: a new disk beside it joins',
+    'return instance',
+  ),
+  mutant(
+    journalling,
+    'guard: a directory that cannot be read is not empty',
+    'a directory that is not there has no journals; one that cannot be read is an error',
+    'return []',
   ),
   mutant(
     restoring,
@@ -1679,7 +2244,7 @@ export const mutants: readonly Mutant[] = [
   // Clocks.
   mutant(
     {
-      file: 'src/lib/sending-window.test.ts',
+      file: 'src/rules/sending-window.test.ts',
       still: 'a sending window opens at its first minute and is closed at its last',
     },
     'guard: a clock change on the way to the window',
@@ -1714,16 +2279,35 @@ export const mutants: readonly Mutant[] = [
     'a message that a restored database has lost is restored with its recipient and its use of the quota',
   ),
   mutant(
-    messages,
-    'guard: suppression at the boundary',
-    'a message to a person whose name alone is on the list ends the recipient',
-    "(split_part(r.contact, ':', 1), split_part(r.contact, ':', 2)))) and false as suppressed,",
+    attemptingMessages,
+    'guard: suppression at the pick',
+    'a person whose username the platform writes in capitals is on the list under it',
+  ),
+  mutant(
+    {
+      file: 'src/capabilities/people/people.test.ts',
+      still: 'names that two people swap end for the one and begin for the other',
+    },
+    'guard: who is on the list and has no chat ends',
+    'a phone number on the list that only one account can see stops a campaign of contacts by the other account',
+  ),
+  mutant(
+    attemptingMessages,
+    'guard: a retry is asked about',
+    'a person who is suppressed while their message is in flight an id: accepted or not, nothing follows',
+    'case when false',
+  ),
+  mutant(
+    attemptingMessages,
+    'guard: a follow_up is asked about',
+    'a person who is suppressed while their message is in flight an id: accepted or not, nothing follows',
+    'select 1 where false))',
   ),
   mutant(
     messages,
     'guard: suppression list is read under its lock',
     'a message to a person who is suppressed at this very moment ends the recipient',
-    'const listed = locked.suppressed',
+    'const listed = false',
   ),
   mutant(
     messages,
@@ -1869,21 +2453,197 @@ export const mutants: readonly Mutant[] = [
   ),
   mutant(
     incoming,
-    'guard: a reply to another account of the pool',
+    'guard: a reply to another account',
     `${elsewhere} receives the reply: the sequence ends, and the event names the account that has the message`,
-    'where false',
-  ),
-  mutant(
-    incoming,
-    'guard: a reply to another account of the pool',
-    `${elsewhere} does not end a campaign whose sequence is over, nor one of another pool`,
-    'where p.pool',
-    'a reply to an account of no pool of the campaign',
+    'and false',
   ),
   mutant(
     incoming,
     'guard: nothing is left to end elsewhere',
-    `${elsewhere} does not end a campaign whose sequence is over, nor one of another pool`,
+    `${elsewhere} does not end a campaign whose sequence is over; an account of no pool of a campaign ends one`,
+  ),
+  // Whom an entry of the suppression list stops.
+  mutant(
+    entryPeople,
+    'guard: names of this workspace only',
+    'the people of an entry 200 with their other names, and since when the name is of somebody else',
+    '',
+  ),
+  mutant(
+    entryPeople,
+    'guard: only who had the name while the entry stood',
+    'the people of an entry 200 without those who gave the name up before it was listed',
+    '',
+  ),
+  mutant(
+    entryPeople,
+    'guard: another entry holds them',
+    'the people of an entry 200 with their other names, and since when the name is of somebody else',
+    'where false)`',
+  ),
+  // A new time zone.
+  mutant(
+    zoneChanges,
+    'guard: a new zone holds from the end of the day',
+    'a zone that changes holds from the end of the day that has begun',
+    'return timezone',
+  ),
+  mutant(
+    zoneChanges,
+    'guard: days do not go back',
+    'a zone that changes several times a day opens no other day: days only go on, and each change keeps the day that has begun',
+    'return day',
+  ),
+  mutant(
+    zoneChanges,
+    'guard: the day goes on in a zone that is behind',
+    'a zone that changes holds from the end of the day that has begun',
+    'while (false)',
+  ),
+  mutant(
+    zoneChanges,
+    'guard: the window follows the new zone',
+    'a zone that changes moves the sending window with it',
+    'return opens',
+  ),
+  mutant(
+    { file: 'src/capabilities/workspaces/zone-changes.test.ts' },
+    'guard: a change keeps the day that has begun',
+    'PATCH /workspace 200: the quota of the day that has begun stays used, however often the zone changes',
+    'timezone_before = null, timezone_from = null, day_floor = null',
+  ),
+  // Written by hand.
+  mutant(
+    byHand,
+    'guard: only who asked for it',
+    'stop_on_own_message without it a message by hand ends nothing',
+    'join campaigns k on k.id = r.campaign_id',
+  ),
+  mutant(
+    byHand,
+    'guard: a message by hand ends sequences of its workspace',
+    'stop_on_own_message ends nothing in another workspace, and holds nothing there while it is undecided',
+    'where true',
+  ),
+  mutant(
+    byHand,
+    'guard: an undecided message holds its workspace',
+    'stop_on_own_message ends nothing in another workspace, and holds nothing there while it is undecided',
+    'where true',
+  ),
+  mutant(
+    byHand,
+    'guard: a message by hand while ours is in flight',
+    'stop_on_own_message ends a sequence whose first message is in flight, once that is accepted',
+    "and r.status = 'waiting'",
+  ),
+  mutant(
+    byHand,
+    'guard: a queued send of a member is not decided',
+    'stop_on_own_message a send of a member that no worker has taken yet holds the follow-up',
+    "when o.state = 'submitting'",
+  ),
+  mutant(
+    { file: 'src/capabilities/people/people.test.ts' },
+    'guard: a reply ends sequences of its workspace',
+    'a reply to one account ends nothing in another workspace that has written to the person',
+    '',
+  ),
+  mutant(
+    byHand,
+    'guard: only who was written to before',
+    'stop_on_own_message ends only what was written before the message, by the clock of the platform',
+    '',
+  ),
+  mutant(
+    byHand,
+    'guard: an operation in flight may have sent it',
+    'while an operation to the chat is unknown the follow-up waits for the decision, and says so',
+    "and false) then 'open'",
+  ),
+  mutant(
+    byHand,
+    'guard: a message of an operation',
+    "stop_on_own_message ignores an operation's message that the platform shows without its random id",
+    'and (false',
+  ),
+  mutant(
+    byHand,
+    'guard: a message in flight is decided later',
+    'a message by hand that arrives while the follow-up crosses ends the others at once, and the one in flight when its message is proven',
+    'where h.id = v.id)',
+  ),
+  mutant(
+    byHand,
+    'guard: who waits for a decision hides nobody',
+    'while an operation to the chat is unknown a recipient that waits for the decision hides no other of its campaign',
+    '',
+  ),
+  mutant(
+    byHand,
+    'guard: only live messages are of a hand',
+    'stop_on_own_message ignores a message from history',
+    "if (message.is_sender && chat.kind === 'private') sorted.own.set(place, own)",
+  ),
+  mutant(
+    byHand,
+    'guard: only campaigns of contacts stop for a hand',
+    '400 with recipients, and for what is not a boolean',
+    'if (false) {',
+  ),
+  mutant(
+    messages,
+    'guard: an undecided message at the boundary',
+    'a message of a sequence that a message by hand ends does not cross while that is undecided',
+    'false as undecided,',
+  ),
+  mutant(
+    planning,
+    'guard: a follow_up waits for the decision',
+    'the plan a follow-up waits until it is decided whether somebody has written by hand',
+    '',
+  ),
+  mutant(
+    incoming,
+    'guard: a stored answer to another account',
+    `${restored} is answered in another account before it is put back: no follow-up goes out`,
+    'and false',
+  ),
+  mutant(
+    incoming,
+    'guard: a stored answer came later',
+    `${restored} was not answered by what another account got before it`,
+    '',
+  ),
+  mutant(
+    incoming,
+    'guard: a stored answer of the same person',
+    `${restored} is not answered by a person with the same number on another platform`,
+    '',
+  ),
+  mutant(
+    incoming,
+    'guard: answers in two accounts are compared by time',
+    `${restored} is answered in another account before it is put back: no follow-up goes out`,
+    'return false',
+  ),
+  mutant(
+    incoming,
+    'guard: a message by hand before its recipient is known',
+    `${restored} and was followed by a message by hand from another account ends once it is put back`,
+    '',
+  ),
+  mutant(
+    incoming,
+    'guard: a stored message to the same person',
+    `${restored} goes on after what another platform sent by hand to the same number`,
+    '',
+  ),
+  mutant(
+    incoming,
+    'guard: a journal may have its operation',
+    `${restored} and may be in a journal is not taken for written by hand until every journal is put back`,
+    '',
   ),
   mutant(
     incoming,
@@ -1945,6 +2705,11 @@ export const mutants: readonly Mutant[] = [
   ),
   mutant(
     attemptingMessages,
+    'guard: what was released in a cancelled campaign ends',
+    `${lateOutcome} is in a cancelled campaign, and it was not sent: it ends, because nobody would pick it again`,
+  ),
+  mutant(
+    attemptingMessages,
     'guard: unknown in a cancelled campaign is final',
     `${lateOutcome} is in a cancelled campaign, and it is unknown: it is final immediately`,
     'const due = dueAfter(row, row.crossed_at)',
@@ -1974,7 +2739,6 @@ export const mutants: readonly Mutant[] = [
     attemptingMessages,
     'guard: the phone that a look_up returns',
     `${lookedUp} gets nothing when the platform returns the number`,
-    'r.found_phone as found_under,',
   ),
   mutant(
     crossingDirectly,
@@ -2023,6 +2787,91 @@ export const mutants: readonly Mutant[] = [
     `${leftAlone} the person that a contact resolved to`,
     "if (day.busy || row.forbidden === 'busy') return { do: 'busy' }",
     'a person whom another transaction holds is taken',
+  ),
+  mutant(
+    { file: 'test/doctor.test.ts' },
+    'guard: connections of all processes',
+    connectionsOfAll,
+    'if (false) {',
+  ),
+  mutant(
+    { file: 'test/doctor.test.ts' },
+    'guard: connections of other clients',
+    connectionsOfAll,
+    'min(allowed)::int as ours,',
+  ),
+  mutant({ file: 'test/doctor.test.ts' }, 'guard: processes can be counted', connectionsOfAll),
+  mutant(
+    { file: 'test/full-disk.test.ts' },
+    'guard: a full disk is named',
+    'a cluster that does not fit on its disk says that the disk is full',
+    'if (false) {',
+  ),
+  // Where the time of a send shows.
+  ...[
+    'guard: the wait for a worker is observed',
+    'guard: the call is observed',
+    'guard: the recording is observed',
+  ].map((marker) =>
+    mutant(timings, marker, 'a send is counted once in each histogram, and its operation shows its course'),
+  ),
+  ...['', 'this.#lag(lagMs / 1_000)'].map((replace) =>
+    mutant(
+      timings,
+      'guard: the lag of accepted deliveries',
+      'a delivery is counted in the lag of webhooks once its endpoint accepts it',
+      replace,
+    ),
+  ),
+  mutant(
+    timings,
+    'guard: an operation waits up to the boundary',
+    'the course of an operation is what its row says, up to the boundary and from there on',
+    'crossed_at',
+  ),
+  mutant(
+    timings,
+    'guard: an operation is submitted from the boundary on',
+    'the course of an operation is what its row says, up to the boundary and from there on',
+    'finished_at - created_at',
+  ),
+  mutant(
+    timings,
+    'guard: operations by their public id',
+    'the course of an operation is what its row says, up to the boundary and from there on',
+  ),
+  // Traces.
+  mutant(
+    { file: 'src/lib/traceparent.test.ts' },
+    'guard: one traceparent',
+    'a traceparent is ignored: two, even the same',
+  ),
+  mutant(
+    { file: 'src/lib/traceparent.test.ts' },
+    'guard: form of a traceparent',
+    'a traceparent is ignored: version 00 with more',
+  ),
+  mutant(
+    { file: 'test/request-log.test.ts' },
+    'guard: trace in the line of a request',
+    'traceparent of the caller is logged in the line of its request, also of a refused one, and of no other',
+  ),
+  mutant(
+    { file: 'test/request-log.test.ts' },
+    'guard: trace in the line of a failure',
+    'traceparent of the caller is logged in the line about an unexpected failure',
+  ),
+  mutant(
+    { file: webhooks('delivery') },
+    'guard: a trace is that of one request',
+    "the trace of a caller's request is that of one request: the next one of the same key has none, nor has a message that arrives",
+    'return Object.assign(caller, { traceparent })',
+  ),
+  mutant(
+    { file: webhooks('delivery') },
+    'guard: a stored trace is read again',
+    "the trace of a caller's request brings no other header, whatever a restored row says",
+    'const trace = traceparent as never',
   ),
   // Webhooks.
   mutant(
@@ -2235,11 +3084,106 @@ export const mutants: readonly Mutant[] = [
     'guard: a request is decided once',
     'POST /approvals/{request_id}/approve 200 with a token once, and then 409',
   ),
+  // Connections of requests and of the background.
+  mutant(
+    connections,
+    'guard: connections of the background',
+    'the connections of a process of requests leave some to the background: of 10 they have 6 at most',
+    'const requestsMax = pool_size',
+  ),
+  mutant(
+    connections,
+    'guard: connections of requests',
+    'the connections of a process of the background leave some to requests: of 10 they have 8 at most',
+    'const backgroundMax = pool_size',
+  ),
+  mutant(
+    ownConnections,
+    'guard: connections of the worker',
+    'heartbeats and settings go on while requests hold every connection that they may have',
+    'const background = this.app',
+  ),
+  mutant(
+    ownConnections,
+    'guard: connections of the settings',
+    'heartbeats and settings go on while requests hold every connection that they may have',
+    'const settings = openSettings(db)',
+  ),
+  mutant(
+    fairShares,
+    'guard: costly reads take turns',
+    'while a workspace has a costly read under way its next search is 429 with Retry-After, at the API, at the dashboard and for agents; others get 200',
+    'return work()',
+  ),
+  mutant(
+    fairShares,
+    'guard: long lists take turns',
+    'while a workspace has a costly read under way its long lists wait as well, and short requests do not',
+    'const inTurn = <T>(read: () => Promise<T>) => read()',
+  ),
+  mutant(
+    fairShares,
+    'guard: a share of costly work',
+    'while a workspace has a costly read under way its next search is 429 with Retry-After, at the API, at the dashboard and for agents; others get 200',
+    'eachMax: 2,',
+  ),
+  mutant(
+    fairShares,
+    'guard: connections beside costly work',
+    'half of the connections of requests stay for short ones, whoever reads what takes long',
+    'atOnceMax: requestsMax,',
+  ),
+  mutant(
+    fairShares,
+    'guard: a reader of a long list who leaves waits no longer',
+    'while a workspace has a costly read under way a caller of a long list that leaves waits no longer',
+    'const turn = { workspace_id, left: undefined }',
+  ),
+  mutant(
+    fairShares,
+    'guard: an agent that leaves waits no longer',
+    'while a workspace has a costly read under way a caller at the endpoint of agents that leaves waits no longer',
+  ),
+  mutant(
+    { file: 'src/capabilities/search/index/evaluations.test.ts', still: 'short ones are evaluated at once' },
+    'guard: long posting lists in a thread',
+    'long posting lists leave the event loop free',
+    'return evaluatePacked(segments)',
+  ),
+  mutant(
+    { file: 'src/lib/slices.test.ts', still: 'a short list is done at once' },
+    'guard: slices give way',
+    'a long list gives way to other work, and keeps its order',
+  ),
+  mutant(atRest, 'guard: collects at rest only', 'a process at work is not stopped'),
+  mutant(
+    atRest,
+    'guard: memory at rest',
+    'garbage is collected once the process rests, and again after the next burst',
+  ),
+  mutant(
+    atRest,
+    'guard: what stays is not collected again',
+    'what stays in use is not collected for again, and no little growth is',
+  ),
+  mutant(
+    {
+      file: 'src/lib/threads.test.ts',
+      still: 'keeps a thread for the next call, and gives two calls at once one each',
+    },
+    'guard: idle threads end',
+    'a thread that is idle for too long ends, and with it its memory',
+  ),
   // Plays of campaigns.
   mutant(
     turnsOfKeys,
-    'guard: one at a time for a key',
-    'turns of many keys runs one at a time per key, two in all, and the keys take turns',
+    'guard: places of one key',
+    'turns of many keys runs as many per key as it may have, and leaves the rest of the places to other keys',
+  ),
+  mutant(
+    turnsOfKeys,
+    'guard: callers that may wait',
+    'turns of many keys a key with nothing running does not wait behind another that has too much',
   ),
   mutant(
     turnsOfKeys,
@@ -2288,6 +3232,250 @@ export const mutants: readonly Mutant[] = [
     'guard: transport error',
     'a connection that gets a frame of four bytes, which is a transport error, ends',
     'if (length === 5) {',
+  ),
+  mutant(
+    telegram('first-day'),
+    'guard: the next client has the right time',
+    'a clock that is wrong by ten minutes ahead connects at the second try, and says how far it is off',
+  ),
+  ...(
+    [
+      ['first-day', 'a clock that is wrong by ten minutes ahead logs out at the first call'],
+      ['first-day', 'a clock that is wrong by ten minutes ahead imports a session at the first call'],
+      ['rehearse', 'all twenty checks pass with a clock that is ten minutes fast'],
+    ] as const
+  ).map(([file, test]) =>
+    mutant(telegram(file), 'guard: one more try with the right time', test, 'const isCorrected = false'),
+  ),
+  mutant(
+    telegram('first-day'),
+    'guard: a corrected time is known while connected',
+    'a clock that is wrong by ten minutes behind connects, and says while connected how far it is off',
+  ),
+  mutant(
+    telegram('first-day'),
+    'guard: a clock that was set is right',
+    'a clock that is wrong is right as soon as it is set, without a restart',
+    'return this.#offset - origin',
+  ),
+  mutant(
+    telegram('first-day'),
+    'guard: a corrected clock keeps no account away',
+    'a clock that is wrong is not what keeps an account away once it is corrected for',
+    'const isCorrected = true',
+  ),
+  mutant(
+    telegram('first-day'),
+    'guard: the doctor asks the time through a proxy',
+    'the doctor asks the time through a proxy by socks5 if no account connects without one',
+    'const ways = ownWay ? [ownWay] : []',
+  ),
+  mutant(
+    telegram('first-day'),
+    'guard: a code expires by the time of the server',
+    'a clock that is wrong by -600 s shows QR codes for as long as they are valid',
+    'const leftMs = told.expires * 1000 - Date.now()',
+  ),
+  mutant(
+    telegram('first-day'),
+    'guard: an unknown login may pass',
+    'a login that Telegram does not know for a moment (-404) connects when it is asked again',
+    'const isOver = true',
+  ),
+  mutant(
+    telegram('first-day'),
+    'guard: a 401 in a session may pass',
+    'a login that Telegram does not know in the middle of a session for a moment: the session is lost, the send may be repeated, and the next session sends',
+    'const doubt = undefined',
+  ),
+  mutant(
+    telegram('first-day'),
+    'guard: a short session settles no doubt',
+    'a login that Telegram does not know in the middle of a session for minutes needs a login, also if every connect succeeds',
+    'const wasSteady = this.#connectedAt !== undefined',
+  ),
+  mutant(
+    telegram('first-day'),
+    'guard: a login that was ended never passes',
+    'a login that Telegram does not know in the middle of a session for good (401 SESSION_REVOKED)',
+    'return name !== undefined',
+  ),
+  mutant(
+    telegram('first-day'),
+    'guard: the account says that the clock is wrong',
+    'a clock that is wrong by ten minutes ahead connects at the second try, and says how far it is off',
+  ),
+  mutant(telegram('first-day'), 'guard: a code that costs money', 'a code that has to be paid for says so'),
+  mutant(
+    telegram('first-day'),
+    'guard: an address of a code is shown',
+    'a code by fragment is what a person types',
+  ),
+  mutant(
+    telegram('errors'),
+    'guard: names beyond the documentation',
+    'the table of errors USER_ID_INVALID is chat_unavailable, whatever its code',
+    'const listed = Object.entries(names)',
+  ),
+  mutant(
+    telegram('trouble'),
+    'guard: a frozen account appeals',
+    'FROZEN_METHOD_INVALID is a restriction that a person lifts',
+    'const known = name',
+  ),
+  mutant(
+    telegram('trouble'),
+    'guard: the cheap act comes first',
+    'AUTH_KEY_UNREGISTERED asks for one more try, then for a login',
+    `AUTH_KEY_UNREGISTERED: (id) => \`The login was ended at Telegram. ${value('logIn(id)')}\`,`,
+  ),
+  ...(
+    [
+      ['guard: a login names a real system', "systemVersion: '',"],
+      ['guard: a login names the language of its system', "systemLangCode: '',"],
+      ['guard: a login names its language', "langCode: '',"],
+    ] as const
+  ).map(([marker, replace]) =>
+    mutant(
+      telegram('adapter'),
+      marker,
+      'on one data centre a session shows as the device Parley with its version, its system and its language',
+      replace,
+    ),
+  ),
+  mutant(
+    telegram('first-day'),
+    'guard: a login begins again when asked to',
+    'a code is asked for again when Telegram wants the login to begin again, and not for ever',
+    'const isRestart = false',
+  ),
+  mutant(
+    telegram('first-day'),
+    'guard: a login that began again notices a lost connection',
+    'a code that Telegram refused at first and then sent is asked for until the connection is lost',
+  ),
+  mutant(
+    { file: 'test/command-line.test.ts' },
+    'guard: surplus arguments are not repeated',
+    'an argument that a verb does not take is not repeated',
+    'return text',
+  ),
+  mutant(
+    { file: 'src/lib/text.test.ts' },
+    'guard: a session string is not repeated',
+    'contains no secret, and an id stays',
+    'const sessionStrings = /(?!)/',
+  ),
+  mutant(
+    telegram('first-day'),
+    'guard: a password is proven again',
+    'a password whose question has changed since is proven again',
+    'const isStale = false',
+  ),
+  mutant(
+    telegram('first-day'),
+    'guard: an empty code has it sent again',
+    'a code is sent again by the next way after an empty answer',
+  ),
+  mutant(
+    loginRoutes,
+    'guard: an answer that asks for the code again',
+    'POST /accounts/{account_id}/login/answer 200 for again: the code comes by the next way, the same question stands until then, and nothing counts as wrong',
+  ),
+  mutant(
+    { file: 'web/src/pages/accounts/account-acts.test.ts' },
+    'guard: a login is tried once more',
+    'an account that needs a login, and one is stored offers enabling or not',
+  ),
+  mutant(
+    telegram('first-day'),
+    'guard: a code by mail is sent as one',
+    'a code by email is what a person types',
+  ),
+  mutant(
+    telegram('first-day'),
+    'guard: a phrase keeps its spaces',
+    'a code by phrase is what a person types',
+    'const isText = false',
+  ),
+  mutant(
+    telegram('first-day'),
+    'guard: strangers are not kept',
+    'strangers who write in supergroups are not kept when the list of chats brings the last message of each supergroup',
+    'const isKept = () => true',
+  ),
+  mutant(
+    telegram('first-day'),
+    'guard: an import stops at a duplicated key',
+    'the session of another program is refused as session_duplicated (AUTH_KEY_DUPLICATED), and its string is in no report',
+  ),
+  mutant(
+    telegram('session-string'),
+    'guard: a session string is checked',
+    'a session string that is none is refused: case 5',
+    'const isPlausible = found',
+  ),
+  mutant(
+    telegram('first-day'),
+    'guard: the doctor compares the clocks',
+    'the doctor says how far the clock is off',
+    'const problem = explainClock(0)',
+  ),
+  mutant(
+    { file: 'src/capabilities/accounts/import.test.ts' },
+    'guard: a refused import ends no session',
+    'a session that is refused here stays with the program that has it',
+  ),
+  mutant(
+    telegram('updates'),
+    'guard: nothing is queued for strangers',
+    'pushed updates of channels and of who is online are dropped before the queue, however many arrive',
+    'return container',
+  ),
+  mutant(
+    telegram('updates'),
+    'guard: an empty container is no batch',
+    'pushed updates of channels that have a place among the containers move it, and are no batch',
+  ),
+  mutant(
+    telegram('view'),
+    'guard: the service chat is not shown',
+    'of the service chat shows that a code came and when, and nothing else',
+  ),
+  mutant(
+    telegram('peers'),
+    'guard: the service user is not kept',
+    'never keeps the service user, whose chat brings login codes',
+    "const isKept = user._ === 'user' && !user.min",
+  ),
+  mutant(
+    telegram('read'),
+    'guard: the cursor keeps the channel',
+    'listChats begins the next page with the channel that ended the last one, and its access hash',
+    'return String(id)',
+  ),
+  mutant(
+    { file: 'src/capabilities/accounts/tidy.test.ts' },
+    'guard: only admins see that a code came',
+    'only an admin or owner sees that a login code came, and when',
+    'const isAdmin = true',
+  ),
+  mutant(
+    telegram('updates'),
+    'guard: an outdated position is no gap',
+    'the difference from a state that Telegram has not reached yet is requested again, and no gap',
+    'else if (/^(PERSISTENT_TIMESTAMP|DATE_EMPTY)/.test(text)) {',
+  ),
+  mutant(
+    telegram('updates'),
+    'guard: a difference advances',
+    'the difference whose slices do not advance ends the stream after a few of them',
+  ),
+  mutant(
+    { file: 'src/config.test.ts' },
+    'guard: an empty variable that must not be',
+    'the configuration refuses an empty PARLEY_TELEGRAM_DC: a script that meant a data centre for tests would reach Telegram',
+    'const isFault = false',
   ),
   mutant(
     telegram('updates'),
@@ -2419,8 +3607,42 @@ export const mutants: readonly Mutant[] = [
   mutant(
     telegram('errors'),
     'guard: an error that is not listed is unknown',
-    'the table of errors TICKET_MACHINE_BROKEN proves nothing',
+    'the table of errors INTERNAL proves nothing, and keeps its name because it is not listed',
     "const meaning = findMeaning(text) ?? 'message_invalid'",
+  ),
+  mutant(
+    telegram('open'),
+    'guard: the test servers are not telegram itself',
+    testServers,
+    "const test_dc = dc === 'test' ? null : dc && trustDc(dc)",
+  ),
+  mutant(
+    telegram('open'),
+    'guard: the test servers are dialled in test mode',
+    testServers,
+    'const testMode = false',
+  ),
+  mutant(
+    telegram('rehearse'),
+    'guard: a rehearsal stops without an account',
+    'a login that fails ends the rehearsal: the rest is not run',
+  ),
+  mutant(
+    telegram('rehearse'),
+    'guard: only what the rehearsal wrote is deleted',
+    'all twenty checks pass, nothing is left behind, and the report has no secret in it',
+  ),
+  mutant(
+    telegram('rehearse'),
+    'guard: codes are made up on test servers alone',
+    'codes are made up for numbers of the test servers alone',
+    'if (dc === undefined) return undefined',
+  ),
+  mutant(
+    telegram('rehearse'),
+    'guard: a report has no foreign text',
+    'an error that is not ours reaches the report by its kind alone',
+    'return String(error)',
   ),
   mutant(
     telegram('module'),
@@ -2429,9 +3651,15 @@ export const mutants: readonly Mutant[] = [
   ),
   mutant(
     telegram('read'),
-    'guard: known people are not looked up',
-    'resolve asks Telegram only about names that no stored person has',
-    'const known = undefined',
+    'guard: a username that is switched off',
+    'askPerson shows a person not under a username that is switched off',
+    'const active = (user.usernames ?? []).map(({ username }) => username)',
+  ),
+  mutant(
+    telegram('read'),
+    'guard: a number that is not shown proves nothing',
+    'askPerson shows a person not under a hidden one',
+    ': true',
   ),
   mutant(
     telegram('send'),
@@ -2507,7 +3735,7 @@ export const mutants: readonly Mutant[] = [
     'guard: an edit that changes nothing shown',
     'ignores an edit that Telegram hides, as it does for reactions',
   ),
-  // The data centre of the sandbox.
+  // The data centre of the tests.
   mutant(
     dataCentre('sending'),
     'guard: random id accepted once',
@@ -2524,6 +3752,28 @@ export const mutants: readonly Mutant[] = [
     'guard: a number needs its access hash',
     'messages.sendMessage needs the access hash that this account got for the person',
     'return peer.userId',
+  ),
+  mutant(
+    dataCentre('devices'),
+    'guard: random ids only to the key that sent',
+    'two devices of one account both get what happens; the random id of a message only the device that sent it',
+    'return [viewSent(post), carrier]',
+  ),
+  mutant(
+    dataCentre('devices'),
+    'guard: a page continues after its peer',
+    'channels and supergroups a page continues after its offset peer: a channel needs its hash, and a peer from elsewhere misleads',
+    'return given',
+  ),
+  mutant(
+    dataCentre('server-clock'),
+    'guard: a message id of the past',
+    'a message id more than 300 s behind is refused',
+  ),
+  mutant(
+    dataCentre('server-clock'),
+    'guard: a message id of the future',
+    'a message id more than 30 s ahead is refused',
   ),
   mutant(
     dataCentre('hostile'),
@@ -2619,7 +3869,7 @@ export const mutants: readonly Mutant[] = [
     { file: running('dispatch-contacts') },
     'guard: known chats pass those to be looked up',
     'contacts wait out a flood wait for look-ups, while those with known chats get their messages',
-    'and false',
+    "and k.kind <> 'contacts'",
   ),
   mutant(
     { file: running('dispatch') },
@@ -2630,7 +3880,84 @@ export const mutants: readonly Mutant[] = [
     { file: running('dispatch') },
     'guard: enabling allows first messages again',
     'a platform that stops first messages gets none until the account is enabled again; answers and follow-ups continue',
+    'const cold = false',
+  ),
+  mutant(
+    { file: running('dispatch') },
+    'guard: enabling lifts what was stopped',
+    'a platform that stops first messages gets none until the account is enabled again; answers and follow-ups continue',
     'else if (false) {',
+  ),
+
+  // Errors that no adapter lists.
+  mutant(
+    telegram('errors'),
+    'guard: an unlisted error keeps its name',
+    'the table of errors INTERNAL proves nothing, and keeps its name because it is not listed',
+    "return { kind: 'unknown', reason }",
+  ),
+  mutant(
+    { ...holding, still: `${unlisted} that is recorded twice counts once` },
+    'limit: sends with one unlisted error',
+    `${unlisted} holds campaign messages at the fifth send in a row, and keeps the name`,
+    'export const unlistedMax = 6',
+    'campaigns hold after six sends',
+  ),
+  mutant(
+    { file: ledger('holds') },
+    'limit: sends with one unlisted error',
+    `${unlisted} holds campaign messages at the fifth send in a row, and keeps the name`,
+    'export const unlistedMax = 4',
+    'campaigns hold after four sends',
+  ),
+  mutant(
+    holding,
+    'guard: one name in a row',
+    `${unlisted} is forgotten after another unlisted error`,
+    'when g.error is not null',
+  ),
+  mutant(holding, 'guard: an accepted send ends the row', `${unlisted} is forgotten after an accepted send`),
+  mutant(
+    holding,
+    'guard: sends alone are counted',
+    `${unlisted} counts for its own account alone, and for sends alone`,
+    'const error = answerOf(outcome)',
+  ),
+  mutant(
+    holding,
+    'guard: an answer counts once',
+    `${unlisted} that is recorded twice counts once`,
+    'const changed = new Set(answers.map(({ id }) => id))',
+  ),
+  mutant(
+    holding,
+    'guard: characters of an error name',
+    `${unlisted} of any name and length is recorded`,
+    'const name = text',
+  ),
+  mutant(
+    holding,
+    'guard: a person lets campaigns go on',
+    `${unlisted} holds again only after five more, once a person has let campaigns go on`,
+    'const held = false',
+  ),
+  mutant({ file: running('dispatch') }, 'guard: campaigns that hold', heldCampaigns),
+  mutant(
+    { file: running('dispatch') },
+    'guard: a forecast without held campaigns',
+    heldCampaigns,
+    "a.status = 'READY' as enabled,",
+  ),
+  mutant({ file: running('dispatch') }, 'guard: pages say that campaigns hold', heldCampaigns, 'as ready,'),
+  mutant(
+    { file: running('dispatch-contacts') },
+    'guard: held accounts leave no contact aside',
+    'contacts 1: go to another account of the pool when the campaigns of one hold',
+  ),
+  mutant(
+    { file: running('dispatch-contacts') },
+    'guard: held accounts make no other wait',
+    'contacts 3: go to another account of the pool when the campaigns of one hold',
   ),
   mutant(
     { file: running('replies') },
@@ -2680,6 +4007,16 @@ export const mutants: readonly Mutant[] = [
     { file: worker('ingest') },
     'guard: a count includes the messages before it',
     'a platform that reports no unread count with a message a count includes the messages before it, in its batch or earlier, and later ones add to it',
+  ),
+  mutant(
+    { file: worker('ingest') },
+    'guard: a deleted message is not unread',
+    'a platform that reports no unread count with a message a deleted message is unread no longer, and one that was read changes nothing',
+  ),
+  mutant(
+    { file: worker('ingest') },
+    'guard: what came after the last read message is unread',
+    'a platform that reports no unread count with a message what came after the last read message is unread, in whatever order both arrive',
   ),
   mutant(
     restoring,
@@ -2776,6 +4113,27 @@ export const mutants: readonly Mutant[] = [
   ),
   mutant(
     loginRoutes,
+    'guard: logins of a number in a workspace',
+    'POST /accounts/{account_id}/login 429 for the fourth of one phone number in an hour, whichever account it is for; six in the instance',
+  ),
+  mutant(
+    loginRoutes,
+    'guard: logins of a number in the instance',
+    'POST /accounts/{account_id}/login 429 for the fourth of one phone number in an hour, whichever account it is for; six in the instance',
+  ),
+  mutant(
+    accountRoutes,
+    'guard: accounts of a workspace',
+    'POST /accounts 409 beyond the limit of the operator, also at once; a disabled account makes room, and enabling needs it',
+    'return',
+  ),
+  mutant(
+    accountRoutes,
+    'guard: enabling takes a place',
+    'POST /accounts 409 beyond the limit of the operator, also at once; a disabled account makes room, and enabling needs it',
+  ),
+  mutant(
+    loginRoutes,
     'guard: few logins an hour',
     'POST /accounts/{account_id}/login 429 for the fourth in an hour, with Retry-After; 200 for another account',
   ),
@@ -2789,6 +4147,11 @@ export const mutants: readonly Mutant[] = [
     loginRoutes,
     'guard: one answer to one question',
     'POST /accounts/{account_id}/login/answer 409 for what is not asked for, and for a second answer to one question',
+  ),
+  mutant(
+    loginRoutes,
+    'guard: no answer to a later question',
+    'POST /accounts/{account_id}/login/answer 409 for an answer that waited until the next question',
   ),
   mutant(
     loginRoutes,
@@ -2852,6 +4215,26 @@ export const mutants: readonly Mutant[] = [
     downloading,
     'guard: few downloads of a process',
     'downloads at a time a process has four, of the workspaces in turn',
+    'const full = false',
+  ),
+  mutant(
+    downloading,
+    'guard: a download gives way',
+    'downloads at a time the newest of the workspace with the most gives way to one that has none',
+  ),
+  mutant(
+    {
+      file: 'src/worker/login-runner.test.ts',
+      still: 'the first logins of two workspaces come before the second of one',
+    },
+    'guard: a login gives way',
+    'the newest login of the workspace with the most gives way to one that has none, and says why',
+  ),
+  mutant(
+    { file: 'src/worker/login-runner.test.ts' },
+    'guard: logins of workspaces take turns',
+    'the first logins of two workspaces come before the second of one',
+    `order by l.begun_at limit ${value('limit')} for update of l skip locked)`,
   ),
   mutant(
     downloading,
@@ -2943,60 +4326,127 @@ export const mutants: readonly Mutant[] = [
   ),
   mutant(
     {
-      file: 'test/web-csv.test.ts',
+      file: 'src/rules/csv.test.ts',
       still: 'the scale of a chart ends at a round number that is high enough',
     },
-    'guard: cells of a spreadsheet made in the page',
+    'guard: cells of a spreadsheet',
     'a text never becomes a formula, and a number stays one',
     'const safe = cell',
   ),
   mutant(
-    drafting,
-    'guard: key of a changed draft',
+    spreadsheets,
+    'guard: digits that a spreadsheet dropped',
+    'a file with scientific notation with a point gives the same people at the editor',
+  ),
+  mutant(
+    spreadsheets,
+    'guard: a number that a separator cuts in two',
+    'a file with a number that a separator cuts gives the same people at the editor',
+  ),
+  mutant(
+    {
+      file: 'src/lib/csv.test.ts',
+      still: 'a table as text writes as text what a spreadsheet would take for a formula',
+    },
+    'guard: the comma of a number',
+    'a table as text has one separator, which the first row with one shows, however the text is cut',
+    "const separators = [',', ';', '\\t'] as const",
+  ),
+  mutant(
+    {
+      file: 'web/src/pages/campaign-editor/campaign-draft.test.ts',
+      still: 'a pasted list has at most 5,000 contacts',
+    },
+    'guard: names of columns',
+    'a pasted list may name its columns in the first line, and a line that looks like it is no contact',
+    'const misread = false',
+  ),
+  mutant(
+    underway,
+    'guard: key of what is changed',
     'a changed draft has its own key, an unchanged one keeps it',
   ),
   mutant(
-    drafting,
+    underway,
     'guard: key stored before the request',
     'the key is stored before the request, repeated until the outcome is known, and then gone',
   ),
   mutant(
-    drafting,
+    underway,
     'guard: ambiguous is not sent again',
     'an ambiguous message is not sent again, and its text does not return to the composer',
-    'if (status === 0) {',
   ),
   mutant(
-    drafting,
-    'guard: sign out leaves no draft',
-    'sign-out leaves no draft behind, and another user finds none',
+    underway,
+    'guard: what was sent never comes back',
+    'an edit within the last moments before Send does not come back after it, and one made after Send stays',
+    'kept: before?.key === sent.key ? undefined : before,',
   ),
   mutant(
-    pageForms,
-    'guard: sign out leaves no form',
-    'sign-out leaves no form behind, and another user finds none',
+    underway,
+    'guard: a message sent at the end of the page',
+    'a message sent at the end of the page goes out from any other page, and is sent once',
+    'if (sent.file === null) {}',
   ),
-  mutant(pageForms, 'guard: key of a changed form', 'a changed form has its own key'),
   mutant(
-    { ...pageForms, still: 'a changed form has its own key' },
+    underway,
+    'guard: leaving warns while something is under way',
+    'leaving the page warns only while something is under way',
+    'running++',
+  ),
+  mutant(
+    underway,
     'guard: request of a form stored before it leaves',
-    'the request is stored before it leaves, repeated with its key until the outcome is known, and then gone',
+    'a form’s request is stored before it leaves, repeated with its key until the outcome is known, and then gone',
   ),
   mutant(
-    pageForms,
+    underway,
     'guard: key of a form that may have started',
     'a repeat refused before the service looks the key up keeps its key, because the first attempt may have succeeded',
-    'await end(draft, true)',
+    'const key = newKey()',
   ),
   mutant(
-    pageForms,
+    underway,
     'guard: a full disk loses nothing that is being sent',
     'on a full disk the request is sent all the same, repeated with its key, and the page knows that it is not kept',
   ),
   mutant(
-    pageForms,
+    underway,
     'guard: one request of a form at a time',
     'a second tab that starts the same form repeats the request of the first',
+  ),
+  mutant(
+    underway,
+    'guard: sign out leaves nothing',
+    'sign-out leaves nothing behind, and another user finds nothing',
+  ),
+  mutant(
+    typing,
+    'guard: a read hinders no other',
+    'a read opens its own store, and only for reading; a save opens nothing else',
+    "const found = await transact<Pair[N]>(['kept', 'underway'], 'readwrite', (store, done) => {",
+  ),
+  mutant(
+    typing,
+    'guard: what is not stored is in the journal',
+    'what is typed at the end of the page is there at the next, while another tab holds the store',
+    'journal: () => true,',
+  ),
+  mutant(typing, 'guard: the newer one counts', 'of journal and store the newer one counts'),
+  mutant(
+    typing,
+    'guard: a broken journal is ignored',
+    'a broken or foreign journal is ignored, and the store counts',
+  ),
+  mutant(
+    typing,
+    'guard: sign out drops what is not stored',
+    'sign-out empties the journal, and what was typed is not written again',
+  ),
+  mutant(
+    typing,
+    'guard: sign out empties the journal',
+    'another user who signs in finds nothing, and their own is kept',
   ),
   mutant(
     campaignEditor,
@@ -3014,10 +4464,124 @@ export const mutants: readonly Mutant[] = [
     'POST /operations/{operation_id}/close 409 for one that another person recorded otherwise; the same again is no conflict, and a command corrects it',
   ),
   mutant(
-    { file: 'test/web-waits.test.ts' },
+    { file: 'web/src/data/live/stale.test.ts' },
     'guard: a page waits as told',
     'a refused read waits the seconds of Retry-After',
     'return errorUpdatedAt',
+  ),
+  mutant(
+    { file: 'web/src/ui/last-line.test.ts' },
+    'guard: a state beside its own text',
+    'the state of an answer stands before the answer, never before the message that it answers',
+    "const text = last_message_text ?? ''",
+  ),
+  mutant(
+    { file: 'web/src/pages/campaigns/recipient-parts.test.ts' },
+    'guard: asked to stop is not replied',
+    'a recipient who asked to stop has not replied, in the words and in the figures',
+    'return recipientStates[status]',
+  ),
+  mutant(
+    { file: 'web/src/data/live/stale.test.ts' },
+    'guard: a mark of the list reaches the chats',
+    'a mark of the suppression list reaches the lists of chats, the board and every chat',
+    "suppressions: (mark) => inWorkspace(['suppressions'], mark),",
+  ),
+  mutant(
+    { file: 'src/capabilities/chats/inbox.test.ts' },
+    'guard: only people are on the suppression list',
+    'GET /inbox 200 with who is on the suppression list, under any of their names; a group never is',
+    'const isSuppressed: Sql = sql`(true',
+  ),
+  mutant(
+    entryPeople,
+    'guard: a name that passed on before the entry',
+    'GET /chats/{chat_id}/suppression 200 as the list of chats says: by a name that they gave up while it was listed, not by one of before',
+  ),
+  mutant(
+    entryPeople,
+    'guard: marked by a name while it was listed',
+    'GET /chats/{chat_id}/suppression 200 as the list of chats says: by a name that they gave up while it was listed, not by one of before',
+  ),
+  mutant(
+    everyCaller,
+    'guard: the suppression of a chat of own accounts',
+    'GET /chats/{chat_id}/suppression answers as its line says to: member',
+  ),
+  mutant(
+    entryPeople,
+    'guard: what a person is called in this workspace only',
+    'the people of an entry an entry has the name that a chat of the workspace shows, and of no other',
+    'where true',
+  ),
+  mutant(
+    underway,
+    'guard: each message of a draft has its own key',
+    'several files go one after the other, the first with the text, each with its own key; a lost answer repeats one',
+    'export const messageKey = ({ key }: Underway) => key',
+  ),
+  mutant(
+    underway,
+    'guard: a message that is over is not sent again',
+    'a page that opens while files are being sent goes on with the next one, and repeats none that is over',
+    'underway: next,',
+  ),
+  mutant(
+    underway,
+    'guard: goes on where another tab was',
+    'a tab that waited while another one sent the first file goes on with the second',
+    'return undefined',
+  ),
+  mutant(
+    underway,
+    'guard: a newer text keeps no file from coming back',
+    'what follows a file that is refused is not sent: it is back with it, also beside a newer text',
+    'return kept',
+  ),
+  mutant(
+    chosenFiles,
+    'guard: files of a draft counted',
+    'a draft has at most ten files, with those that it had',
+  ),
+  mutant(
+    chosenFiles,
+    'guard: a copied text is pasted as text',
+    'a picture or file is pasted as one, and a copied text with a picture of it as text',
+    'return [...files]',
+  ),
+  mutant(
+    { file: 'web/src/pages/inbox/overtaken.test.ts' },
+    'guard: an own answer overtakes nothing',
+    'another user has answered since, also one with the same name; oneself has not, under any name',
+  ),
+  mutant(
+    { file: 'web/src/pages/inbox/overtaken.test.ts' },
+    'guard: clock of the service',
+    'a browser whose clock is an hour ahead or behind knows when the draft was begun',
+    'return browserTime',
+  ),
+  mutant(
+    { file: 'src/capabilities/campaigns/planning/why.test.ts' },
+    'guard: a time with its zone',
+    'a time is in the zone of the workspace, with its date where the weekday could mean another week',
+    'return local.toISOString().slice(11, 16)',
+  ),
+  mutant(
+    { file: 'web/src/pages/campaign-editor/preview-load.test.ts' },
+    'guard: a moment with its zone',
+    'a time of the forecast names the zone of the workspace, whatever the zone of the reader',
+    'return words',
+  ),
+  mutant(
+    { file: 'web/src/frame/live-words.test.ts' },
+    'guard: offline says offline',
+    'without a network the page says so, and does not promise to reconnect',
+  ),
+  mutant(
+    { file: 'web/src/ui/last-line.test.ts' },
+    'guard: cut at its own end',
+    'a line that is cut is cut by the element that knows its direction, and so at its own end',
+    'const look = {}',
   ),
   mutant(
     pipelinePage,
@@ -3087,15 +4651,29 @@ export const mutants: readonly Mutant[] = [
   ),
   ...(
     [
-      ['guard: alerts once an hour', 'an alert of the kind sending_off'],
-      ['guard: a loop fails for a while', 'an alert of the kind loop_failing'],
+      ['guard: alerts once an hour', 'an alert of the kind account_needs_person', 'and (true'],
+      ['guard: an instance is heard at each begin', 'an alert of the kind sending_off', 'or false'],
+      ['guard: three begins an hour', 'an alert of the kind sending_off', ''],
+      ['guard: a loop fails for a while', 'an alert of the kind loop_failing', ''],
     ] as const
-  ).map(([marker, describe]) =>
+  ).map(([marker, describe, replace]) =>
     mutant(
       { file: alerting },
       marker,
-      `${describe} is posted when it begins and when it is over, once each, and not again within an hour`,
+      `${describe} is posted when it begins and when it is over, once each, and not again and again within an hour`,
+      replace,
     ),
+  ),
+  mutant(
+    { file: alerting },
+    'guard: a heartbeat only while all is well',
+    'the heartbeat is posted while all is well, and is silent while a problem of the instance lasts',
+  ),
+  mutant(
+    { file: 'test/sending-state.test.ts' },
+    'guard: readiness for sends',
+    '/readyz?role=send 503 while sending is off or no worker is alive, and 200 otherwise',
+    'const asked = checks',
   ),
   mutant(
     { file: alerting },
@@ -3118,5 +4696,208 @@ export const mutants: readonly Mutant[] = [
     'guard: a file that the cache lost is fetched again',
     'GET /chats/{chat_id}/messages/{message_id}/attachments/{index} 200 after PostgreSQL crashed during the download, which empties the cache',
     'throw fileGone()',
+  ),
+  ...(
+    [
+      ['guard: locks before work', ''],
+      ['guard: a migration gives way', 'return deadlockMs * 4'],
+      ['guard: a contended migration is tried again', 'throw error'],
+    ] as const
+  ).map(([marker, replace]) =>
+    mutant(
+      {
+        file: 'test/upgrade/under-traffic.test.ts',
+        still: '0.3.0.backup with its rows no migration takes a lock that it did not take first',
+      },
+      marker,
+      'a transaction that holds what a migration needs next is not aborted: the migration gives way',
+      replace,
+    ),
+  ),
+  mutant(
+    {
+      file: 'src/db/migrate.test.ts',
+      still: 'a migration that others keep from a table of another kind than a lock is not tried again',
+    },
+    'guard: a migration waits a bounded time',
+    'a migration that others keep from a table waits a bounded time, leaves nothing behind, and is tried again',
+  ),
+  mutant(
+    { file: 'src/capabilities/me/me.test.ts', still: 'GET /me 200 with a capability for every operation' },
+    'guard: capabilities follow live accounts',
+    'GET /me 200: what needs the platform is possible only while an account is connected, and each says whether it is',
+    'const reaches = sending',
+  ),
+  mutant(
+    { file: 'src/cli/database-sentences.test.ts', still: 'a certificate has its own cure' },
+    'guard: the environment is not our bug',
+    'a fault of the environment is no bug of Parley at the command line',
+    'const environment = undefined as undefined | ReturnType<typeof explainEnvironment>',
+  ),
+  mutant(
+    { file: 'src/db/data-directory.test.ts' },
+    'guard: a disk without writing is not full',
+    'a data directory on a disk that is read-only is not called full',
+    'throw explain(data_dir, code) ?? error',
+  ),
+  mutant(
+    { file: 'test/doors.test.ts' },
+    'guard: a scheme that differs is named',
+    'over a network the cookie is __Host-sid and Secure at an https address, and no other counts',
+    'if (false) {',
+  ),
+  mutant(
+    { file: 'test/doctor.test.ts' },
+    'guard: doctor refuses what work refuses',
+    'parley doctor names a fault of a data directory that a worker would refuse',
+  ),
+  ...(
+    [
+      [
+        'guard: a wrong key opens no backup',
+        'an encrypted backup refuses another private key, and a passphrase',
+        "throw refuse('damaged')",
+      ],
+      [
+        'guard: a cut encrypted file is refused',
+        'an encrypted backup that was cut or changed anywhere is refused',
+        'return',
+      ],
+    ] as const
+  ).map(([marker, test, replace]) =>
+    mutant(
+      {
+        file: 'src/db/backup-encryption.test.ts',
+        still: 'an encrypted backup for a public key opens with its private key, and shows nothing without',
+      },
+      marker,
+      test,
+      replace,
+    ),
+  ),
+  ...(
+    [
+      [
+        'guard: an older answer about the secret in use',
+        'two secrets an older answer of the database does not bring the old secret back',
+        '',
+      ],
+      [
+        'guard: signatures of the old secret',
+        'two secrets both open and verify, and only the one in use seals and signs',
+        'const keys = stored ? [stored] : [this.#sealing.key(purpose)]',
+      ],
+      [
+        'guard: a stored key is used',
+        'two secrets a stored key signs whichever secret is in use',
+        'return undefined',
+      ],
+    ] as const
+  ).map(([marker, test, replace]) =>
+    mutant({ file: 'src/lib/secrets.test.ts', still: 'SHA-256 is the standard one' }, marker, test, replace),
+  ),
+  ...(
+    [
+      [
+        'guard: no key of another secret is stored',
+        'the keys that never change are not stored by a process whose secret is not the one of the audit log',
+        'await findOwn(secrets, isOwn)',
+      ],
+      [
+        'guard: a stored key never changes',
+        'parley secret rotate loses no value that was written meanwhile, and no stored key is replaced',
+        'on conflict (purpose) do update set sealed = excluded.sealed',
+      ],
+      [
+        'guard: a rotation waits for what is being sealed',
+        'parley secret rotate waits for a transaction that is sealing',
+        `select ${value('columns')} from secret_use`,
+      ],
+      [
+        'guard: nothing is sealed with a secret of before',
+        'parley secret rotate refuses to seal in a process that has only the old secret',
+        '',
+      ],
+      [
+        'guard: one rotation at a time',
+        'parley secret rotate waits for a transaction that is sealing',
+        `where old_id is null or ${value('old_id')} <> ''`,
+      ],
+      [
+        'guard: a secret that is in use is not dropped',
+        'parley secret prepare makes a new secret once, and keeps the present one beside it',
+        '',
+      ],
+      [
+        'guard: no rotation beside a process of an earlier release',
+        'parley secret rotate is refused beside a process of an earlier release, with one secret only, and with a strange one',
+        '',
+      ],
+      [
+        'guard: no rotation beside a process with one secret',
+        'parley secret rotate seals every value again; then the old secret alone opens nothing, and signed things go on',
+        '',
+      ],
+      [
+        'guard: no process without the old secret during a rotation',
+        'parley secret rotate goes on after a kill in the middle, while two processes run and none without the old secret starts',
+        '',
+      ],
+      [
+        'guard: doctor names what uses the old secret',
+        'parley secret rotate goes on after a kill in the middle, while two processes run and none without the old secret starts',
+        "const left = 'Nothing uses the old one any more.'",
+      ],
+      [
+        'guard: a value that was written meanwhile stays',
+        'parley secret rotate loses no value that was written meanwhile, and no stored key is replaced',
+        `where ${value('key')} = ${value('of')}`,
+      ],
+      [
+        'guard: a webhook is sealed with the secret in use',
+        'parley secret rotate refuses to seal in a process that has only the old secret',
+        'const use = undefined as { addresses_sealed: boolean } | undefined',
+      ],
+      [
+        'guard: a secret of a webhook is sealed with the secret in use',
+        'parley secret rotate refuses to seal in a process that has only the old secret',
+        '',
+      ],
+      [
+        'guard: a proxy is sealed with the secret in use',
+        'parley secret rotate refuses to seal in a process that has only the old secret',
+        '',
+      ],
+      [
+        'guard: a session is sealed with the secret in use',
+        'parley secret rotate refuses to seal in a process that has only the old secret',
+        '',
+      ],
+      [
+        'guard: addresses stay plain while a process of before runs',
+        'addresses of webhooks stay plain while a process of release 0.3 runs, and are sealed once none does',
+        '',
+      ],
+      [
+        'guard: a process of before reads the address',
+        'addresses of webhooks stay plain while a process of release 0.3 runs, and are sealed once none does',
+        '',
+      ],
+      [
+        'guard: an address is bound to its webhook',
+        'addresses of webhooks do not open at another webhook',
+        "return 'webhooks:url'",
+      ],
+    ] as const
+  ).map(([marker, test, replace]) =>
+    mutant(
+      {
+        file: 'test/rotation.test.ts',
+        still: 'the list of sealed columns has every purpose that seals something stored',
+      },
+      marker,
+      test,
+      replace,
+    ),
   ),
 ]

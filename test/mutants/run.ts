@@ -4,7 +4,8 @@
  *
  *   npm run test:mutants                          all of them
  *   npm run test:mutants -- --part 2/40           a fortieth of them, as CI does with the day of the year
- *   npm run test:mutants -- --only 'guard: live'  those of one marker; may be given several times
+ *   npm run test:mutants -- --only 'guard: live'  those of one marker, or of one function in the database (`--only is_listed`);
+ *                                                 may be given several times
  *
  * Exit 1: one was missed, or a named test does not pass as shipped.
  */
@@ -14,9 +15,10 @@ import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { repository } from '../faults/markers.ts'
-import { openCluster } from '../harness/cluster.ts'
+import { type Cluster, dropFrom, editTemplate, openCluster } from '../harness/cluster.ts'
 import { makeScratch } from '../harness/scratch.ts'
 import { type Mutant, mutants } from './mutants.ts'
+import { patchFunctions } from './sql-functions.ts'
 
 const runMsMax = 180_000
 const runsMax = Math.max(2, availableParallelism())
@@ -28,11 +30,15 @@ const { values } = parseArgs({
 function chosen(): readonly Mutant[] {
   const { part, only } = values
   if (only !== undefined)
-    return mutants.filter(({ patches }) => patches.some(({ marker }) => only.includes(marker)))
+    return mutants.filter((mutant) => placesOf(mutant).some((place) => only.includes(place)))
   if (part === undefined) return mutants
   const [at = 0, parts = 0] = part.split('/').map(Number)
   if (!(parts >= 1) || !(at >= 0)) throw new Error(`--part ${part} is not like 2/10.`)
   return mutants.filter((_, n) => n % parts === at % parts)
+}
+
+function placesOf({ patches, functions = [] }: Mutant): string[] {
+  return [...patches.map(({ marker }) => marker), ...functions.map((patch) => patch.function)]
 }
 
 interface Run {
@@ -90,14 +96,33 @@ interface Line {
   readonly seconds: string
 }
 
-async function judge(directory: string, mutant: Mutant, env: Run['env']): Promise<Line> {
+let templates = 0
+
+/** Works with the mutant's cluster: the one of all runs, or with a template of its own. */
+async function inCluster<T>(
+  cluster: Cluster,
+  { functions = [] }: Mutant,
+  work: (cluster: Cluster) => Promise<T>,
+): Promise<T> {
+  if (functions.length === 0) return work(cluster)
+  const name = `mutant_${templates++}`
+  try {
+    return await work(await editTemplate(cluster, name, (client) => patchFunctions(client, functions)))
+  } finally {
+    await dropFrom(cluster, name)
+  }
+}
+
+async function judge(directory: string, mutant: Mutant, cluster: Cluster): Promise<Line> {
   const { file, test, still, what, patches } = mutant
   const begun = performance.now()
-  const results = await runTests(directory, {
-    files: [file],
-    tests: [test, ...(still ? [still] : [])],
-    env: { ...env, TEST_MUTANT: JSON.stringify(patches) },
-  })
+  const results = await inCluster(cluster, mutant, (its) =>
+    runTests(directory, {
+      files: [file],
+      tests: [test, ...(still ? [still] : [])],
+      env: { ...envOf(its), TEST_MUTANT: JSON.stringify(patches) },
+    }),
+  )
   const seconds = ((performance.now() - begun) / 1000).toFixed(1)
   return { mutant: what, test, result: verdictOn(results, test, still), seconds }
 }
@@ -107,6 +132,8 @@ function verdictOn(results: Results, test: string, still: string | undefined): s
   if (results.get(test) === 'passed') return 'MISSED'
   return still === undefined || results.get(still) === 'passed' ? 'caught' : 'BROKE MORE'
 }
+
+const envOf = (cluster: Cluster) => ({ TEST_CLUSTER: JSON.stringify(cluster) })
 
 /** The named tests as shipped: those that do not pass prove nothing. */
 async function listFailing(directory: string, wanted: readonly Mutant[], env: Run['env']): Promise<string[]> {
@@ -139,7 +166,6 @@ async function main(): Promise<number> {
   const wanted = chosen()
   const directory = await makeScratch('parley-mutants-')
   const { cluster, close } = await openCluster()
-  const env = { TEST_CLUSTER: JSON.stringify(cluster) }
   const end = async () => {
     await close()
     await rm(directory, { recursive: true, force: true })
@@ -150,11 +176,11 @@ async function main(): Promise<number> {
   }
   process.once('SIGINT', interrupted).once('SIGTERM', interrupted)
   try {
-    const failing = await listFailing(directory, wanted, env)
+    const failing = await listFailing(directory, wanted, envOf(cluster))
     for (const line of failing) say(`DOES NOT PASS AS SHIPPED ${line}`)
     let caught = 0
     await inTurn(wanted, async (mutant) => {
-      const { result, seconds, test } = await judge(directory, mutant, env)
+      const { result, seconds, test } = await judge(directory, mutant, cluster)
       if (result === 'caught') caught++
       say(`${result.padEnd(10)} ${seconds.padStart(5)} s  ${mutant.what.padEnd(48)} ${test}`)
     })

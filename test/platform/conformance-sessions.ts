@@ -155,6 +155,47 @@ export function sessionsConform(stage: () => Stage): void {
     })
   })
 
+  describe('resolve and askPerson', () => {
+    const named = (value: string) => ({ kind: 'username', value }) as const
+
+    test('a person in a chat of the account is shown under the name they have now, without a look-up', async () => {
+      const { account_id, session } = await stage().setScene()
+      const [first, taken] = [`First_${stage().nextNumber()}`, `taken_${stage().nextNumber()}`]
+      const person_id = await stage().others.addPerson({ name: 'Mara', username: first })
+      await stage().others.write({ account_id, person_id, text: 'Hello' })
+      const ask = async (value: string) =>
+        expectAccepted(await session.askPerson(String(person_id), named(value)))
+      await expect.poll(() => ask(first.toLowerCase())).toMatchObject({ has_name: true })
+      expect(await ask(taken)).toMatchObject({ person: { username: first }, has_name: false })
+      const by_id = { kind: 'id', value: String(person_id) } as const
+      expect(expectAccepted(await session.askPerson(String(person_id), by_id))).toMatchObject({
+        person: { id: String(person_id), username: first },
+        has_name: true,
+      })
+    })
+
+    test('nobody answers for a person whom the account has never seen, and nobody is looked up by id', async () => {
+      const { session } = await stage().setScene()
+      const username = `far_${stage().nextNumber()}`
+      const person_id = await stage().others.addPerson({ name: 'Far', username })
+      expect(expectAccepted(await session.askPerson(String(person_id), named(username)))).toBeNull()
+      expect(await session.resolve({ kind: 'id', value: String(person_id) })).toMatchObject({
+        kind: 'refused',
+        reason: 'username_not_found',
+      })
+    })
+
+    test('a look-up finds a person by a phone number that they do not show', async () => {
+      const { session } = await stage().setScene()
+      const phone = `+4930${5_550_000 + stage().nextNumber()}`
+      const id = String(await stage().others.addPerson({ name: 'Hidden', phone, phone_visible_to: [] }))
+      const found = expectAccepted(await session.resolve({ kind: 'phone', value: phone }))
+      expect(found).toMatchObject({ id, phone: null })
+      const asked = expectAccepted(await session.askPerson(id, { kind: 'phone', value: phone }))
+      expect(asked?.has_name ?? false).toBe(false)
+    })
+  })
+
   describe('openChat', () => {
     test('returns the private chat, the same each time', async () => {
       const { person_id, session, chat_id } = await stage().setScene()

@@ -23,6 +23,7 @@ export interface OtherSide {
     name: string
     username?: string
     phone?: string
+    phone_visible_to?: string[]
     behaviour?: 'silent' | 'blocks'
   }): Promise<number>
   addGroup(group: {

@@ -1,17 +1,23 @@
 /** The sandbox's data centre in this process, and an mtcute client for it: one client is one connection. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { connectTcp } from '@fuman/node'
-import { IntermediatePacketCodec, MemoryStorage, type TelegramTransport, tl } from '@mtcute/core'
+import {
+  IntermediatePacketCodec,
+  type IPacketCodec,
+  MemoryStorage,
+  type TelegramTransport,
+  tl,
+} from '@mtcute/core'
 import { BaseTelegramClient } from '@mtcute/core/client.js'
 import { addPublicKey } from '@mtcute/core/utils.js'
 import Long from 'long'
 import { onTestFinished } from 'vitest'
 import { Crypto } from '../../src/platform/mtcute-crypto.ts'
 import type { Platform } from '../../src/platform/port.ts'
-import { type DataCentre, openDataCentre } from '../../src/platform/sandbox/mtproto/data-centre.ts'
 import { writeMessage } from '../../src/platform/sandbox/person-acts.ts'
 import { openWorld, type World } from '../../src/platform/sandbox/world.ts'
 import { telegramPlatform } from '../../src/platform/telegram/adapter.ts'
+import { type DataCentre, openDataCentre } from './mtproto/data-centre.ts'
 
 export const apiKey = { apiId: 1, apiHash: 'x' }
 
@@ -70,7 +76,7 @@ export async function setScene(options: StageOptions = {}) {
 /** Our own adapter, at a data centre on this machine. */
 export function telegramAt(port: number): Platform {
   const test_dc = { id: 2, ipAddress: '127.0.0.1', port, ipv6: false, mediaOnly: false, testMode: false }
-  return telegramPlatform({ api_id: 1, api_hash: '0'.repeat(32), test_dc }, { paceMs: 0 })
+  return telegramPlatform({ api_id: 1, api_hash: '0'.repeat(32), test_dc }, { paceMs: 0, doubtMs: 0 })
 }
 
 export function trust(public_pem: string): void {
@@ -90,7 +96,11 @@ export class Client {
   readonly #written: (() => Promise<void>)[] = []
   #over = false
 
-  constructor(port: number, storage: MemoryStorage) {
+  constructor(
+    port: number,
+    storage: MemoryStorage,
+    codec: () => IPacketCodec = () => new IntermediatePacketCodec(),
+  ) {
     this.storage = storage
     const { promise, resolve } = Promise.withResolvers<void>()
     this.ended = promise
@@ -104,7 +114,7 @@ export class Client {
         getDefaultLogLevel: () => null,
         getDeviceModel: () => 'Test',
       },
-      transport: transport({ over: resolve, written: (again) => this.#written.push(again) }),
+      transport: transport(codec, { over: resolve, written: (again) => this.#written.push(again) }),
       storage,
       storageOptions: { cleanup: false },
       defaultDcs: { main, media: main },
@@ -165,9 +175,9 @@ interface Watch {
   written(again: () => Promise<void>): void
 }
 
-function transport({ over, written }: Watch): TelegramTransport {
+function transport(packetCodec: () => IPacketCodec, { over, written }: Watch): TelegramTransport {
   return {
-    packetCodec: () => new IntermediatePacketCodec(),
+    packetCodec,
     async connect({ ipAddress, port }) {
       const connection = await connectTcp({ address: ipAddress, port })
       const read = connection.read.bind(connection)

@@ -2,13 +2,13 @@
 import { expect, onTestFinished } from 'vitest'
 import type { FilePlace, Session } from '../../src/platform/port.ts'
 import { makeFile } from '../../src/platform/sandbox/control-files.ts'
-import { openDataCentre } from '../../src/platform/sandbox/mtproto/data-centre.ts'
 import { writeMessage } from '../../src/platform/sandbox/person-acts.ts'
 import { openWorld } from '../../src/platform/sandbox/world.ts'
 import { heldAccount, MemoryAccountStore } from './account-store.ts'
 import { readAll } from './conformance-downloads.ts'
 import { expectAccepted, Recorder } from './conformance-recorder.ts'
 import { telegramAt, trust } from './data-centre-fixture.ts'
+import { openDataCentre } from './mtproto/data-centre.ts'
 
 export async function openMediaScene() {
   const world = openWorld({ data_dir: null })
@@ -35,11 +35,9 @@ export async function openMediaScene() {
     expect(unhandled).toEqual([])
   })
 
-  async function connect() {
-    const recorder = new Recorder()
-    const session = expectAccepted(
-      await telegramAt(centre.port).connect({ ...account, position: null }, recorder),
-    )
+  async function connect(recorder = new Recorder()) {
+    const { position } = recorder
+    const session = expectAccepted(await telegramAt(centre.port).connect({ ...account, position }, recorder))
     sessions.push(session)
     return { session, recorder }
   }
@@ -58,6 +56,6 @@ export async function openMediaScene() {
   }
 
   const fault = (name: Parameters<typeof world.addFault>[0]) => void world.addFault(name)
-  const keysOf = (dc: number) => [...world.state.auth_keys.values()].filter((each) => each.dc === dc)
+  const keysOf = (dc: number) => [...centre.store.state.auth_keys.values()].filter((each) => each.dc === dc)
   return { world, centre, account_id, person_id, store, lease, connect, sendFile, fetch, fault, keysOf }
 }

@@ -3,6 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
+import { bind, type ControlCall } from '../../src/platform/control-operation.ts'
 import type { AccountRef } from '../../src/platform/port.ts'
 import { sandboxPlatform } from '../../src/platform/sandbox/adapter.ts'
 import { controlOperations } from '../../src/platform/sandbox/control.ts'
@@ -11,23 +12,40 @@ import { socketLink } from '../../src/platform/sandbox/socket-link.ts'
 import type { World } from '../../src/platform/sandbox/world.ts'
 import { heldAccount } from './account-store.ts'
 import type { Fixture, OtherSide } from './conformance-stage.ts'
+import { centreOperations } from './mtproto/control.ts'
+import type { DataCentre } from './mtproto/data-centre.ts'
 
 /** Calls an operation of the control address by its name. */
 export type Ask = (name: string, input: object) => Promise<unknown>
 
 export function askWorld(world: World): Ask {
+  return askCalls(bind(controlOperations, world))
+}
+
+/** The calls of a data centre, and of the world behind it. */
+export function askCentre(centre: DataCentre): Ask {
+  return askCalls([...bind(controlOperations, centre.world), ...bind(centreOperations, centre)])
+}
+
+function askCalls(calls: readonly ControlCall[]): Ask {
   return (name, input) => {
-    const operation = requireOperation(name)
-    return operation.handle(world, operation.method === 'GET' ? { query: input } : { body: input })
+    const call = requireNamed(calls, name)
+    return call.handle(call.method === 'GET' ? { query: input } : { body: input })
   }
 }
 
 /** Over HTTP, as the sandbox process serves it. */
 export function askAddress(address: string): Ask {
   return async (name, input) => {
-    const { method, path } = requireOperation(name)
-    const url = new URL(`/sandbox/v1${path}`, address)
-    const body = method === 'POST' ? JSON.stringify(input) : null
+    const { method, path } = requireNamed([...controlOperations, ...centreOperations], name)
+    const given = new Map<string, unknown>(Object.entries(input))
+    const place = path.replace(/\{(\w+)\}/g, (_, param: string) => {
+      const value = String(given.get(param))
+      given.delete(param)
+      return value
+    })
+    const url = new URL(`/sandbox/v1${place}`, address)
+    const body = method === 'POST' || method === 'PATCH' ? JSON.stringify(Object.fromEntries(given)) : null
     if (method === 'GET') for (const [key, value] of Object.entries(input)) url.searchParams.set(key, value)
     const response = await fetch(url, { method, body, headers: { 'content-type': 'application/json' } })
     const answer = await response.json()
@@ -36,10 +54,10 @@ export function askAddress(address: string): Ask {
   }
 }
 
-function requireOperation(name: string) {
-  const operation = controlOperations.find((each) => each.name === name)
-  if (!operation) throw new Error(`There is no operation ${name}.`)
-  return operation
+function requireNamed<T extends { readonly name: string }>(all: readonly T[], name: string): T {
+  const found = all.find((each) => each.name === name)
+  if (!found) throw new Error(`There is no operation ${name}.`)
+  return found
 }
 
 export function otherSide(ask: Ask): OtherSide {

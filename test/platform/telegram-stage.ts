@@ -17,21 +17,22 @@ import type { NewPerson } from '../../src/platform/sandbox/people.ts'
 import { openWorld, type World } from '../../src/platform/sandbox/world.ts'
 import { telegramModule } from '../../src/platform/telegram/module.ts'
 import { type Patch, patchEnv } from '../faults/patch.ts'
-import { endProcesses, type Parley, spawnParley, until } from '../harness/process.ts'
+import { endProcesses, freePort, type Parley, spawnParley, until } from '../harness/process.ts'
 import { makeScratch } from '../harness/scratch.ts'
 import { type Answer, openService, type Service, type Tenant } from '../harness/service.ts'
 import { testSecret } from '../harness/worker.ts'
+import { spawnDataCentre, telegramEnv } from './data-centre-process.ts'
 import { type Ask, askAddress } from './sandbox-fixture.ts'
 
 /** Longer than anything takes; for a hang. */
-export const msMax = 90_000
+export const msMax = 240_000
 
 interface StageOptions {
   /** Those to open beside the usual ones. */
   readonly gates?: readonly Gate[]
   readonly workPatches?: readonly Patch[]
-  /** More arguments of `parley sandbox`. */
-  readonly sandboxArgs?: readonly string[]
+  /** More arguments of the data centre. */
+  readonly centreArgs?: readonly string[]
   /** Writes the past into the data centre's log before it starts. */
   readonly seed?: (world: World) => void
 }
@@ -45,6 +46,7 @@ export class TelegramStage {
   #sandbox: Parley | undefined
   #worker: Parley | undefined
   #open: OpenPlatform | undefined
+  #port = ''
   #accounts = 0
 
   constructor(parts: { service: Service; tenant: Tenant; directory: string; options: StageOptions }) {
@@ -55,16 +57,14 @@ export class TelegramStage {
   }
 
   async begin(): Promise<void> {
-    const { seed, sandboxArgs = [] } = this.#options
-    const data_dir = join(this.#directory, 'sandbox')
+    const { seed } = this.#options
     if (seed) {
-      const world = openWorld({ data_dir })
+      const world = openWorld({ data_dir: this.centreDirectory })
       seed(world)
       await world.close()
     }
-    const place = ['--port', '0', '--mtproto-port', '0', '--data-dir', data_dir]
-    this.#sandbox = spawnParley(['sandbox', ...place, ...sandboxArgs])
-    this.#ask = askAddress(await this.sandbox.ready())
+    this.#port = await freePort()
+    await this.startCentre()
     await this.startWorker()
     const options = { role: 'work', data_dir: '', manual_from: undefined, failed: () => {} } as const
     this.#open = await telegramModule.open({ ...options, env: this.#telegramEnv() })
@@ -86,12 +86,30 @@ export class TelegramStage {
     return existing(this.#worker)
   }
 
+  /** Where the data centre keeps its world. */
+  get centreDirectory(): string {
+    return join(this.#directory, 'sandbox')
+  }
+
+  /** Of the data centre, also after it was restarted. */
+  get mtprotoPort(): number {
+    return Number(this.#port)
+  }
+
+  /** Always at the same port and with the same world. Its clock is right again. */
+  async startCentre(): Promise<void> {
+    const { centreArgs: args = [] } = this.#options
+    this.#sandbox = spawnDataCentre({ data_dir: this.centreDirectory, mtproto_port: this.#port, args })
+    this.#ask = askAddress(await this.sandbox.ready())
+  }
+
+  async killCentre(): Promise<void> {
+    this.sandbox.signal('SIGKILL')
+    await this.sandbox.ended()
+  }
+
   #telegramEnv(): Record<string, string> {
-    return {
-      PARLEY_TELEGRAM_API_ID: '1',
-      PARLEY_TELEGRAM_API_HASH: '0'.repeat(32),
-      PARLEY_TELEGRAM_DC: /^PARLEY_TELEGRAM_DC=(.+)$/m.exec(this.sandbox.stdout())?.[1] ?? '',
-    }
+    return telegramEnv(this.sandbox.stdout())
   }
 
   /** Always on the same disk: the next worker continues where a killed one stopped. */

@@ -26,6 +26,8 @@ export interface Failure {
 /** What was asked while one thing was done to the processes. */
 export interface Tally {
   requests: number
+  /** Of a send, until its answer. */
+  longestSendMs: number
   readonly failures: Failure[]
 }
 
@@ -122,17 +124,21 @@ export class Driver {
   #launch(kind: Kind): void {
     const tally = this.#tally()
     tally.requests++
+    const askedAt = performance.now()
     const work = this.#do(kind, this.#asked++)
       .then((failure) => failure && void tally.failures.push(failure))
       .catch((error) => void tally.failures.push({ what: kind, status: null, code: String(error) }))
     this.#pending.add(work)
-    void work.finally(() => this.#pending.delete(work))
+    void work.finally(() => {
+      if (kind === 'send') tally.longestSendMs = Math.max(tally.longestSendMs, performance.now() - askedAt)
+      this.#pending.delete(work)
+    })
   }
 
   #tally(): Tally {
     const known = this.tallies.get(this.#phase)
     if (known) return known
-    const tally: Tally = { requests: 0, failures: [] }
+    const tally: Tally = { requests: 0, longestSendMs: 0, failures: [] }
     this.tallies.set(this.#phase, tally)
     return tally
   }

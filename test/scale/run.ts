@@ -4,7 +4,7 @@
  * database replaced by a standby that is behind. No request may fail in a rolling restart, and nothing is ever sent twice.
  *
  *   npm run test:scale [-- --minutes 1.5 --seed 7 --rate 20] [--without redis] [--bug NAME]
- *   npm run test:scale -- --from COMMIT
+ *   npm run test:scale -- --from COMMIT [--contacts 1000000 --each 2]
  *
  * `--minutes` is how long the load goes on at least. The processes count limits in Redis and reach PostgreSQL through PgBouncer
  * where those are installed, unless `--without` names one. `--bug` gives every process one of the deliberate bugs below, which this
@@ -12,6 +12,7 @@
  *
  * `--from` starts all six processes with the code of an older commit and upgrades them in the order of docs/upgrading.md, under
  * the same load but for the live stream, and with accounts of the sandbox only. The sandbox is that of this code.
+ * With `--contacts` the older release has as many, and the load goes on until the new one has read the people of all of them.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
@@ -24,11 +25,14 @@ import { say } from '../faults/report.ts'
 import { signIn } from '../harness/person.ts'
 import { endProcesses } from '../harness/process.ts'
 import {
+  addContacts,
   Broken,
   changeAccess,
+  countDeadlocks,
   countLimit,
   type Figures,
   failOver,
+  fillPeople,
   killWorker,
   newKey,
   rollingRestart,
@@ -42,6 +46,8 @@ import { checkOut } from './release.ts'
 import { openServers } from './servers.ts'
 
 const keyCount = 40
+/** Processes of each kind, unless `--each` says how many: a small machine has enough to do with two and many contacts. */
+const eachDefault = '3'
 /** What each key may ask in a minute. */
 const limit = 120
 /** Shortened, as is the takeover time of Telegram's accounts. */
@@ -91,12 +97,15 @@ const { values } = parseArgs({
     bug: { type: 'string' },
     without: { type: 'string', multiple: true, default: [] },
     from: { type: 'string' },
+    contacts: { type: 'string', default: '0' },
+    each: { type: 'string', default: eachDefault },
   },
 })
 
 async function main(): Promise<number> {
   const begunAt = performance.now()
   const { bug, seed, rate, from } = values
+  const each = Number(values.each)
   const deliberate = bug === undefined ? {} : bugs[bug]
   if (!deliberate) throw new Error(`There is no bug ${bug}; there are ${Object.keys(bugs).join(', ')}.`)
   if (bug !== undefined && from !== undefined) throw new Error('--from runs without a deliberate bug.')
@@ -104,7 +113,9 @@ async function main(): Promise<number> {
   // Releases before 0.3.0 pass start-up options, which PgBouncer refuses.
   const servers = await openServers([...values.without, ...(release ? ['pgbouncer'] : [])])
   const code = release ? `, from ${release.version} (${from}) to ${version}` : ''
-  say(`seed ${seed}: 3 serve, 3 work, ${rate} requests a second${bug ? `, with the bug ${bug}` : ''}${code}`)
+  say(
+    `seed ${seed}: ${each} serve, ${each} work, ${rate} requests a second${bug ? `, with the bug ${bug}` : ''}${code}`,
+  )
   say(`with ${servers.used.join(', ') || 'neither Redis nor PgBouncer'}`)
   if (servers.skipped.length > 0) say(`SKIPPED, not installed or not wanted: ${servers.skipped.join(', ')}`)
   let plant: Plant | undefined
@@ -118,7 +129,7 @@ async function main(): Promise<number> {
   process.once('SIGINT', end).once('SIGTERM', end)
   try {
     plant = await openPlant({
-      ...{ serves: 3, works: 3, accounts: 28, people: 3, through: servers.through },
+      ...{ serves: each, works: each, accounts: 28, people: 3, through: servers.through },
       ...(release
         ? { checkout: release.directory }
         : { telegramAccounts: 4, workPatches: [takeover, ...(deliberate.workPatches ?? [])] }),
@@ -220,11 +231,14 @@ async function run(plant: Plant, begunAt: number): Promise<string[]> {
 }
 
 async function runUpgrade(plant: Plant, begunAt: number): Promise<string[]> {
+  const contacts = Number(values.contacts)
+  if (contacts > 0) say(`contacts of before: ${JSON.stringify(await addContacts(plant, contacts))}`)
   const stage = await Stage.open(plant, plant.tenant.keys, false)
   const older = new Set(plant.urls)
   await stage.driver.phase('before the upgrade')
   await sleep(beforeMs)
   await stage.act('upgrade', () => upgrade(plant))
+  if (contacts > 0) await stage.act('people filled', () => fillPeople(plant))
   await stage.wait(begunAt)
   return stage.end(older)
 }
@@ -233,6 +247,7 @@ async function runUpgrade(plant: Plant, begunAt: number): Promise<string[]> {
 const undisturbed = [
   'before the upgrade',
   'upgrade',
+  'people filled',
   'rolling restart',
   'a worker stopped',
   'accounts spread',
@@ -251,14 +266,18 @@ async function conclude(
     broken.push(line)
     say(`BROKEN ${line}`)
   }
-  for (const [name, { requests, failures }] of driver.tallies) {
+  for (const [name, { requests, failures, longestSendMs }] of driver.tallies) {
     const [theirs, ours] = [failures.filter(isOlder), failures.filter((each) => !isOlder(each))]
     say(
-      `${name}: ${requests} requests, ${ours.length} failed${ours.length > 0 ? ` (${summarise(ours)})` : ''}`,
+      `${name}: ${requests} requests, ${ours.length} failed${ours.length > 0 ? ` (${summarise(ours)})` : ''}, ` +
+        `the longest send took ${Math.round(longestSendMs)} ms`,
     )
     if (theirs.length > 0) say(`${name}: the older release refused besides: ${summarise(theirs)}`)
     if (undisturbed.includes(name) && ours.length > 0) note(`${name}: ${summarise(ours)}`)
   }
+  const deadlocks = await countDeadlocks(plant)
+  say(`${deadlocks} deadlocks`)
+  if (values.from !== undefined && deadlocks > 0) note(`${deadlocks} deadlocks in an upgrade`)
   // What only the older release refused is as good as accepted: nothing was sent, and a caller repeats it.
   const refused = [...driver.tallies.values()].flatMap(({ failures }) => failures.filter(isOlder))
   say(`live stream: ${JSON.stringify(driver.stream)}; ${driver.skipped} requests not made`)

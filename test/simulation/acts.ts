@@ -19,9 +19,8 @@ export class Acts {
   readonly #note: (what: string) => void
   readonly #accounts: string[] = []
   readonly #people: number[] = []
-  /** The names under which contacts may list a person. */
-  readonly #names = new Map<number, readonly string[]>()
   readonly #campaigns: string[] = []
+  #renamed = 0
   #gateOpen = true
   #dispatches = true
 
@@ -69,20 +68,26 @@ export class Acts {
       const [username, phone] = [`person_${n}`, `4917000000${n}`]
       const { person_id } = world.addPerson({
         ...{ name: 'Ada', username, phone: `+${phone}` },
+        ...(random.chance(0.4) && { phone_visible_to: [random.pick(this.#accounts)] }),
         behaviour,
         delay_seconds,
       })
       this.#people.push(person_id)
-      this.#names.set(person_id, [`platform_id:${person_id}`, `username:${username}`, `phone:${phone}`])
-      if (random.chance(0.5)) this.#write(random.pick(this.#accounts), person_id, 'Hello')
+      // Some are known to several accounts, which need not see the same of them.
+      for (const account_id of this.#accounts) {
+        if (random.chance(0.4)) this.#write(account_id, person_id, 'Hello')
+      }
     }
+    this.#place.persons.note()
   }
 
   #write(account_id: string, person_id: number, text: string): void {
     writeMessage(this.#place.sandbox.world, { account_id, person_id, text })
   }
 
+  /** Half of the stories begin with somebody on the list, under one of their names. */
   async makeCampaigns(): Promise<void> {
+    if (this.#random.chance(0.5)) await this.#suppress(this.#random.pick(this.#people))
     for (let n = 0; n <= this.#random.whole(3); n++) await this.#create()
   }
 
@@ -108,7 +113,7 @@ export class Acts {
   /** Some people are listed under several names, and must get what one contact would. */
   #nameContacts(person_id: number): { contact: string }[] {
     const random = this.#random
-    const names = this.#names.get(person_id) ?? []
+    const names = [`platform_id:${person_id}`, ...this.#place.persons.names(person_id)]
     const given = random.chance(0.4) ? names.slice(random.whole(2)) : [random.pick(names)]
     return given.map((contact) => ({ contact }))
   }
@@ -132,7 +137,9 @@ export class Acts {
       ['fault', 6],
       ['write', 1.5],
       ['read', 2],
-      ['suppress', 0.4],
+      ['suppress', 0.8],
+      ['rename', 0.8],
+      ['take', 0.8],
       ['gate', this.#gateOpen ? 0.5 : 6],
       ['dispatch', this.#dispatches ? 0.3 : 6],
       ['window', 0.5],
@@ -147,7 +154,24 @@ export class Acts {
     if (act === 'read') return this.#read(account_id, person_id)
     if (act === 'window') return this.#window(random.chance(0.6) ? random.pick(windows) : null)
     if (act === 'create') return this.#create()
-    return this.#switch(act, person_id)
+    if (act === 'rename' || act === 'take') return this.#change(act, person_id)
+    if (act === 'suppress') return this.#suppress(person_id)
+    return this.#switch(act)
+  }
+
+  /** A person gets a name that nobody had, or one of another person; then they may write, so that an account sees it. */
+  #change(act: 'rename' | 'take', person_id: number): void {
+    const random = this.#random
+    const { persons, sandbox } = this.#place
+    const kind = random.pick(['username', 'phone'] as const)
+    const other = random.pick(this.#people)
+    const given = sandbox.world.state.people.get(other)?.[kind] ?? null
+    const fresh = kind === 'username' ? `renamed_${++this.#renamed}` : `+49170111${1_000 + ++this.#renamed}`
+    const name = act === 'take' ? given : fresh
+    this.#note(`${person_id} is ${kind} ${name}`)
+    sandbox.world.changePerson(person_id, { [kind]: name })
+    persons.note()
+    if (random.chance(0.3)) this.#write(random.pick(this.#accounts), person_id, 'Hello')
   }
 
   #read(account_id: string, person_id: number): void {
@@ -156,13 +180,17 @@ export class Acts {
       readMessages(world, { account_id, person_id })
   }
 
-  async #switch(act: 'suppress' | 'gate' | 'dispatch', person_id: number): Promise<void> {
-    const { app, tenant } = this.#place
-    if (act === 'suppress') {
-      const { workspace_id } = tenant
-      await addSuppression(app, 'system', { workspace_id, platform_id: String(person_id) })
-      return
-    }
+  async #suppress(person_id: number): Promise<void> {
+    const { app, tenant, persons } = this.#place
+    const { workspace_id } = tenant
+    const name = this.#random.pick([`platform_id:${person_id}`, ...persons.names(person_id)])
+    this.#note(name)
+    const [kind = '', value = ''] = name.split(':')
+    await addSuppression(app, 'system', { workspace_id, [kind]: kind === 'phone' ? `+${value}` : value })
+  }
+
+  async #switch(act: 'gate' | 'dispatch'): Promise<void> {
+    const { app } = this.#place
     if (act === 'dispatch') {
       this.#dispatches = !this.#dispatches
       await setDispatch(app, 'system', this.#dispatches)

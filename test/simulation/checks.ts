@@ -3,7 +3,8 @@
  * step, so whatever held a campaign before the step still holds it afterwards.
  */
 import { type Database, sql } from '../../src/db/sql.ts'
-import { parseWindow } from '../../src/lib/sending-window.ts'
+import { parseWindow } from '../../src/rules/sending-window.ts'
+import { type StoredName, storedNames } from './persons.ts'
 
 export interface Flying {
   readonly id: string
@@ -28,6 +29,8 @@ interface Look {
   readonly repeated: number
   /** Recipients that are due before their account checks the campaign again. */
   readonly unseen: number
+  /** Names on the suppression list that accounts have stored for people. */
+  readonly listed: readonly StoredName[]
   /** The number of recipients by status, for the trace. */
   readonly statuses: string
 }
@@ -70,6 +73,7 @@ export function look(db: Database): Promise<Look> {
       (select count(*)::int from campaign_recipients r join campaign_accounts c
         on c.campaign_id = r.campaign_id and c.account_id = r.account_id
         where r.status in ('queued', 'waiting') and r.next_action_at < c.due_at) as unseen,
+      ${storedNames} as listed,
       (select string_agg(status || ' ' || n, ', ' order by status) from (
         select status, count(*) as n from campaign_recipients group by 1) s) as statuses`)
 }

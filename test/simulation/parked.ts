@@ -4,6 +4,7 @@ import type { Database, Db, Sql } from '../../src/db/sql.ts'
 import type { Link, LinkEvents, Method, Params, Wire } from '../../src/platform/sandbox/calls.ts'
 import { directLink } from '../../src/platform/sandbox/direct-link.ts'
 import type { World } from '../../src/platform/sandbox/world.ts'
+import type { Identifier } from '../../src/rules/identifier.ts'
 import type { Schedule } from './schedule.ts'
 
 /** How the answer to a worker's next COMMIT is lost: the commit happened, or it did not. */
@@ -48,6 +49,8 @@ interface OpenWire {
 export interface Witness {
   /** A worker has made the call; it may reach the platform later, or never. */
   called(random_id: string): void
+  /** The platform is asked who has a name. */
+  lookedUp(account_id: string, identifier: Identifier): void
   /** The worker has received the answer. */
   answered(owner: string, random_id: string, outcome: string): void
 }
@@ -105,6 +108,10 @@ export class ParkedLink implements Link {
         const random_id = method === 'send' ? (params as Params<'send'>).random_id : undefined
         if (random_id !== undefined) this.#witness.called(random_id)
         await this.#park('request', `${method} ${account_id}`)
+        if (method === 'resolve') this.#witness.lookedUp(account_id, params as Params<'resolve'>)
+        if (method === 'ask_person') {
+          this.#witness.lookedUp(account_id, (params as Params<'ask_person'>).identifier)
+        }
         const outcome = await wire.call(method, params)
         await this.#park('answer', `${method} ${account_id} ${outcome.kind}`)
         if (random_id !== undefined) this.#witness.answered(this.#owner, random_id, outcome.kind)

@@ -13,7 +13,8 @@ import { sql } from '../../src/db/sql.ts'
 import { operations } from '../../src/lists/operations.ts'
 import { type LocalSandbox, openLocalSandbox } from '../../src/platform/sandbox/sandbox.ts'
 import type { Random } from '../faults/random.ts'
-import { administer, type Cluster, dropFrom, planOnce, template } from '../harness/cluster.ts'
+import { administer, type Cluster, dropFrom, planOnce } from '../harness/cluster.ts'
+import { Persons } from './persons.ts'
 import { Schedule } from './schedule.ts'
 import type { Disk } from './sim-worker.ts'
 
@@ -28,6 +29,7 @@ export class Place {
   readonly app: OpenApp
   readonly sandbox: LocalSandbox
   readonly schedule: Schedule
+  readonly persons: Persons
   readonly tenant: SimTenant
   readonly log: string[]
   readonly #cluster: Cluster
@@ -51,6 +53,7 @@ export class Place {
     this.app = parts.app
     this.sandbox = parts.sandbox
     this.schedule = parts.schedule
+    this.persons = new Persons(parts.sandbox.world, () => this.now)
     this.tenant = parts.tenant
     this.log = parts.log
     this.#cluster = parts.cluster
@@ -102,7 +105,7 @@ async function makeDirectory(): Promise<string> {
 export async function openPlace(cluster: Cluster, seed: number, random: Random): Promise<Place> {
   const name = `simulation_${process.pid}_${seed}`
   await dropFrom(cluster, name)
-  await administer(cluster, `create database ${name} template ${template}`, planOnce(name))
+  await administer(cluster, `create database ${name} template ${cluster.template}`, planOnce(name))
   const { host, user, password } = cluster
   const log: string[] = []
   const app = await openApp({

@@ -12,7 +12,9 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { parseArgs } from 'node:util'
 import { patchEnv } from '../faults/patch.ts'
-import { openCluster } from '../harness/cluster.ts'
+import { editTemplate, openCluster } from '../harness/cluster.ts'
+import { patientStore } from '../limits/patched.ts'
+import { patchFunctions, type SqlPatch } from '../mutants/sql-functions.ts'
 import { enough, mustReach } from './rare.ts'
 import type { StoryReport } from './story.ts'
 
@@ -22,8 +24,9 @@ const { values } = parseArgs({
   options: {
     seeds: { type: 'string', default: '20' },
     seed: { type: 'string' },
-    /** Deliberate bugs, in the format of `test/faults/patch.ts`. */
+    /** Deliberate bugs, in the formats of `test/faults/patch.ts` and `test/mutants/sql-functions.ts`. The first that shows ends the run. */
     patch: { type: 'string', default: '[]' },
+    functions: { type: 'string', default: '[]' },
   },
 })
 const seeds =
@@ -33,6 +36,7 @@ const seeds =
 const reached: Record<string, number> = {}
 const sums = { stories: 0, steps: 0, sent: 0, broken: 0 }
 const children = new Set<ChildProcess>()
+const isPatched = values.patch !== '[]' || values.functions !== '[]'
 
 function take(report: StoryReport): void {
   sums.stories++
@@ -45,6 +49,7 @@ function take(report: StoryReport): void {
   process.stdout.write(
     `seed ${report.seed} ${report.broken}; npm run test:simulation -- --seed ${report.seed}\n`,
   )
+  if (isPatched) for (const child of children) child.kill()
 }
 
 /** Runs every `processes`-th seed, in a process of its own. */
@@ -56,7 +61,8 @@ function runShare(cluster: object, own: readonly number[]): Promise<number | nul
       stdio: ['ignore', 'pipe', 'inherit'],
       env: {
         ...process.env,
-        ...patchEnv(JSON.parse(values.patch)),
+        // A busy machine is slow to connect.
+        ...patchEnv([...patientStore, ...JSON.parse(values.patch)]),
         ...(values.seed !== undefined && { SIMULATION_TRACE: '1' }),
       },
     },
@@ -68,13 +74,15 @@ function runShare(cluster: object, own: readonly number[]): Promise<number | nul
 
 async function main(): Promise<number> {
   const begun = performance.now()
-  const { cluster, close } = await openCluster()
+  const { cluster: shipped, close } = await openCluster()
   const end = () => {
     for (const child of children) child.kill()
     void close().finally(() => process.exit(130))
   }
   process.once('SIGINT', end).once('SIGTERM', end)
   try {
+    const functions: SqlPatch[] = JSON.parse(values.functions)
+    const cluster = await editTemplate(shipped, 'simulated', (client) => patchFunctions(client, functions))
     const shares = Array.from({ length: Math.min(processes, seeds.length) }, (_, n) =>
       seeds.filter((_, at) => at % processes === n),
     )

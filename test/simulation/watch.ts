@@ -1,6 +1,7 @@
 /** Watches a story: one statement after every step, all promises on request, and which states were reached. */
 import { type Flying, look, wrongCrossings, wrongIn, wrongSubmission } from './checks.ts'
 import { judgeAll, listEndings, readReached } from './judge.ts'
+import { wrongPersons } from './persons.ts'
 import type { Place } from './place.ts'
 import type { SimWorker, WorkerPlace } from './sim-worker.ts'
 
@@ -37,6 +38,7 @@ export class Watch {
       this.#answered.delete(random_id)
     },
     answered: (owner, random_id) => this.#hear(owner, random_id),
+    lookedUp: (account_id, identifier) => this.#place.persons.lookedUp(account_id, identifier),
     concluded: (worker, token) => void this.#concluded.set(token, worker),
   }
 
@@ -50,7 +52,7 @@ export class Watch {
     this.note(`${++this.steps} ${what}`)
     this.#called = []
     await work()
-    const { db } = this.#place
+    const { db, persons } = this.#place
     const seen = await look(db)
     this.seen = seen.statuses ?? ''
     this.note(`  ${this.seen}; ${this.#place.sandbox.world.state.journal.length} accepted`)
@@ -59,8 +61,18 @@ export class Watch {
     const left = [...this.#flying.keys()].filter((id) => !flying.has(id))
     if (left.length > 0) for (const { what } of await listEndings(db, left)) this.reach(what)
     this.#flying = flying
+    // The answer to an earlier attempt, perhaps of another worker, says nothing about a message that crosses again.
+    for (const { random_id } of crossed)
+      if (!this.#called.includes(random_id)) this.#answered.delete(random_id)
     const ids = crossed.map(({ id }) => id)
-    const wrong = [...wrongIn(seen), ...(await wrongCrossings(db, ids)), ...this.#unrecorded()]
+    const wrong = [
+      ...wrongIn(seen),
+      ...(await wrongCrossings(db, ids)),
+      ...(await wrongPersons(db, persons, ids)),
+      ...this.#unrecorded(),
+    ]
+    // Who became known in this step may have been written to in it.
+    persons.tie(seen.listed)
     if (!this.together) for (const one of this.#called) wrong.push(...(await wrongSubmission(db, one)))
     if (wrong[0] !== undefined) this.break(wrong[0])
   }

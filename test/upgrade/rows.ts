@@ -22,6 +22,9 @@ export const rowsOf: Readonly<Record<string, string>> = {
   // A trigger adds them to `stored_bytes`.
   file_chunks: `
     insert into file_chunks (file_id, n, workspace_id, bytes) select gen_random_uuid(), 0, workspace_id, 'bytes' from ${chat}`,
+  hand_messages: `
+    insert into hand_messages (id, workspace_id, account_id, platform, chat_id, message_id, sent_at)
+    select gen_random_uuid(), workspace_id, account_id, 'sandbox', 999999, 999999, now() from ${chat}`,
   identities: `
     insert into identities (issuer, subject, user_id, idp_user_uuid)
     select 'https://id.example.com', 'subject', user_id, gen_random_uuid() from ${chat}`,
@@ -57,6 +60,9 @@ export const rowsOf: Readonly<Record<string, string>> = {
   platform_sessions: `
     insert into platform_sessions (account_id, platform, platform_user_id, sealed)
     select account_id, 'telegram', 4711, 'sealed' from ${chat}`,
+  login_numbers: `
+    insert into login_numbers (id, workspace_id, number_hash)
+    select gen_random_uuid(), workspace_id, sha256('number') from ${chat}`,
   platform_peers: `insert into platform_peers (account_id, number, text) select account_id, 1, 'peer' from ${chat}`,
 }
 

@@ -5,7 +5,7 @@ import { revokeLease } from '../../ledger/leases.ts'
 import { notFound, requireName } from '../../lib/names.ts'
 import { type Actor, record } from '../audit/audit.ts'
 import { type AccountRow, fields, signalAccountChanged } from './account-row.ts'
-import { sealProxy } from './proxy.ts'
+import { requireProxyUrl, sealProxy } from './proxy.ts'
 
 interface AccountChange {
   readonly id: string
@@ -22,8 +22,9 @@ type ChangedAccount = AccountRow & { readonly cold_per_day: number | null; reado
 export async function changeAccount(app: App, actor: Actor, change: AccountChange): Promise<ChangedAccount> {
   const { id, name, cold_per_day, proxy: url } = change
   if (name !== undefined) requireName('An account needs a name', name)
-  const sealed = url === undefined ? undefined : sealProxy(app, id, url)
+  requireProxyUrl(app, url)
   const account = await app.db.transaction(async (tx) => {
+    const sealed = url === undefined ? undefined : await sealProxy(app, tx, { account_id: id, url })
     const changed = await tx.maybe<ChangedAccount>(sql`
       update accounts set name = coalesce(${name ?? null}, name),
         cold_per_day = case when ${cold_per_day !== undefined} then ${cold_per_day ?? null}::int else cold_per_day end,

@@ -23,6 +23,14 @@ export const fields = sql`id, workspace_id, platform, name, status, status_reaso
 /** The `status_reason` of an account while no running worker can drive it. */
 export const noWorker = 'No running worker can drive it.'
 
+/**
+ * The `status_reason` of account `a` with its host `h`: what is stored, or why its campaign messages hold. The hold is not stored
+ * there, because a new connection clears what is.
+ */
+export const statusReason = sql`coalesce(a.status_reason, case when h.campaigns_held_at is not null then
+  'Sends kept ending with an error that Parley does not know: ' || h.campaigns_held_by || '. Its campaign messages wait; single messages '
+  || 'are still sent. Find out what the error means, then run parley account enable ' || a.id || '.' end)`
+
 /** Signals workers and open pages. Call it after the commit. */
 export function signalAccountChanged(
   app: Pick<App, 'wake'>,

@@ -28,6 +28,9 @@ export const accountOut = z
       })
       .nullable()
       .meta({ description: 'Its user on the platform; null before the first login.' }),
+    login_stored: z.boolean().meta({
+      description: 'Whether a login is stored: then enabling it tries once more, also if it needs a login.',
+    }),
     live: z.boolean().meta({ description: 'Whether its session is live now.' }),
     not_live_since: momentOrNull('When it was last live; null: it is live now, or was never connected.'),
     sync: z
@@ -39,6 +42,9 @@ export const accountOut = z
       .meta({ description: 'Progress of the first sync.' }),
     gap_since: momentOrNull(
       'When updates began to be missed, until its chats are fetched again; null: none were missed.',
+    ),
+    login_code_at: momentOrNull(
+      'When the platform last sent it a login code, or a notice about a login, whose text is not stored; null: not in 30 days, or you are no admin.',
     ),
     today: z
       .object({
@@ -52,6 +58,9 @@ export const accountOut = z
     reading_waits_until: momentOrNull('The same for reading.'),
     first_messages_stopped_at: momentOrNull(
       'When the platform began to refuse its first messages; null: it does not refuse them.',
+    ),
+    campaigns_held_at: momentOrNull(
+      'When its campaign messages began to hold, because sends kept ending with an unknown error; null: they do not hold.',
     ),
     cold_per_day: countOrNull('Daily limit of first messages that a person has set; null: none.'),
     proxy: textOrNull('Its proxy without credentials, such as socks5://proxy.example.com:1080; null: none.'),

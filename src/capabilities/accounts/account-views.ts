@@ -1,13 +1,17 @@
 /** Accounts as the members of a workspace see them: state, today's usage, the platform's strikes, what is waiting. */
+
+import { hasRole } from '../../access/needs.ts'
 import type { App } from '../../app.ts'
+import type { Caller } from '../../contract.ts'
 import { type Db, type Sql, sql } from '../../db/sql.ts'
 import { isLive } from '../../ledger/liveness.ts'
 import { hasWorker, listDrivenPlatforms } from '../../ledger/workers.ts'
+import { dayOf } from '../../ledger/workspace-days.ts'
 import { notFound } from '../../lib/names.ts'
 import { coldLimitOf } from '../campaigns/campaigns.ts'
-import type { Status } from './account-row.ts'
+import { type Status, statusReason } from './account-row.ts'
 
-/** Days of `sent_per_day`, and how far back strikes go. */
+/** Days of `sent_per_day`, and how far back strikes and login codes go. */
 const daysShown = 30
 const strikesMax = 20
 
@@ -21,17 +25,19 @@ interface OfAccount {
   readonly account_id: string
 }
 
-/** Three statements, however many accounts there are. */
+/** Three statements, however many accounts there are. Only admins and owners see when a login code came. */
 export async function listAccountViews(
   { db, config }: Pick<App, 'db' | 'config'>,
-  workspace_id: string,
+  caller: Caller,
   id: string | null = null,
 ) {
+  const { workspace_id } = caller
+  const isAdmin = hasRole(caller, 'admin') // guard: only admins see that a code came
   const accounts = await db.rows<AccountRecord>(sql`
-    with today as (select (domain_now() at time zone timezone)::date as day from workspaces where id = ${workspace_id})
-    select a.id, a.platform, a.name, a.status, a.status_reason, a.created_at, ${platformUser} as platform_user,
-      ${live} as live, case when not ${live} then coalesce(h.observed_at, h.heard_at) end as not_live_since,
-      ${sync} as sync, h.gap_since,
+    with today as (select ${dayOf(sql`w`, sql`domain_now()`)} as day from workspaces w where w.id = ${workspace_id})
+    select a.id, a.platform, a.name, a.status, ${statusReason} as status_reason, a.created_at, ${platformUser} as platform_user,
+      ${loginStored} as login_stored, ${live} as live, case when not ${live} then coalesce(h.observed_at, h.heard_at) end as not_live_since,
+      ${sync} as sync, h.gap_since, ${loginCode(isAdmin)} as login_code_at,
       json_build_object(
         'campaign_messages', json_build_object('used', coalesce(d.used, 0), 'limit', ${quota}),
         'first_messages', json_build_object(
@@ -39,7 +45,7 @@ export async function listAccountViews(
         'lookups', json_build_object('used', coalesce(d.lookups, 0), 'limit', ${config.start_chat_day}::int)) as today,
       ${waitEnd(sql`h.flood_until`)} as sends_wait_until, ${waitEnd(sql`h.lookup_flood_until`)} as lookups_wait_until,
       ${waitEnd(sql`h.reading_flood_until`)} as reading_waits_until, h.cold_stopped_at as first_messages_stopped_at,
-      a.cold_per_day, a.proxy,
+      h.campaigns_held_at, a.cold_per_day, a.proxy,
       array(
         select coalesce(past.sent, 0) from generate_series(0, ${daysShown - 1}) as ago
         left join account_days past on past.account_id = a.id and past.day = t.day - ago
@@ -61,8 +67,8 @@ export async function listAccountViews(
   }))
 }
 
-export async function requireAccountView(app: App, workspace_id: string, id: string) {
-  const [account] = await listAccountViews(app, workspace_id, id)
+export async function requireAccountView(app: App, caller: Caller, id: string) {
+  const [account] = await listAccountViews(app, caller, id)
   if (!account) throw notFound('account', id)
   return account
 }
@@ -77,16 +83,20 @@ interface TroubledAccount {
   readonly status_reason: string | null
   /** The platform stopped its first messages at this time; null if not. */
   readonly first_messages_stopped_at: Date | null
+  /** Its campaign messages hold since then, because of this error; null if they do not. */
+  readonly campaigns_held_at: Date | null
+  readonly campaigns_held_by: string | null
 }
 
 /** The accounts of all workspaces that work again only once a person acts: every one, or the first `max`. */
 export async function listTroubled(db: Db, max: number | null = null): Promise<TroubledAccount[]> {
   const accounts = await db.rows<TroubledAccount>(sql`
-    select a.id, a.workspace_id, w.name as workspace_name, a.platform, a.name, a.status, a.status_reason,
-      h.cold_stopped_at as first_messages_stopped_at
+    select a.id, a.workspace_id, w.name as workspace_name, a.platform, a.name, a.status, ${statusReason} as status_reason,
+      h.cold_stopped_at as first_messages_stopped_at, h.campaigns_held_at, h.campaigns_held_by
     from accounts a join workspaces w on w.id = a.workspace_id left join account_hosts h on h.account_id = a.id
     where w.disabled_at is null and (a.status in ('NEEDS_LOGIN', 'RESTRICTED')
-      or a.status in ('CONNECTING', 'READY') and (h.cold_stopped_at is not null or not ${hasWorker}))
+      or a.status in ('CONNECTING', 'READY') and (
+        h.cold_stopped_at is not null or h.campaigns_held_at is not null or not ${hasWorker}))
     order by w.name, a.name, a.id limit ${max}`)
   return accounts.map((account) => ({ ...account, status_reason: withoutCommands(account.status_reason) }))
 }
@@ -94,7 +104,7 @@ export async function listTroubled(db: Db, max: number | null = null): Promise<T
 /** What applies to every account of the workspace. */
 export async function describeDay(db: Db, workspace_id: string) {
   const { timezone, today } = await db.one<{ timezone: string; today: string }>(sql`
-    select timezone, (domain_now() at time zone timezone)::date::text as today from workspaces where id = ${workspace_id}`)
+    select w.timezone, ${dayOf(sql`w`, sql`domain_now()`)}::text as today from workspaces w where w.id = ${workspace_id}`)
   return { timezone, today, platforms: await listDrivenPlatforms(db) }
 }
 
@@ -112,6 +122,8 @@ const platformUser: Sql = sql`case when a.platform_user_id is not null then json
   'phone', case when length(a.phone) > 8
     then '+' || left(ltrim(a.phone, '+'), 2) || ' … ' || right(a.phone, 3) end) end`
 
+const loginStored: Sql = sql`exists (select 1 from platform_sessions p where p.account_id = a.id)`
+
 const sync: Sql = sql`json_build_object('phase', coalesce(s.phase, 'not_begun'),
   'done', case s.phase when 'chats' then s.chats_total
     when 'history' then least(s.chats_synced, coalesce(s.history_total, s.chats_total)) end,
@@ -122,6 +134,9 @@ const sync: Sql = sql`json_build_object('phase', coalesce(s.phase, 'not_begun'),
 const quota: Sql = sql`(
   select max(c.daily_quota_per_account) from campaign_accounts ca join campaigns c on c.id = ca.campaign_id
   where ca.account_id = a.id and (ca.has_open or ca.pool) and c.status in ('scheduled', 'queued', 'sending', 'paused'))`
+
+const loginCode = (isShown: boolean): Sql => sql`
+  case when ${isShown} and h.login_code_at > (select domain_now()) - make_interval(days => ${daysShown}) then h.login_code_at end`
 
 const waitEnd = (end: Sql): Sql => sql`case when ${end} > (select domain_now()) then ${end} end`
 

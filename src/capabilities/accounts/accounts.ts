@@ -1,12 +1,15 @@
 /** Messaging accounts: the identities that a workspace writes from. */
 
 import type { App } from '../../app.ts'
-import { type Db, type Sql, sql } from '../../db/sql.ts'
+import { type Db, type Sql, sql, type Tx } from '../../db/sql.ts'
 import { type AccountUsage, allowCold, listAccountUsage } from '../../ledger/account-usage.ts'
+import { endHold } from '../../ledger/holds.ts'
 import { type HeldLease, LeaseLost, requireLease, revokeLease } from '../../ledger/leases.ts'
 import { isLive } from '../../ledger/liveness.ts'
 import { confirmDisabled } from '../../ledger/runs.ts'
 import { hasWorker } from '../../ledger/workers.ts'
+import { dayOf } from '../../ledger/workspace-days.ts'
+import { ApiError } from '../../lib/errors.ts'
 import { newAccountId } from '../../lib/ids.ts'
 import { notFound, requireName } from '../../lib/names.ts'
 import type { Person } from '../../platform/port.ts'
@@ -20,8 +23,9 @@ import {
   requireAccount,
   type Status,
   signalAccountChanged,
+  statusReason,
 } from './account-row.ts'
-import { sealProxy } from './proxy.ts'
+import { requireProxyUrl, sealProxy } from './proxy.ts'
 
 export { changeAccount } from './account-changes.ts'
 export { markAccount, noWorker, type Status, statuses } from './account-row.ts'
@@ -32,13 +36,14 @@ export {
   type ClaimedLogin,
   claimLogins,
   failLogin,
+  findWaitingLogin,
   finishLogin,
   renewLogins,
   showStep,
   takeAnswers,
 } from './login-runs.ts'
 export { logOut } from './logout.ts'
-export { openAccountStore } from './platform-store.ts'
+export { openAccountStore, tidyAccount } from './platform-store.ts'
 export { type AccountProxies, findProxy, listProxies, unreadableProxy } from './proxy.ts'
 
 /** The name of the account's platform. */
@@ -60,9 +65,11 @@ interface NewAccount {
 export async function createAccount(app: App, actor: Actor, wanted: NewAccount): Promise<AccountRow> {
   const { workspace_id, platform, name, cold_per_day = null, id = newAccountId() } = wanted
   requireName('An account needs a name', name)
-  const { proxy, proxy_sealed } = sealProxy(app, id, wanted.proxy ?? null)
+  requireProxyUrl(app, wanted.proxy)
   await requireWorkspace(app.db, workspace_id)
   const account = await app.db.transaction(async (tx) => {
+    const { proxy, proxy_sealed } = await sealProxy(app, tx, { account_id: id, url: wanted.proxy ?? null })
+    await requireAccountPlace(app, tx, workspace_id)
     const made = await tx.one<AccountRow>(sql`
       insert into accounts (id, workspace_id, platform, name, cold_per_day, proxy, proxy_sealed, status_reason)
       select ${id}, ${workspace_id}::uuid, a.platform, ${name}, ${cold_per_day}::int, ${proxy}, ${proxy_sealed}::bytea,
@@ -78,6 +85,20 @@ export async function createAccount(app: App, actor: Actor, wanted: NewAccount):
   })
   signalAccountChanged(app, account)
   return account
+}
+
+/** Refuses with 409 if the workspace has as many accounts as it may have. Disabled accounts do not count. */
+async function requireAccountPlace({ config }: App, tx: Tx, workspace_id: string): Promise<void> {
+  const most = config.workspace_accounts
+  if (most === undefined) return
+  // Accounts of one workspace are created and enabled one after the other.
+  await tx.one(sql`select id from workspaces where id = ${workspace_id} for no key update`)
+  const { count } = await tx.one<{ count: number }>(sql`
+    select count(*)::int as count from accounts where workspace_id = ${workspace_id} and status <> 'DISABLED'`)
+  if (count < most) return // guard: accounts of a workspace
+  throw new ApiError('conflict', {
+    detail: `This workspace has ${count} accounts, and the operator of this instance allows ${most}. Disable one first.`,
+  })
 }
 
 interface Undriven {
@@ -116,6 +137,14 @@ export function countAccounts(db: Db): Promise<AccountCounts[]> {
     from accounts a group by status`)
 }
 
+/** Accounts that should be connected, and that no worker could drive. Those of disabled workspaces do not count. */
+export async function countUndriven(db: Db): Promise<number> {
+  const { undriven } = await db.one<{ undriven: number }>(sql`
+    select count(*)::int as undriven from accounts a join workspaces w on w.id = a.workspace_id
+    where a.status in ('CONNECTING', 'READY') and w.disabled_at is null and not ${hasWorker}`)
+  return undriven
+}
+
 interface AccountState extends AccountRow {
   /** The session answered or delivered something in the last minute and a half. */
   readonly live: boolean
@@ -140,7 +169,7 @@ export async function listAccounts(db: Db, workspace_id: string): Promise<Accoun
 
 function listStates(db: Db, workspace_id: string): Promise<AccountState[]> {
   return db.rows<AccountState>(sql`
-    select a.id, a.workspace_id, a.platform, a.name, a.status, a.status_reason, a.created_at,
+    select a.id, a.workspace_id, a.platform, a.name, a.status, ${statusReason} as status_reason, a.created_at,
       a.status = 'READY' and ${isLive}
         as live,
       case when s.phase is null then 'not begun'
@@ -166,13 +195,16 @@ export async function setAccountEnabled(
   { id, enabled }: { id: string; enabled: boolean },
 ): Promise<AccountRow> {
   const account = await app.db.transaction(async (tx) => {
+    const disabled = sql`select workspace_id from accounts where id = ${id} and status = 'DISABLED'`
+    const added = enabled && (await tx.maybe<{ workspace_id: string }>(disabled))
+    if (added) await requireAccountPlace(app, tx, added.workspace_id) // guard: enabling takes a place
     const changed = await tx.maybe<AccountRow>(sql`
       update accounts set status = ${enabled ? 'CONNECTING' : 'DISABLED'}, status_reason = null
       where id = ${id} and status = any(${enabled ? idle : driven}) returning ${fields}`)
     if (changed) {
       // Without the lease, the worker stores nothing that the session still delivers.
       await revokeLease(tx, id)
-      if (enabled) await allowCold(tx, id)
+      if (enabled) await liftStops(tx, id)
       if (!enabled) await confirmDisabled(tx, id) // guard: disabling lets the pools go on
       const action = enabled ? 'account.enabled' : 'account.disabled'
       await record(app, tx, actor, { action, target: id, workspace_id: changed.workspace_id })
@@ -181,8 +213,8 @@ export async function setAccountEnabled(
     const known = await tx.maybe<AccountRow>(sql`select ${fields} from accounts where id = ${id}`)
     if (!known) throw notFound('account', id)
     if (!enabled) await confirmDisabled(tx, id)
-    // guard: enabling allows first messages again
-    else if (await allowCold(tx, id)) {
+    // guard: enabling lifts what was stopped
+    else if (await liftStops(tx, id)) {
       await record(app, tx, actor, {
         action: 'account.enabled',
         target: id,
@@ -196,6 +228,13 @@ export async function setAccountEnabled(
   return account
 }
 
+/** An operator lets first messages and campaign messages go on. False: neither was stopped. */
+async function liftStops(tx: Tx, id: string): Promise<boolean> {
+  const cold = await allowCold(tx, id) // guard: enabling allows first messages again
+  const held = await endHold(tx, id) // guard: a person lets campaigns go on
+  return cold || held
+}
+
 /** Makes a connected account READY and updates its platform user id, username and phone. */
 export async function noteConnected(
   app: App,
@@ -203,7 +242,7 @@ export async function noteConnected(
   self: Person,
 ): Promise<void> {
   const today = sql`(
-    select (domain_now() at time zone w.timezone)::date from workspaces w where w.id = accounts.workspace_id)`
+    select ${dayOf(sql`w`, sql`domain_now()`)} from workspaces w where w.id = accounts.workspace_id)`
   await app.db.run(sql`
     update accounts set status = 'READY', status_reason = null, platform_user_id = ${self.id},
       username = ${self.username}, phone = ${self.phone},

@@ -115,7 +115,9 @@ describe('GET /accounts', () => {
         statements++
         return db.rows(statement)
       }
-      await listAccountViews({ config, db: { rows } as typeof db }, tenant.workspace_id)
+      const { workspace_id, user_id } = tenant
+      const caller = { workspace_id, user_id, scopes: [], via: { kind: 'terminal' } } as const
+      await listAccountViews({ config, db: { rows } as typeof db }, caller)
       return statements
     }
     const before = await count()
@@ -163,6 +165,8 @@ describe('POST /accounts', () => {
     [{ name: 'x', proxy: 'http://[::1]:3128' }, 'must not use the address'],
     [{ name: 'x', proxy: 'http://0x7f000001:3128' }, 'must not use the address'],
     [{ name: 'x', proxy: 'socks5://169.254.169.254:80' }, 'must not use the address'],
+    [{ name: 'x', proxy: 'socks5://%31%32%37.0.0.1:1080' }, 'must not use the address "127.0.0.1"'],
+    [{ name: 'x', proxy: 'socks5://①②⑦.0.0.1:1080' }, 'must not use the address "127.0.0.1"'],
     [{ name: 'x', proxy: 'socks5://localhost:1080' }, 'must not use the local name'],
     [{ name: 'x', proxy: 'socks5://db.internal:1080' }, 'must not use the local name'],
     [{ name: 'x', proxy: `socks5://${'a'.repeat(256)}:b@proxy.example.com:1080` }, '255 bytes'],
@@ -280,4 +284,28 @@ test.each([
   [null, null],
 ])('a sentence of the terminal names no command at the dashboard: %s', (reason, shown) => {
   expect(withoutCommands(reason)).toBe(shown)
+})
+
+test('POST /accounts 409 beyond the limit of the operator, also at once; a disabled account makes room, and enabling needs it', async () => {
+  const other = await service.tenant('Limited')
+  const cookie = await signIn(service, other.user_id)
+  const at = (path: string, body?: unknown) =>
+    askDashboard(service, 'POST', `/w/${other.workspace_id}/accounts${path}`, { cookie, body })
+  const { config } = service.app
+  Object.assign(config, { workspace_accounts: 3 })
+  try {
+    const made = await Promise.all(Array.from({ length: 5 }, () => at('', { name: 'Sales' })))
+    expect(made.map(({ status }) => status).toSorted()).toEqual([201, 201, 201, 409, 409])
+    const created = made.find(({ status }) => status === 201)?.body.account as View
+    expect((await at(`/${created.id}/disable`)).status).toBe(200)
+    expect((await at('', { name: 'Sales' })).status).toBe(201)
+    expect(await at(`/${created.id}/enable`)).toMatchObject({ status: 409, body: { code: 'conflict' } })
+    Object.assign(config, { workspace_accounts: 4 })
+    expect((await at(`/${created.id}/enable`)).status).toBe(200)
+    // A lower limit disables none, and enabling again what is enabled takes no place.
+    Object.assign(config, { workspace_accounts: 1 })
+    expect((await at(`/${created.id}/enable`)).status).toBe(200)
+  } finally {
+    Object.assign(config, { workspace_accounts: undefined })
+  }
 })

@@ -5,6 +5,7 @@ import type { Caller } from '../../contract.ts'
 import { accountId, text } from '../../lib/shapes.ts'
 import { momentOrNull, said, uuid } from '../../lib/wire.ts'
 import { ok, ownRoute, type Reply, type Route, route } from '../../route.ts'
+import { coldMax } from '../../rules/limits.ts'
 import { actorOf } from '../audit/audit.ts'
 import { changeAccount } from './account-changes.ts'
 import { statuses } from './account-row.ts'
@@ -28,10 +29,12 @@ const accountExample = {
   status_reason: null,
   created_at: '2026-11-15T09:30:00.000Z',
   platform_user: { id: '1000', username: 'acme_sales', phone: '+43 … 118' },
+  login_stored: true,
   live: true,
   not_live_since: null,
   sync: { phase: 'history', done: 37, total: 50 },
   gap_since: null,
+  login_code_at: null,
   today: {
     campaign_messages: { used: 12, limit: 30 },
     first_messages: { used: 8, limit: 10 },
@@ -41,6 +44,7 @@ const accountExample = {
   lookups_wait_until: null,
   reading_waits_until: null,
   first_messages_stopped_at: null,
+  campaigns_held_at: null,
   cold_per_day: 10,
   proxy: 'socks5://proxy.example.com:1080',
   sent_per_day: [0, 4, 12],
@@ -56,7 +60,6 @@ const example = { account_id: accountExample.id }
 const one = z.object({ account: accountOut })
 const answer = { account: accountExample }
 
-const coldMax = 100_000
 const settings = {
   cold_per_day: z
     .int()
@@ -94,10 +97,10 @@ const accountRoutes: readonly Route[] = [
         platforms: ['telegram'],
       },
     },
-    handle: async (app, { caller: { workspace_id } }) =>
+    handle: async (app, { caller }) =>
       ok({
-        accounts: await listAccountViews(app, workspace_id),
-        ...(await describeDay(app.db, workspace_id)),
+        accounts: await listAccountViews(app, caller),
+        ...(await describeDay(app.db, caller.workspace_id)),
       }),
   }),
   route({
@@ -122,6 +125,7 @@ const accountRoutes: readonly Route[] = [
     effect: 'admin',
     touches: ['accounts'],
     statuses: [201],
+    errors: ['conflict'],
     body: z.strictObject({
       name: text(200),
       platform: z.enum(['telegram', 'sandbox']).default('telegram').meta({ description: 'Its platform.' }),
@@ -175,7 +179,7 @@ function enabling({ name, summary, enabled }: { name: string; summary: string; e
     effect: 'admin',
     touches: ['accounts'],
     params,
-    errors: ['not_found'],
+    errors: enabled ? ['not_found', 'conflict'] : ['not_found'],
     response: one,
     example: { params: example, response: answer },
     handle: async (app, { caller, params: { account_id: id } }) => {
@@ -186,8 +190,8 @@ function enabling({ name, summary, enabled }: { name: string; summary: string; e
   })
 }
 
-async function reply(app: App, { workspace_id }: Caller, id: string): Promise<Reply> {
-  return ok({ account: await requireAccountView(app, workspace_id, id) })
+async function reply(app: App, caller: Caller, id: string): Promise<Reply> {
+  return ok({ account: await requireAccountView(app, caller, id) })
 }
 
 const logout = route({
@@ -226,6 +230,8 @@ const troubled = {
   status: 'NEEDS_LOGIN',
   status_reason: 'The session was ended on another device. Log it in.',
   first_messages_stopped_at: null,
+  campaigns_held_at: null,
+  campaigns_held_by: null,
 }
 
 export const ownRoutes: readonly Route[] = [
@@ -254,6 +260,11 @@ export const ownRoutes: readonly Route[] = [
             first_messages_stopped_at: momentOrNull(
               'When the platform stopped its first messages; null if it did not.',
             ),
+            campaigns_held_at: momentOrNull('When its campaign messages began to hold; null: they do not.'),
+            campaigns_held_by: z
+              .string()
+              .nullable()
+              .meta({ description: 'The unknown error because of which they hold; null: they do not.' }),
           }),
         )
         .meta({ description: 'At most 1,000.' }),

@@ -2,14 +2,17 @@
  * Logins and logouts that a user starts at the dashboard. The process that serves the user has no platform, so a request is
  * a row, and a worker that has the platform executes it (`login-runs.ts`).
  */
+import { requireMaker } from '../../access/makers.ts'
 import type { App, Topic } from '../../app.ts'
+import { sealedColumn } from '../../db/sealed-column.ts'
 import { type Db, type Sql, sql } from '../../db/sql.ts'
 import { hasWorker } from '../../ledger/workers.ts'
 import { ApiError, type ErrorCode } from '../../lib/errors.ts'
 import type { LoginCodeWay } from '../../platform/port.ts'
-import { type Actor, record } from '../audit/audit.ts'
+import { type Actor, record, userOf } from '../audit/audit.ts'
 import { requireMayLogIn } from './login.ts'
 import { refused } from './login-lock.ts'
+import { countLogin } from './login-numbers.ts'
 
 /** A login was started, answered or cancelled. */
 export const loginsChanged: Topic = { topic: 'logins' }
@@ -33,6 +36,8 @@ export interface ShownStep {
   readonly qr_url?: string
   readonly qr_expires_at?: string
   readonly sent_by?: LoginCodeWay
+  readonly place?: string | null
+  readonly again?: { readonly by: LoginCodeWay; readonly at: string } | null
   readonly hint?: string | null
   readonly wrong: boolean
   readonly tries_left: number
@@ -90,12 +95,15 @@ export async function beginLogin(app: App, actor: Actor, wanted: LoginStart): Pr
         and (select count(*) from unnest(l.begins) as b where b > ${hourAgo}) < ${begins.max} -- guard: few logins an hour
       `)
     if (begun === 0) throw await refusalToBegin(tx, account_id)
+    if (phone !== null) await countLogin(app, tx, { workspace_id, phone })
     await record(app, tx, actor, {
       action: 'account.login_begun',
       target: account_id,
       workspace_id,
       detail: { way },
     })
+    const user_id = userOf(actor)
+    if (user_id !== undefined) await requireMaker(tx, { workspace_id, user_id }) // guard: logins of a member who leaves
   })
   app.wake.signal(loginsChanged)
 }
@@ -194,6 +202,8 @@ export async function findLogin(app: App, account_id: string, { mayAnswer }: { m
     qr_url: shown?.qr_url ?? null,
     qr_expires_at: shown?.qr_expires_at ?? null,
     sent_by: shown?.sent_by ?? null,
+    place: shown?.place ?? null,
+    again: shown?.again ?? null,
     hint: shown?.hint ?? null,
     wrong: shown?.wrong ?? false,
     tries_left: shown?.tries_left ?? null,
@@ -209,15 +219,17 @@ interface Answer {
 }
 
 export async function answerLogin(app: App, { account_id, kind, text }: Answer): Promise<void> {
-  const row = await app.db.maybe<{ attempt: string }>(
-    sql`select attempt from account_logins where account_id = ${account_id}`,
+  const row = await app.db.maybe<Pick<LoginRow, 'attempt' | 'shown'>>(
+    sql`select attempt, shown from account_logins where account_id = ${account_id}`,
   )
   const answered =
     row &&
     (await app.db.run(sql`
       update account_logins set typed = ${seal(app, row.attempt, text)}
       where account_id = ${account_id} and attempt = ${row.attempt} and state = ${kind} and not (${isLost})
-        and shown is not null and typed is null -- guard: one answer to one question
+        and typed is null -- guard: one answer to one question
+        -- A caller may wait here while the worker takes another answer and asks again.
+        and shown = ${row.shown} -- guard: no answer to a later question
       `))
   if (!answered) throw refused(`The login is not asking for a ${kind} now.`)
   app.wake.signal(loginsChanged)
@@ -278,3 +290,15 @@ export function seal({ secrets }: Pick<App, 'secrets'>, attempt: string, value: 
 export function open<T>({ secrets }: Pick<App, 'secrets'>, attempt: string, sealed: Buffer): T {
   return JSON.parse(secrets.open('account_login', attempt, sealed).toString()) as T
 }
+
+/** A login lasts ten minutes. Its key is the account's, and what it is bound to is the attempt. */
+const logins = {
+  purpose: 'account_login',
+  table: sql`account_logins`,
+  key: sql`account_id`,
+  bound: sql`attempt`,
+  placeOf: (attempt: string) => attempt,
+} as const
+
+export const sealedShown = sealedColumn({ ...logins, name: 'account_logins.shown', column: sql`shown` })
+export const sealedTyped = sealedColumn({ ...logins, name: 'account_logins.typed', column: sql`typed` })

@@ -5,18 +5,19 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { askDashboard, signIn } from '../../../test/harness/person.ts'
-import { endProcesses, spawnParley, until } from '../../../test/harness/process.ts'
+import { endProcesses, hangMs, spawnParley, until } from '../../../test/harness/process.ts'
 import { openService, type Service, type Tenant } from '../../../test/harness/service.ts'
 import { testSecret } from '../../../test/harness/worker.ts'
 import { openStage, type Stage, telegramAt } from '../../../test/platform/data-centre-fixture.ts'
+import type { CodeWay } from '../../../test/platform/mtproto/codes.ts'
 import { sql } from '../../db/sql.ts'
 import type { Running } from '../../worker/run-loops.ts'
 import { assembleWorker, runWorker } from '../../worker/worker.ts'
 import { createUser } from '../users/users.ts'
+import { seal } from './login-requests.ts'
 import { findSession } from './platform-store.ts'
 
 /** For a hang. */
-const msMax = 60_000
 
 let service: Service
 let tenant: Tenant
@@ -47,7 +48,7 @@ async function work(): Promise<void> {
   const { app } = service
   const platforms = new Map([['telegram', telegramAt(stage.centre.port)]])
   worker = runWorker(app, await assembleWorker(app, { platforms, directory, loops: [] }))
-  await until('it is heard of', msMax, () =>
+  await until('it is heard of', hangMs, () =>
     app.db.maybe(sql`select 1 from workers where stopped_at is null and drives`),
   )
 }
@@ -72,7 +73,7 @@ let phones = 9_996_620_500
 function newUser(password?: string) {
   const phone = `+${phones++}`
   const user = `user_${phones}`
-  stage.world.addAccount({ account_id: user, name: 'Sales desk', phone, ...(password && { password }) })
+  stage.centre.addAccount({ account_id: user, name: 'Sales desk', phone, ...(password && { password }) })
   return { phone, user }
 }
 
@@ -88,7 +89,7 @@ async function read(id: string, cookie = owner): Promise<Login> {
 
 /** The next thing to do, or the end. */
 function next(id: string, state: string, holds: (login: Login) => boolean = () => true): Promise<Login> {
-  return until(`the login is at ${state}`, msMax, async () => {
+  return until(`the login is at ${state}`, hangMs, async () => {
     const login = await read(id)
     if (login.state === state && !login.pending && holds(login)) return login
     // A session that asks more often is refused.
@@ -98,7 +99,7 @@ function next(id: string, state: string, holds: (login: Login) => boolean = () =
 }
 
 function untilStatus(id: string, status: string) {
-  return until(`it is ${status}`, msMax, async () => (await statusOf(id)) === status)
+  return until(`it is ${status}`, hangMs, async () => (await statusOf(id)) === status)
 }
 
 async function statusOf(id: string): Promise<string> {
@@ -112,7 +113,8 @@ const begin = (id: string, body: object = {}) => ask('POST', id, '/login', body)
 const answer = (id: string, kind: string, text: string) => ask('POST', id, '/login/answer', { kind, text })
 
 function keysOf(user: string): number {
-  return [...stage.world.state.auth_keys.values()].filter(({ account_id }) => account_id === user).length
+  return [...stage.centre.store.state.auth_keys.values()].filter(({ account_id }) => account_id === user)
+    .length
 }
 
 async function auditOf(id: string): Promise<string[]> {
@@ -130,7 +132,7 @@ function rowOf(id: string) {
 }
 
 /** Scans the code that the one open login shows. */
-const scan = (user: string) => stage.world.acceptLogin?.(stage.world.requireAccount(user))
+const scan = (user: string) => stage.centre.acceptLogin(stage.world.requireAccount(user))
 
 describe('POST /accounts/{account_id}/login', () => {
   test('200 by a QR code, which a second tab shows too and a member does not see; once scanned, the account is READY', async () => {
@@ -186,7 +188,7 @@ describe('POST /accounts/{account_id}/login', () => {
       await next(id, 'code', ({ tries_left }) => tries_left === tries)
       await answer(id, 'code', '00000')
     }
-    const error = 'Three wrong inputs have ended the login. Start again.'
+    const error = 'Login ended after three wrong attempts. Start again.'
     expect(await next(id, 'failed')).toMatchObject({ failure: { code: 'conflict', error } })
     await untilStatus(id, 'NEEDS_LOGIN')
     expect(await auditOf(id)).toEqual([
@@ -215,6 +217,41 @@ describe('POST /accounts/{account_id}/login', () => {
     )
   })
 
+  test('429 for the fourth of one phone number in an hour, whichever account it is for; six in the instance', async () => {
+    const { phone } = newUser()
+    const { db } = service.app
+    const start = async (body: object) => {
+      const id = await newAccount()
+      const answered = await begin(id, body)
+      await ask('DELETE', id, '/login')
+      return answered
+    }
+    const beginsOf = (count: number) => Array.from({ length: count }, () => start({ phone }))
+    // At once: they count one after the other.
+    const statuses = (await Promise.all(beginsOf(4))).map(({ status }) => status)
+    expect(statuses.toSorted()).toEqual([200, 200, 200, 429])
+    const refused = await start({ phone })
+    expect(refused).toMatchObject({ status: 429, body: { code: 'rate_limited' } })
+    const seconds = Number(refused.headers.get('retry-after'))
+    expect(seconds > 3_000 && seconds <= 3_600).toBe(true)
+    expect((await start({ phone: newUser().phone })).status).toBe(200)
+    expect((await start({})).status).toBe(200)
+    const stored = await db.rows(sql`select * from login_numbers`)
+    expect(JSON.stringify(stored)).not.toContain(phone.slice(1))
+    // Three of other workspaces: the number has used up what the instance allows.
+    const others = await service.tenant('Others')
+    const moved = sql`update login_numbers set workspace_id = ${others.workspace_id}
+      where workspace_id = ${tenant.workspace_id} and number_hash = (
+        select number_hash from login_numbers group by number_hash order by count(*) desc limit 1)`
+    await db.run(moved)
+    expect((await Promise.all(beginsOf(3))).map(({ status }) => status)).toEqual([200, 200, 200])
+    await db.run(moved)
+    expect((await start({ phone })).status).toBe(429)
+    await db.run(sql`update login_numbers set begun_at = begun_at - interval '1 hour'`)
+    expect((await start({ phone })).status).toBe(200)
+    expect(await db.one(sql`select count(*)::int as count from login_numbers`)).toEqual({ count: 1 })
+  })
+
   test('409 for the sixth at a time in a workspace', async () => {
     await rest()
     const ids = await Promise.all(Array.from({ length: 6 }, newAccount))
@@ -239,7 +276,47 @@ describe('POST /accounts/{account_id}/login', () => {
   })
 })
 
+/** The answers that wait for the row of a login. */
+async function countWaiting(): Promise<number> {
+  const { waiting } = await service.app.db.one<{ waiting: number }>(sql`
+    select count(*)::int as waiting from pg_stat_activity
+    where datname = current_database() and wait_event_type = 'Lock'
+      and query ~ '^\\s*update account_logins set typed = '`)
+  return waiting
+}
+
 describe('POST /accounts/{account_id}/login/answer', () => {
+  test('200 for again: the code comes by the next way, the same question stands until then, and nothing counts as wrong', async () => {
+    const id = await newAccount()
+    const { phone } = newUser()
+    const again = () => ask('POST', id, '/login/answer', { kind: 'again' })
+    const plan = (ways: readonly CodeWay[], timeout_seconds: number) =>
+      stage.centre.store.commit({ entry: 'codes', phone: phone.slice(1), plan: { ways, timeout_seconds } })
+    expect((await again()).status).toBe(409)
+    plan(['app', 'sms', 'call'], 0)
+    await begin(id, { phone })
+    expect(await next(id, 'code')).toMatchObject({
+      sent_by: 'app',
+      again: { by: 'sms', at: expect.any(String) },
+    })
+    expect((await ask('POST', id, '/login/answer', { kind: 'code' })).status).toBe(400)
+    expect((await ask('POST', id, '/login/answer', { kind: 'again' }, member)).status).toBe(403)
+    expect(await again()).toMatchObject({ status: 200, body: { login: { state: 'code', pending: true } } })
+    const second = await next(id, 'code', ({ sent_by }) => sent_by === 'sms')
+    expect(second).toMatchObject({ wrong: false, tries_left: 3, again: { by: 'call' } })
+    await answer(id, 'code', '12345')
+    await next(id, 'done')
+    await ask('POST', id, '/logout')
+
+    plan(['app', 'sms'], 120)
+    await begin(id, { phone })
+    const first = await next(id, 'code')
+    expect(Date.parse((first.again as { at: string }).at)).toBeGreaterThan(Date.now())
+    await again()
+    expect(await next(id, 'code')).toMatchObject({ sent_by: 'app', wrong: false, tries_left: 3 })
+    await ask('DELETE', id, '/login')
+  })
+
   test('409 for what is not asked for, and for a second answer to one question', async () => {
     const id = await newAccount()
     expect((await answer(id, 'code', '12345')).status).toBe(409)
@@ -256,19 +333,35 @@ describe('POST /accounts/{account_id}/login/answer', () => {
     await client.query('select 1 from account_logins where account_id = $1 for update', [id])
     const asked = [answer(id, 'code', '00000'), answer(id, 'code', '00000')]
     // Both wait for the row: no worker has read the first answer before the second arrives.
-    await until('both wait', msMax, async () => {
-      const { waiting } = await service.app.db.one<{ waiting: number }>(sql`
-        select count(*)::int as waiting from pg_stat_activity
-        where datname = current_database() and wait_event_type = 'Lock'
-          and query ~ '^\\s*update account_logins set typed = '`)
-      return waiting === 2
-    })
+    await until('both wait', hangMs, async () => (await countWaiting()) === 2)
     await client.query('commit')
     await client.end()
     const both = await Promise.all(asked)
     expect(both.map(({ status }) => status).sort()).toEqual([200, 409])
     await next(id, 'code', ({ tries_left }) => tries_left === 2)
     expect(keysOf(user)).toBe(0)
+    await ask('DELETE', id, '/login')
+  })
+
+  test('409 for an answer that waited until the next question', async () => {
+    const id = await newAccount()
+    await begin(id, { phone: newUser().phone })
+    await next(id, 'code')
+    const client = await service.app.db.client()
+    await client.query('begin')
+    const { rows } = await client.query(
+      'select attempt from account_logins where account_id = $1 for update',
+      [id],
+    )
+    const late = answer(id, 'code', '00000')
+    await until('it waits', hangMs, async () => (await countWaiting()) === 1)
+    // As after another answer: the worker has taken it and asks again.
+    const again = seal(service.app, rows[0].attempt, { sent_by: 'app', wrong: true, tries_left: 2 })
+    await client.query('update account_logins set shown = $2 where account_id = $1', [id, again])
+    await client.query('commit')
+    await client.end()
+    expect((await late).status).toBe(409)
+    expect(await next(id, 'code')).toMatchObject({ pending: false, tries_left: 2 })
     await ask('DELETE', id, '/login')
   })
 })
@@ -311,11 +404,11 @@ describe('DELETE /accounts/{account_id}/login', () => {
     await client.query('begin')
     await client.query('select 1 from accounts where id = $1 for update', [id])
     await answer(id, 'code', '12345')
-    await until('the key is logged in', msMax, () => keysOf(user) === 1)
+    await until('the key is logged in', hangMs, () => keysOf(user) === 1)
     await work(id)
     await client.query('commit')
     await client.end()
-    await until('the key is revoked', msMax, () => keysOf(user) === 0)
+    await until('the key is revoked', hangMs, () => keysOf(user) === 0)
     expect(await findSession(service.app, id)).toBeNull()
     await next(id, 'failed')
   }

@@ -3,9 +3,10 @@ import { z } from 'zod'
 import { hasRole } from '../../access/needs.ts'
 import type { App } from '../../app.ts'
 import type { Caller } from '../../contract.ts'
-import { errors } from '../../lib/errors.ts'
+import { ApiError, errors } from '../../lib/errors.ts'
 import { accountId, text } from '../../lib/shapes.ts'
 import { moment, said } from '../../lib/wire.ts'
+import { loginCodeWays } from '../../platform/port.ts'
 import { ok, type Reply, type Route, route } from '../../route.ts'
 import { actorOf } from '../audit/audit.ts'
 import { requireOwnAccount } from './account-views.ts'
@@ -30,9 +31,19 @@ const loginOut = z
     qr_url: textOrNull('The text of the QR code; null: there is none now.'),
     qr_expires_at: textOrNull('When the next QR code replaces it.'),
     sent_by: z
-      .enum(['app', 'sms', 'call', 'email', 'other'])
+      .enum(loginCodeWays)
       .nullable()
       .meta({ description: 'How the platform has sent the code; null: no code is asked for.' }),
+    place: textOrNull(
+      'Where the code is: an address to open, or part of an e-mail address; null: not known.',
+    ),
+    again: z
+      .object({
+        by: z.enum(loginCodeWays).meta({ description: 'How it is sent then.' }),
+        at: moment('From when on.'),
+      })
+      .nullable()
+      .meta({ description: 'How the code can be sent again; null: it cannot.' }),
     hint: textOrNull('The user’s own hint for the two-step password; null: none.'),
     wrong: z.boolean().meta({ description: 'Whether the previous input was wrong.' }),
     tries_left: z.int().nullable().meta({ description: 'Attempts left; null: nothing is asked for.' }),
@@ -59,10 +70,19 @@ const login = {
   qr_url: null,
   qr_expires_at: null,
   sent_by: 'app',
+  place: null,
+  again: { by: 'sms', at: '2026-11-15T09:32:00.000Z' },
   hint: null,
   wrong: false,
   tries_left: 3,
   failure: null,
+}
+
+/** An empty answer to the question for a code has it sent again. */
+function answerOf({ kind, text }: { kind: 'code' | 'password' | 'again'; text?: string | undefined }) {
+  if (kind === 'again') return { kind: 'code', text: '' } as const // guard: an answer that asks for the code again
+  if (text === undefined) throw new ApiError('invalid_request', { detail: 'text is required.' })
+  return { kind, text }
 }
 
 export const loginRoutes: readonly Route[] = [
@@ -119,8 +139,12 @@ export const loginRoutes: readonly Route[] = [
     touches: ['accounts'],
     params,
     body: z.strictObject({
-      kind: z.enum(['code', 'password']).meta({ description: 'What the text is.' }),
-      text: text(256).meta({ description: 'The code that the platform has sent, or the two-step password.' }),
+      kind: z
+        .enum(['code', 'password', 'again'])
+        .meta({ description: 'What the text is; `again`: none, the code is to be sent again.' }),
+      text: text(256)
+        .optional()
+        .meta({ description: 'The code that the platform has sent, or the two-step password.' }),
     }),
     errors: ['not_found', 'conflict'],
     response,
@@ -131,7 +155,7 @@ export const loginRoutes: readonly Route[] = [
     },
     handle: async (app, { caller, params: { account_id }, body }) => {
       await requireOwnAccount(app.db, caller.workspace_id, account_id)
-      await answerLogin(app, { account_id, ...body })
+      await answerLogin(app, { account_id, ...answerOf(body) })
       return reply(app, caller, account_id)
     },
   }),
@@ -153,6 +177,7 @@ export const loginRoutes: readonly Route[] = [
           ...login,
           state: 'failed',
           sent_by: null,
+          again: null,
           tries_left: null,
           failure: { code: 'conflict', error: 'The login was cancelled.', retry_after: null },
         },

@@ -1,7 +1,7 @@
 /** The worker's side of logins from the dashboard: claims them, stores their steps, reads answers, ends them. */
 import type { App } from '../../app.ts'
 import type { AccountKey } from '../../contract.ts'
-import { type Db, sql, type Tx } from '../../db/sql.ts'
+import { type Db, type Sql, sql, type Tx } from '../../db/sql.ts'
 import { ApiError } from '../../lib/errors.ts'
 import type { Actor } from '../audit/audit.ts'
 import { markAccount } from './account-row.ts'
@@ -13,11 +13,33 @@ const aliveSeconds = 15
 
 export interface ClaimedLogin {
   readonly account_id: string
+  readonly workspace_id: string
   readonly attempt: string
   readonly platform: string
   readonly actor: Actor
   readonly way: LoginWay | 'logout'
   readonly phone: string | null
+}
+
+/** A login that no worker has taken yet, and that one with these platforms could run. */
+const isWaiting = (
+  platforms: readonly string[],
+): Sql => sql`l.worker_id is null and l.state not in ('done', 'failed')
+  and l.alive_until > real_now() and a.platform = any(${platforms})`
+
+/** The first login of a workspace comes before the second of any other one. */
+const inTurn: Sql = sql`(
+  select count(*) from account_logins o
+  where o.workspace_id = l.workspace_id and o.state not in ('done', 'failed') and o.begun_at < l.begun_at), l.begun_at`
+
+/** Whose login is the next that a worker would take. */
+export function findWaitingLogin(
+  db: Db,
+  platforms: readonly string[],
+): Promise<Pick<ClaimedLogin, 'workspace_id' | 'actor'> | undefined> {
+  return db.maybe(sql`
+    select l.workspace_id, l.actor from account_logins l join accounts a on a.id = l.account_id
+    where ${isWaiting(platforms)} order by ${inTurn} limit 1`)
 }
 
 /** Claims logins that wait for a worker with one of these platforms. */
@@ -28,13 +50,12 @@ export async function claimLogins(
   const rows = await app.db.rows<Omit<ClaimedLogin, 'phone'> & { typed: Buffer | null }>(sql`
     with waiting as (
       select l.account_id, l.typed, a.platform from account_logins l join accounts a on a.id = l.account_id
-      where l.worker_id is null and l.state not in ('done', 'failed') and l.alive_until > real_now()
-        and a.platform = any(${platforms})
-      order by l.begun_at limit ${limit} for update of l skip locked)
+      where ${isWaiting(platforms)}
+      order by ${inTurn} limit ${limit} for update of l skip locked) -- guard: logins of workspaces take turns
     update account_logins l set worker_id = ${worker_id}, typed = null,
       alive_until = real_now() + make_interval(secs => ${aliveSeconds})
     from waiting w where l.account_id = w.account_id
-    returning l.account_id, l.attempt, w.platform, l.actor, l.way, w.typed`)
+    returning l.account_id, l.workspace_id, l.attempt, w.platform, l.actor, l.way, w.typed`)
   return rows.map(({ typed, ...row }) => ({ ...row, phone: typed && open<string>(app, row.attempt, typed) }))
 }
 

@@ -65,7 +65,8 @@ function enter(id: string, phone: string, dialogue = typing('12345')) {
 
 /** How many keys of the data centre are logged in as this user. */
 function keysOf(user: string): number {
-  return [...world.state.auth_keys.values()].filter(({ account_id }) => account_id === user).length
+  return [...stage.centre.store.state.auth_keys.values()].filter(({ account_id }) => account_id === user)
+    .length
 }
 
 async function auditOf(id: string): Promise<string[]> {
@@ -101,7 +102,7 @@ describe('a login', () => {
     const id = await newAccount()
     const dialogue = typing('00000', '1', '')
     await expect(enter(id, newUser().phone, dialogue)).rejects.toThrow(
-      'Three wrong inputs have ended the login.',
+      'Login ended after three wrong attempts.',
     )
     expect(dialogue.shown).toMatchObject([{ wrong: false }, { wrong: true }, { wrong: true }])
     expect(await findSession(service.app, id)).toBeNull()
@@ -297,7 +298,7 @@ describe('every failure of a login has a sentence', () => {
     ['sign_up_required', null, null, 'has no account yet'],
     ['email_set_up_required', null, null, 'wants an e-mail address'],
     ['code_expired', 'PHONE_CODE_EXPIRED', null, 'The code has expired.'],
-    ['too_many_attempts', null, null, 'Three wrong inputs'],
+    ['too_many_attempts', null, null, 'Login ended after three wrong attempts.'],
     [
       'too_many_attempts',
       'PHONE_NUMBER_FLOOD',

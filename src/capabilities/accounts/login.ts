@@ -1,6 +1,7 @@
 /** Logs an account in at its platform. The key, its user and the status CONNECTING are stored in one transaction. */
 import type { App } from '../../app.ts'
 import { isAway } from '../../db/errors.ts'
+import { lockSecretUse } from '../../db/secret-use.ts'
 import { type Db, sql, type Tx } from '../../db/sql.ts'
 import { revokeLease } from '../../ledger/leases.ts'
 import { hasWorker } from '../../ledger/workers.ts'
@@ -28,6 +29,8 @@ interface LoginOptions {
   readonly id: string
   /** Null: by a QR code. */
   readonly phone: string | null
+  /** Another program's session instead of a new login. */
+  readonly session_string?: string
   readonly platform: Platform
   readonly dialogue: LoginDialogue
   /** Aborted once the login is cancelled: it ends with the signal's reason. */
@@ -50,13 +53,14 @@ export function logIn(app: App, actor: Actor, wanted: LoginOptions): Promise<Acc
       await noteFailure(app, actor, id, end.reason)
       throw refusalOf(end)
     }
-    return keepLogin(app, actor, { id, platform, proxy, ...end, ...(confirm && { confirm }) })
+    const imported = wanted.session_string !== undefined
+    return keepLogin(app, actor, { id, platform, proxy, imported, ...end, ...(confirm && { confirm }) })
   })
 }
 
 /** From the first step to the last. */
 function converse(
-  { platform, phone, dialogue: { show, ask }, left }: LoginOptions,
+  { platform, phone, session_string, dialogue: { show, ask }, left }: LoginOptions,
   proxy: AccountProxy | null,
 ): Promise<LoginEnd> {
   return new Promise((resolve, reject) => {
@@ -64,7 +68,7 @@ function converse(
       void login?.close()
       reject(left?.reason)
     }
-    const login = platform.login?.({ phone, proxy }, (step) => {
+    const login = platform.login?.({ phone, session_string, proxy }, (step) => {
       if (step.kind === 'qr') show(step)
       else if (step.kind === 'done' || step.kind === 'failed') resolve(step)
       else
@@ -86,6 +90,8 @@ interface NewLogin {
   readonly id: string
   readonly platform: Platform
   readonly proxy: AccountProxy | null
+  /** It was another program's, which may still have it. */
+  readonly imported: boolean
   readonly self: Person
   readonly session: Uint8Array
   readonly confirm?: LoginOptions['confirm']
@@ -102,8 +108,10 @@ async function keepLogin(app: App, actor: Actor, login: NewLogin): Promise<Accou
   } catch (error) {
     if (isAway(error)) throw new ApiError('store_unavailable', { detail: unconfirmed, cause: error })
     if (!(error instanceof ApiError)) throw error
-    const outcome = await platform.logout?.({ session, proxy }) // guard: a refused login leaves no key behind
     await noteFailure(app, actor, id, error instanceof OtherUser ? error.reason : 'account_changed')
+    // The other program's session is not ours to end.
+    if (login.imported) throw error // guard: a refused import ends no session
+    const outcome = await platform.logout?.({ session, proxy }) // guard: a refused login leaves no key behind
     if (outcome?.kind === 'accepted') throw error
     throw new ApiError(error.code, { detail: `${error.message} ${leftBehind}` })
   }
@@ -128,7 +136,7 @@ async function storeLogin(
   app: App,
   tx: Tx,
   actor: Actor,
-  { id, platform, self, session, confirm }: NewLogin,
+  { id, platform, imported, self, session, confirm }: NewLogin,
 ): Promise<AccountRow> {
   await tx.run(sql`select 1 from accounts where id = ${id} for no key update`)
   const { workspace_id } = await requireMayLogIn(tx, id)
@@ -148,6 +156,7 @@ async function storeLogin(
   // A worker that still holds the account stores nothing more of the previous login.
   await revokeLease(tx, id)
   await tx.run(sql`delete from platform_sessions where account_id = ${id}`)
+  await lockSecretUse(tx, app.secrets)
   const stored = await tx.run(sql`
     insert into platform_sessions (account_id, platform, platform_user_id, sealed)
     values (${id}, ${platform.name}, ${self.id}, ${sealSession(app.secrets, id, session)})
@@ -157,7 +166,12 @@ async function storeLogin(
     const detail = 'This user is connected to another account of this instance. Log that one out first.'
     throw new OtherUser('connected_elsewhere', detail)
   }
-  await record(app, tx, actor, { action: 'account.logged_in', target: id, workspace_id })
+  await record(app, tx, actor, {
+    action: 'account.logged_in',
+    target: id,
+    workspace_id,
+    ...(imported && { detail: { imported } }),
+  })
   return account
 }
 
@@ -200,8 +214,12 @@ const failures: Readonly<Record<LoginFailure, readonly [ErrorCode, string]>> = {
     'conflict',
     'The platform wants an e-mail address for this account first. Add one in the official app.',
   ],
+  payment_required: [
+    'conflict',
+    'The platform wants to be paid before it sends a code to this number. Log in with the official app once, then by a QR code here.',
+  ],
   code_expired: ['conflict', 'The code has expired. Start again for a new one.'],
-  too_many_attempts: ['conflict', 'Three wrong inputs have ended the login. Start again.'],
+  too_many_attempts: ['conflict', 'Login ended after three wrong attempts. Start again.'],
   timed_out: ['conflict', 'The login was not finished within ten minutes. Start again.'],
   flood_wait: ['flood_wait', 'The platform accepts no logins of this number for now.'],
   connection_lost: [
@@ -210,6 +228,18 @@ const failures: Readonly<Record<LoginFailure, readonly [ErrorCode, string]>> = {
   ],
   proxy_failed: ['provider_unavailable', 'The proxy of the account failed.'],
   misconfigured: ['provider_unavailable', 'The variables of the platform are wrong.'],
+  session_string_invalid: [
+    'invalid_request',
+    'This is no session string of Telethon, Pyrogram or gramjs, or one of a bot or of other servers. Nothing was stored.',
+  ],
+  session_ended: [
+    'conflict',
+    'The platform no longer accepts this session. Nothing was stored. Log the account in instead.',
+  ],
+  session_duplicated: [
+    'conflict',
+    'Two programs have used this session at once, so the platform has destroyed it. Nothing was stored. Stop the other program, and log the account in instead.',
+  ],
   refused: ['conflict', 'The platform refused the login.'],
 }
 
@@ -234,6 +264,9 @@ function refusalOf({
     })
   }
   return new ApiError(code, {
-    detail: reason === 'refused' && detail ? `${sentence} It says ${detail}.` : sentence,
+    detail:
+      (reason === 'refused' || reason === 'session_ended') && detail
+        ? `${sentence} It says ${detail}.`
+        : sentence,
   })
 }

@@ -1,6 +1,8 @@
 /** What an adapter stores for an account: the session of its login, sealed, and whom the account can write to. */
 import type { App } from '../../app.ts'
 import { given } from '../../db/given.ts'
+import { sealedColumn } from '../../db/sealed-column.ts'
+import { lockSecretUse } from '../../db/secret-use.ts'
 import { sql } from '../../db/sql.ts'
 import { type HeldLease, requireLease } from '../../ledger/leases.ts'
 import type { Secrets } from '../../lib/secrets.ts'
@@ -20,6 +22,7 @@ export function openAccountStore(app: App, held: Omit<HeldLease, 'writes'>): Acc
       app.db.transaction(async (tx) => {
         // A login revokes the lease, so its session is never replaced by one that was read before it.
         await requireLease(tx, held) // guard: a session is written under the lease
+        await lockSecretUse(tx, app.secrets) // guard: a session is sealed with the secret in use
         await tx.run(sql`
           update platform_sessions set sealed = ${sealSession(app.secrets, account_id, session)}
           where account_id = ${account_id}`)
@@ -38,6 +41,22 @@ export function openAccountStore(app: App, held: Omit<HeldLease, 'writes'>): Acc
           on conflict (account_id, number) do update set text = excluded.text`)
       }),
   }
+}
+
+/** A table of strangers may be long. */
+const tidyMsMax = 60_000
+
+/** Erases what workers of release 0.3 stored of login codes and of strangers, once for each account. */
+export async function tidyAccount(app: App, held: Omit<HeldLease, 'writes'>): Promise<void> {
+  const { account_id } = held
+  const untidied = await app.db.maybe(sql`
+    select 1 from account_hosts where account_id = ${account_id} and not tidied`)
+  if (!untidied) return
+  await app.db.transaction(async (tx) => {
+    await tx.run(sql`select set_config('statement_timeout', ${String(tidyMsMax)}, true)`)
+    await requireLease(tx, held)
+    await tx.run(sql`select tidy_account(${account_id})`)
+  })
 }
 
 /** Null: no login is stored. `unreadable`: it was stored under another secret, or for another account. */
@@ -63,3 +82,12 @@ export function sealSession(secrets: Secrets, account_id: string, session: Uint8
 function placeOf(account_id: string): string {
   return `platform_sessions:${account_id}` // guard: a session is bound to its account
 }
+
+export const sealedSessions = sealedColumn({
+  name: 'platform_sessions.sealed',
+  purpose: 'platform_session',
+  table: sql`platform_sessions`,
+  key: sql`account_id`,
+  column: sql`sealed`,
+  placeOf,
+})

@@ -1,8 +1,10 @@
 /** The proxy of an account. Its URL may hold credentials, so it is sealed; what is shown has none. */
 import type { App } from '../../app.ts'
-import { sql } from '../../db/sql.ts'
+import { sealedColumn } from '../../db/sealed-column.ts'
+import { lockSecretUse } from '../../db/secret-use.ts'
+import { sql, type Tx } from '../../db/sql.ts'
 import { ApiError } from '../../lib/errors.ts'
-import { parseProxyUrl, proxyHostProblemOf, shownProxy } from '../../lib/proxy-url.ts'
+import { type ProxyUrl, parseProxyUrl, proxyHostProblemOf, shownProxy } from '../../lib/proxy-url.ts'
 import type { AccountProxy } from '../../platform/port.ts'
 
 interface StoredProxy {
@@ -10,15 +12,27 @@ interface StoredProxy {
   readonly proxy_sealed: Buffer | null
 }
 
-/** The columns for this URL; null: no proxy. Refuses a malformed one, and a host that no user may name. */
-export function sealProxy({ config, secrets }: App, account_id: string, url: string | null): StoredProxy {
-  if (url === null) return { proxy: null, proxy_sealed: null }
+/** Refuses a malformed URL, and a host that no user may name. */
+export function requireProxyUrl({ config }: App, url: string | null | undefined): ProxyUrl | null {
+  if (url === null || url === undefined) return null
   const proxy = parseProxyUrl(url)
   const problem = typeof proxy === 'string' ? proxy : proxyHostProblemOf(proxy, config.proxy_allow) // guard: a private proxy is refused
   if (typeof proxy === 'string' || problem !== undefined) {
     throw new ApiError('invalid_request', { detail: `proxy ${problem}.` })
   }
-  const proxy_sealed = secrets.seal('proxy', placeOf(account_id), Buffer.from(url))
+  return proxy
+}
+
+/** The columns for this URL; null: no proxy. */
+export async function sealProxy(
+  app: App,
+  tx: Tx,
+  { account_id, url }: { readonly account_id: string; readonly url: string | null },
+): Promise<StoredProxy> {
+  const proxy = requireProxyUrl(app, url)
+  if (url === null || proxy === null) return { proxy: null, proxy_sealed: null }
+  await lockSecretUse(tx, app.secrets) // guard: a proxy is sealed with the secret in use
+  const proxy_sealed = app.secrets.seal('proxy', placeOf(account_id), Buffer.from(url))
   return { proxy: shownProxy(proxy), proxy_sealed }
 }
 
@@ -81,3 +95,12 @@ export async function requireProxy(app: App, account_id: string): Promise<Accoun
 function placeOf(account_id: string): string {
   return `accounts:${account_id}:proxy` // guard: a proxy is bound to its account
 }
+
+export const sealedProxies = sealedColumn({
+  name: 'accounts.proxy_sealed',
+  purpose: 'proxy',
+  table: sql`accounts`,
+  key: sql`id`,
+  column: sql`proxy_sealed`,
+  placeOf,
+})

@@ -3,7 +3,7 @@ import type { App, Topic } from '../../app.ts'
 import { given } from '../../db/given.ts'
 import { sql, type Tx } from '../../db/sql.ts'
 import { newId } from '../../lib/ids.ts'
-import { fleetingKinds, listProblems, type Problem, patientKinds } from './problems.ts'
+import { fleetingKinds, instanceKinds, listProblems, type Problem, patientKinds } from './problems.ts'
 
 /** New posts may be due. */
 export const alertsQueued: Topic = { topic: 'alerts' }
@@ -13,6 +13,8 @@ const alertLock = 7_346_010
 const patienceSeconds = 300
 const settleSeconds = 60
 const silenceSeconds = 3_600
+/** A test by an operator must not mute the real failure a minute later; a switch that flaps must not fill a chat. */
+const instanceBeginsMax = 3
 
 /** Every process looks; one at a time writes, and the others skip their turn. Returns how many posts it queued. */
 export async function noteProblems({ db, wake }: Pick<App, 'db' | 'wake'>): Promise<number> {
@@ -46,11 +48,17 @@ async function storeProblems(tx: Tx, problems: readonly Problem[]): Promise<void
       and coalesce(begun_at < real_now() - make_interval(secs => ${silenceSeconds}), true)`)
 }
 
+const recentBegins = sql`array(
+  select at from unnest(begins) as at where at > real_now() - make_interval(secs => ${silenceSeconds}))`
+
 async function queueBeginnings(tx: Tx, problems: readonly Problem[]): Promise<number> {
   const begun = await tx.rows<Pick<Problem, 'kind' | 'subject'>>(sql`
-    update alerts set open = true, begun_at = real_now()
+    update alerts set open = true, begun_at = real_now(), begins = ${recentBegins} || real_now()
     where not open and right_since is null
-      and (begun_at is null or begun_at < real_now() - make_interval(secs => ${silenceSeconds})) -- guard: alerts once an hour
+      and (begun_at is null or begun_at < real_now() - make_interval(secs => ${silenceSeconds}) -- guard: alerts once an hour
+        or kind = any(${instanceKinds}) -- guard: an instance is heard at each begin
+          and cardinality(${recentBegins}) < ${instanceBeginsMax} -- guard: three begins an hour
+      )
       and (kind <> all(${patientKinds}) or wrong_since <= real_now() - make_interval(secs => ${patienceSeconds})) -- guard: a loop fails for a while
     returning kind, subject`)
   const isBegun = ({ kind, subject }: Problem) =>

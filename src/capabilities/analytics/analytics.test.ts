@@ -214,6 +214,7 @@ describe('GET /analytics', () => {
       failed: 1,
       ambiguous: 1,
       replies: 2,
+      opt_outs: 2,
       reply_rate: 0.25,
     })
     const all = await read(tenant, 'all')

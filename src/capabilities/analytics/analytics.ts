@@ -83,7 +83,7 @@ function recentCampaigns(workspace_id: string): Sql {
   return sql`coalesce((
     select json_agg(json_build_object('id', k.id, 'name', k.name, 'status', k.status, 'kind', k.kind,
       'created_at', wire_time(k.created_at), 'sent', n.sent, 'failed', n.failed, 'ambiguous', n.ambiguous,
-      'replies', n.replied, 'reply_rate', ${rate(sql`n`)}) order by k.created_at desc, k.id desc)
+      'replies', n.replied, 'opt_outs', n.opted_out, 'reply_rate', ${rate(sql`n`)}) order by k.created_at desc, k.id desc)
     from (
       select id, name, status, kind, created_at from campaigns
       where workspace_id = ${workspace_id} and kind in ('scoped', 'contacts')
@@ -91,6 +91,6 @@ function recentCampaigns(workspace_id: string): Sql {
     cross join lateral (
       select coalesce(sum(sent), 0) as sent, coalesce(sum(failed), 0) as failed,
         coalesce(sum(ambiguous), 0) as ambiguous, coalesce(sum(reached), 0) as reached,
-        coalesce(sum(replied), 0) as replied
+        coalesce(sum(replied), 0) as replied, coalesce(sum(opted_out), 0) as opted_out
       from campaign_counts where campaign_id = k.id and at = '-infinity') n), '[]')`
 }

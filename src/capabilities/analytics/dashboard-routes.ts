@@ -27,6 +27,7 @@ export const workspaceRoutes: readonly Route[] = [
     summary: 'Count messages per day',
     account: 'optional',
     effect: 'read',
+    costly: true,
     query: z
       .object({
         from: dayIn('First day. Without `from` and `to`, the last 30 days.'),

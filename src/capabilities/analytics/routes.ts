@@ -9,6 +9,7 @@ const figures = {
   ambiguous: count('Messages whose outcome is unknown.'),
 }
 const replies = count('Recipients who replied.')
+const opt_outs = count('Of these, recipients who asked to stop.')
 const reply_rate = z
   .number()
   .min(0)
@@ -24,6 +25,7 @@ const campaign = z
     created_at: moment('When the campaign was created.'),
     ...figures,
     replies,
+    opt_outs,
     reply_rate,
   })
   .meta({ id: 'CampaignFigures', description: 'A campaign and its totals, from start to end.' })
@@ -48,7 +50,7 @@ const analytics = z
         sent: figures.sent,
         failed: figures.failed,
         replies,
-        opt_outs: count('Of these, recipients who asked to stop.'),
+        opt_outs,
         reply_rate,
       })
       .meta({ id: 'AnalyticsTotals', description: 'Totals of all campaigns.' }),
@@ -70,6 +72,7 @@ export const routes: readonly Route[] = [
     scopes: ['read'],
     gates: ['analytics'],
     effect: 'read',
+    costly: true,
     query: z.object({
       period: z.enum(periods).default('7d').meta({
         description:
@@ -97,6 +100,7 @@ export const routes: readonly Route[] = [
             failed: 1,
             ambiguous: 0,
             replies: 12,
+            opt_outs: 1,
             reply_rate: 0.3,
           },
         ],

@@ -263,7 +263,7 @@ describe('another user', () => {
     expect(await stage.state(id)).toBe('waiting')
   })
 
-  test('404 for the user after they left the workspace', async () => {
+  test('401 for the user after they left their only workspace, which ends their sessions', async () => {
     const other = await stage.colleague()
     const id = await other.ask(other.message())
     const theirs = { cookie: await other.cookie() }
@@ -271,7 +271,7 @@ describe('another user', () => {
     await stage.db.run(
       sql`update memberships set ended_at = domain_now() where user_id = ${other.tenant.user_id}`,
     )
-    expect((await ask('GET', `/${id}`, theirs)).status).toBe(404)
-    expect((await ask('POST', `/${id}/approve`, theirs)).status).toBe(404)
+    expect((await ask('GET', `/${id}`, theirs)).status).toBe(401)
+    expect((await ask('POST', `/${id}/approve`, theirs)).status).toBe(401)
   })
 })

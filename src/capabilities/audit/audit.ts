@@ -12,6 +12,11 @@ export function actorOf({ user_id }: { readonly user_id: string }): Actor {
   return `user:${user_id}`
 }
 
+/** The user who acts; undefined at the terminal and for Parley itself. */
+export function userOf(actor: Actor): string | undefined {
+  return actor.startsWith('user:') ? actor.slice('user:'.length) : undefined
+}
+
 interface Change {
   readonly action: string
   readonly target: string
@@ -150,7 +155,13 @@ async function walkChain(app: App): Promise<Verdict> {
 }
 
 /** Whether the chain begins under this secret. If not, the instance was set up with another one. */
-export async function beginsUnderSecret({ db, secrets }: Pick<App, 'db' | 'secrets'>): Promise<boolean> {
+export async function beginsUnderSecret({
+  db,
+  secrets,
+}: {
+  readonly db: Db
+  readonly secrets: Secrets
+}): Promise<boolean> {
   const [first] = await listAfter(db, '0', 1)
   return first?.seq !== '1' || hashOf(secrets, first, '').equals(first.hash)
 }

@@ -31,6 +31,7 @@ export const workspaceRoutes: readonly Route[] = [
     summary: 'The stages of the pipeline, each with its newest chats',
     account: 'optional',
     effect: 'read',
+    costly: true,
     query: z
       .object({
         account_id: accountId.optional().meta({ description: 'Only chats of this account.' }),

@@ -104,7 +104,6 @@ function broadcastOf({ account_id, stage_key, column_id }: AudienceQuery, can_re
 }
 
 const columns = sql`c.account_id, c.chat_id, c.kind, c.name, c.username, c.participants, c.last_message_at`
-const contact = sql`left join contacts k on k.account_id = c.account_id and k.provider_id = c.chat_id`
 
 const named = (accounts: readonly Account[]): Sql =>
   sql`${given(accounts, { id: 'text', status: 'text' })} as a`
@@ -125,8 +124,7 @@ export function audienceCounts({ accounts, filters, reason }: AudienceChats): Sq
           select ${columns} from ${chatsMatching(filters)}
           order by c.last_message_at desc, c.chat_id desc limit ${countedMax}) page
         limit ${countedMax}) c
-      cross join lateral (select c.status) a
-      ${contact}) counted`
+      cross join lateral (select c.status) a) counted`
 }
 
 export function audiencePage(
@@ -151,6 +149,5 @@ export function audiencePage(
         order by last_message_at desc, chat_id desc limit (select ${limit}::int)) page
       order by last_message_at desc, chat_id desc, account_id desc limit (select ${limit}::int)) c
     cross join lateral (select c.status) a
-    ${contact}
     order by c.last_message_at desc, c.chat_id desc, c.account_id desc`
 }

@@ -1,4 +1,5 @@
 /** One message to everyone in a stage or with a column value: finds them and inserts the rows that the worker sends. */
+import { requireMaker } from '../../access/makers.ts'
 import type { App } from '../../app.ts'
 import type { Caller } from '../../contract.ts'
 import { type Sql, sql, type Tx } from '../../db/sql.ts'
@@ -6,16 +7,10 @@ import { ApiError } from '../../lib/errors.ts'
 import { isUuid } from '../../lib/ids.ts'
 import type { ChatNumber } from '../../lib/shapes.ts'
 import { quote } from '../../lib/text.ts'
-import {
-  type FoundRecipient,
-  findFault,
-  insertBroadcast,
-  needsName,
-  parseTemplate,
-  requireKnown,
-} from '../campaigns/campaigns.ts'
+import { findFault, needsName, parseTemplate } from '../../rules/placeholders.ts'
+import { type FoundRecipient, insertBroadcast, requireKnown } from '../campaigns/campaigns.ts'
 import { columnNotFound, invalidStage } from '../chats/chats.ts'
-import { isListed, listedPhone, listSuppressed } from '../suppressions/suppressions.ts'
+import { isListed, requireList } from '../suppressions/suppressions.ts'
 
 /** The contract's limit per call. */
 export const recipientsMax = 30
@@ -44,8 +39,7 @@ export async function createBroadcast(
   const template = parseTemplate(request.message_text, 'braces')
   requireKnown(template, 'braces')
   const chats = await audienceOf(tx, caller, request)
-  // Throws if the suppression list cannot be read.
-  await listSuppressed(tx, caller.workspace_id, [])
+  await requireList(tx)
   const { found, audience_total } = await readAudience(tx, caller.workspace_id, {
     account_id: request.account_id,
     chats,
@@ -59,6 +53,7 @@ export async function createBroadcast(
   }
   const { message_text } = request
   const broadcast_id = await insertBroadcast(app, tx, caller, { message_text, audience_total, found, key })
+  await requireMaker(tx, caller) // guard: broadcasts of a member who leaves
   return {
     broadcast_id,
     recipients: found.length,
@@ -95,7 +90,7 @@ interface AudienceRow {
   readonly total: number
 }
 
-/** Why the person of chat `c` gets no broadcast, as an `ExclusionReason`; null if they do. `k` is the contact, if any. */
+/** Why the person of chat `c` gets no broadcast, as an `ExclusionReason`; null if they do. */
 export function leftOutBy({ workspace_id, named }: { workspace_id: string; named: boolean }): Sql {
   return sql`case
     when c.kind <> 'private'
@@ -104,10 +99,11 @@ export function leftOutBy({ workspace_id, named }: { workspace_id: string; named
         where one ->> 'id' = c.chat_id::text and coalesce(one ->> 'kind', 'person') <> 'person')
       or exists (select from accounts self where self.id = c.account_id and self.platform_user_id = c.chat_id)
       then 'no_person'
-    when ${isListed(
-      sql`${workspace_id}::uuid`,
-      sql`('platform_id', c.chat_id::text), ('username', lower(c.username)), ('phone', ${listedPhone(sql`k.phone`)})`,
-    )} then 'suppressed'
+    when ${isListed(sql`${workspace_id}::uuid`, {
+      account_id: sql`c.account_id`,
+      number: sql`c.chat_id`,
+      names: sql`array_remove(array['username:' || lower(c.username)], null)`,
+    })} then 'suppressed'
     when ${named}::boolean and btrim(c.name) = '' then 'nameless' end`
 }
 
@@ -120,7 +116,6 @@ async function readAudience(
   const rows = await tx.rows<AudienceRow>(sql`
     select c.chat_id::text, c.name, c.username, (count(*) over ())::int as total
     from (select c.* ${chats} and c.kind = 'private') c
-    left join contacts k on k.account_id = c.account_id and k.provider_id = c.chat_id
     where ${leftOutBy({ workspace_id, named })} is null
     order by c.last_message_at desc, c.chat_id desc limit ${recipientsMax}`)
   const found = rows.map(({ chat_id, name, username }) => ({

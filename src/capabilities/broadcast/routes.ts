@@ -3,7 +3,8 @@ import { present } from '../../lib/json-schema.ts'
 import { accountId, text } from '../../lib/shapes.ts'
 import { count, done, moment, momentOrNull, said, uuid } from '../../lib/wire.ts'
 import { ok, type Route, route } from '../../route.ts'
-import { describeBroadcast, recipientOut, textMax, totalsOut } from '../campaigns/campaigns.ts'
+import { textMax } from '../../rules/limits.ts'
+import { describeBroadcast, recipientOut, totalsOut } from '../campaigns/campaigns.ts'
 import { createBroadcast } from './broadcast.ts'
 
 export const reach = {
@@ -88,8 +89,8 @@ export const example = {
   capped: false,
 }
 
-/** A key needs its scope; at the dashboard a message to thirty people at once is for admins and owners. */
-const senders = { scopes: ['send'], dashboard_role: 'admin' } as const // guard: members send no broadcasts
+/** A message to thirty people at once is for admins and owners. */
+const senders = { scopes: ['send'], role: 'admin' } as const // guard: members send no broadcasts
 
 export const routes: readonly Route[] = [
   route({

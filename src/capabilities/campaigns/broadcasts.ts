@@ -33,7 +33,7 @@ export async function insertBroadcast(
     returning created_at as now`)
   // A campaign created with the same key must not derive the same recipient ids.
   const named_by = key === undefined ? ['campaign', id] : ['broadcast', key]
-  await insertRecipients(tx, { workspace_id, campaign_id: id, found, starts: now, named_by })
+  await insertRecipients(tx, { workspace_id, campaign_id: id, found, pool: [], starts: now, named_by })
   return id
 }
 

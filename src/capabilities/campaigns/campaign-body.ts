@@ -1,18 +1,32 @@
 /** The body of creation and preview, and which fields contradict each other although each is valid. Pure. */
 import { z } from 'zod'
 import { absent, present } from '../../lib/json-schema.ts'
-import { accountId, chatId, chatNumber, readTime, text, timeSchema } from '../../lib/shapes.ts'
+import {
+  accountId,
+  chatId,
+  chatNumber,
+  personChatPattern,
+  readTime,
+  text,
+  textSchema,
+  timeSchema,
+} from '../../lib/shapes.ts'
 import { isBlank, lengthOf } from '../../lib/text.ts'
-import { textMax } from './planning/personalize.ts'
+import { contactsMax } from '../../rules/contact-table.ts'
+import {
+  nameMax,
+  quotaDefault,
+  quotaMax,
+  recipientsMax,
+  textMax,
+  trackMax,
+  variantsMax,
+  waitHoursMax,
+  waitHoursMin,
+} from '../../rules/limits.ts'
 import { branches, type Step } from './planning/plan.ts'
 
-const recipientsMax = 100
-export const contactsMax = 5_000
-export const nameMax = 200
 const poolMax = 100
-const trackMax = 5
-/** Ten years. */
-const waitHoursMax = 87_600
 
 const personChat = chatId
   .refine((value) => !chatNumber(value).startsWith('-'), {
@@ -20,13 +34,15 @@ const personChat = chatId
   })
   .meta({
     description: 'A private chat.',
-    openapi: { type: 'string', pattern: '^platform:chat:(0|[1-9][0-9]{0,18})$' },
+    openapi: { type: 'string', pattern: personChatPattern },
   })
 
 const label = (description: string) =>
   z
     .string()
-    .refine((value) => lengthOf(value) <= nameMax, { message: `must have at most ${nameMax} characters` })
+    .refine((value) => lengthOf(value) <= nameMax, {
+      message: `must have at most ${nameMax} characters`,
+    })
     .transform((value) => (isBlank(value) ? undefined : value))
     .optional()
     .meta({ description, openapi: { type: 'string', maxLength: nameMax } })
@@ -38,13 +54,13 @@ const step = z
       .meta({ description: 'Which recipients get the step: all who did not reply, or one track.' }),
     wait_hours: z
       .number()
-      .min(0.0833)
+      .min(waitHoursMin)
       .max(waitHoursMax)
       .meta({ description: 'Hours after the previous message.' }),
     variants: z
       .array(text(textMax))
       .min(1)
-      .max(5)
+      .max(variantsMax)
       .meta({ description: 'Texts; each recipient gets one of them.' }),
   })
   .meta({ id: 'CampaignStepRequest', description: 'A follow-up.' })
@@ -56,9 +72,10 @@ const recipient = z
 const contact = z
   .strictObject({
     name: label('Value of `{{name}}`. Default: the name on the platform.'),
-    identifier: z
-      .string()
-      .meta({ description: 'A username, a link to one, a phone number, or a platform id.' }),
+    identifier: z.string().meta({
+      description: 'A username, a link to one, a phone number, or a platform id.',
+      openapi: textSchema(256),
+    }),
     chat_id: personChat.optional(),
   })
   .meta({
@@ -74,6 +91,7 @@ const recipientsOrContacts = {
       present('recipients', 'contacts'),
       present('recipients', 'account_id'),
       present('recipients', 'account_pool'),
+      present('recipients', 'stop_on_own_message'),
       present('account_id', 'account_pool'),
       { ...absent('account_id', 'account_pool'), ...present('contacts') },
     ],
@@ -85,8 +103,9 @@ export const campaignBody = z
     name: label('Name of the campaign, shown to people.'),
     message_text: text(textMax).meta({
       description:
-        'The first message. The placeholders are `[[name]]` and `[[username]]`, with contacts also `{{name}}`; `[[name|there]]` has a fallback. Letter ' +
-        'case and blanks do not matter; any other placeholder is refused.',
+        'The first message. Its placeholders are `[[name]]` and `[[username]]` with `recipients`, and `{{name}}` with `contacts`; ' +
+        'text after a `|` is the fallback: `[[name|there]]`, `{{name|there}}`. Letter case and blanks do not matter; any other ' +
+        'placeholder is refused.',
     }),
     recipients: z
       .array(recipient)
@@ -119,8 +138,8 @@ export const campaignBody = z
     daily_quota_per_account: z
       .int()
       .min(1)
-      .max(200)
-      .default(30)
+      .max(quotaMax)
+      .default(quotaDefault)
       .meta({ description: 'Campaign messages per account and day.' }),
     max_followups: z
       .int()
@@ -128,6 +147,14 @@ export const campaignBody = z
       .max(trackMax)
       .optional()
       .meta({ description: 'Follow-ups per recipient. Default: 2; with contacts, every step.' }),
+    stop_on_own_message: z
+      .boolean()
+      .optional()
+      .meta({
+        description:
+          'With `contacts`: whether a message that the team writes to a person by hand, from any account and device, ends ' +
+          'their sequence, with the reason `answered_by_hand`. Default: false.',
+      }),
     scheduled_at: z
       .string()
       .refine((value) => /[Tt ]/.test(value) && readTime(value) !== undefined, {
@@ -163,6 +190,7 @@ interface ParsedBody {
   readonly account_id?: unknown
   readonly account_pool?: unknown
   readonly branching_enabled: boolean
+  readonly stop_on_own_message?: unknown
   readonly steps: readonly Step[]
 }
 
@@ -179,6 +207,10 @@ function faultOf(body: ParsedBody): { message: string; path: (string | number)[]
   }
   if (contacts !== undefined && accounts !== 1) {
     return { message: 'must have either account_id or account_pool with contacts', path: [] }
+  }
+  // guard: only campaigns of contacts stop for a hand
+  if (contacts === undefined && body.stop_on_own_message !== undefined) {
+    return { message: 'is allowed with contacts only', path: ['stop_on_own_message'] }
   }
   const wrong = steps.findIndex(({ branch }) => (branch === 'no_reply') === branching_enabled)
   if (wrong >= 0) {

@@ -9,6 +9,7 @@ import { pageText, type Row } from '../../lib/page.ts'
 import { reachOf } from './control.ts'
 import { type CampaignRow, campaignRow, findStop, readStanding, type Standing, toPlanned } from './facts.ts'
 import { type PlannedCampaign, type PlannedRecipient, plan } from './planning/plan.ts'
+import { askersOf, isUndecided, knownUntil } from './planning/recipient-facts.ts'
 import { whyOf } from './planning/why.ts'
 import { pickFromPool } from './pool.ts'
 import { type OperationRow, type RecipientHistory, readReporting, timelineOf } from './reporting.ts'
@@ -84,6 +85,8 @@ interface RecipientRow extends PlannedRecipient, RecipientHistory {
   readonly account_id: string | null
   readonly identifier: string | null
   readonly opted_out: boolean
+  /** Accounts for which asking who has the name is no look-up. */
+  readonly asked_by: readonly string[]
 }
 
 export async function describeCampaign(
@@ -131,7 +134,7 @@ interface PeoplePage {
   readonly standing: Standing
   readonly after: number
   readonly limit: number
-  /** With the sentence that says why each gets no message now: for people, so never on `/api/v1`. */
+  /** With what only people read, so never on `/api/v1`: why each gets no message now, and who asked to stop. */
   readonly sentences?: boolean
   readonly chosen?: ChosenRecipients
 }
@@ -164,17 +167,24 @@ function listRecipients(
   const named =
     name === undefined
       ? sql``
-      : sql`and strpos(lower(concat_ws(E'\n', r.name, r.username, r.identifier)), lower(${name})) > 0`
+      : sql`and strpos(lower(concat_ws(E'\n', r.name, r.told_name, r.username, r.identifier)), lower(${name})) > 0`
   return db.rows<RecipientRow>(sql`
-    select r.id, r.position, r.account_id, r.chat_id::text, r.identifier, r.name, r.username, r.status, r.reason, r.step,
+    select r.id, r.position, r.account_id, r.chat_id::text, r.identifier, coalesce(r.name, r.told_name) as name, r.username, r.status, r.reason, r.step,
       r.last_sent_at, r.next_action_at, r.unknown_since, r.reads, r.replied_at, r.reply_step,
       -- A message id means nothing without its account, and the only account in this row is the recipient's.
       case when coalesce(r.reply_account_id, r.account_id) = r.account_id then r.reply_message_id::text end
         as reply_message_id,
       r.reply_variant, r.opted_out, r.ended_at, coalesce(chat.read_by_them_id >= r.last_message_id, false) as read,
       r.step = 0 and not exists (
-        select from messages m where m.account_id = r.account_id and m.chat_id = r.chat_id and not m.is_sender) as cold
-    from campaign_recipients r left join chats chat on chat.account_id = r.account_id and chat.chat_id = r.chat_id
+        select from messages m where m.account_id = r.account_id and m.chat_id = r.chat_id and not m.is_sender) as cold,
+      ${isUndecided} as undecided, ${knownUntil(sql`r.account_id`)} as known_until, r.unfound_at is not null as unfound,
+      case when r.step = 0 and r.status = 'queued' then ${askersOf(sql`writers.ids`)} else '{}' end as asked_by
+    from campaign_recipients r join campaigns k on k.id = r.campaign_id
+    cross join lateral (
+      select case when r.account_id is not null then array[r.account_id] else array(
+        select c.account_id from campaign_accounts c where c.campaign_id = k.id and c.pool) end as ids) writers
+    left join accounts account on account.id = r.account_id
+    left join chats chat on chat.account_id = r.account_id and chat.chat_id = r.chat_id
     where r.campaign_id = ${campaign_id} and r.position > ${after} ${ofStatus} ${named} ${known}
     order by r.position limit ${limit}`)
 }
@@ -212,7 +222,9 @@ async function recipientPresenter(
     const { id, account_id, chat_id, identifier, name, status, reason, step } = recipient
     const untaken = account_id === null || (held && step === 0)
     const account = untaken ? taker : (standing.accounts.get(account_id) ?? null)
-    const facts = { campaign, recipient, account, hours: standing.hours, now: standing.now }
+    const writer = untaken ? ids.find((one) => standing.accounts.get(one) === taker) : account_id
+    const asked = { ...recipient, needs_lookup: !recipient.asked_by.includes(writer ?? '') }
+    const facts = { campaign, recipient: asked, account, hours: standing.hours, now: standing.now }
     const planned = plan(facts)
     const now = planned.do === 'send' || planned.do === 'look_up' || planned.do === 'end'
     return {
@@ -227,7 +239,10 @@ async function recipientPresenter(
       next_action_at: planned.do === 'wait' ? planned.until : now ? standing.now : null,
       blocked_by: planned.do === 'wait' ? planned.blocked_by : null,
       timeline: timelineOf(recipient, byRecipient.get(id) ?? [], reads),
-      ...(sentences && { sentence: whyOf(recipient, planned, { ...facts, ...shared }) }),
+      ...(sentences && {
+        opted_out: recipient.opted_out,
+        sentence: whyOf(recipient, planned, { ...facts, ...shared }),
+      }),
     }
   }
 }

@@ -2,11 +2,11 @@
 import { ApiError } from '../../lib/errors.ts'
 import { type ChatNumber, chatNumber, readTime } from '../../lib/shapes.ts'
 import { quote } from '../../lib/text.ts'
-import { laterInstant } from '../../lib/zones.ts'
-import { parseIdentifier } from '../../platform/identifier.ts'
-import type { Identifier } from '../../platform/port.ts'
+import { contactOf, parseIdentifier } from '../../rules/identifier.ts'
+import { parseTemplate, type Template } from '../../rules/placeholders.ts'
+import { type LocalInstant, laterInstant } from '../../rules/zones.ts'
 import type { CampaignBody } from './campaign-body.ts'
-import { formOf, parseTemplate, requireKnown, type Template } from './planning/personalize.ts'
+import { formOf, requireKnown } from './planning/personalize.ts'
 import { branches, type Step, trackOf } from './planning/plan.ts'
 
 /** A recipient that the request names, in normal form. */
@@ -29,6 +29,7 @@ export interface CampaignRequest {
   readonly pool: readonly string[]
   readonly steps: readonly Step[]
   readonly branching_enabled: boolean
+  readonly stop_on_own_message: boolean
   readonly daily_quota_per_account: number
   readonly max_followups: number
   readonly scheduled_at: Date | null
@@ -58,12 +59,13 @@ export function readRequest(body: CampaignBody): CampaignRequest {
     pool: [...new Set(body.account_pool ?? (body.account_id === undefined ? [] : [body.account_id]))],
     steps: body.steps,
     branching_enabled: body.branching_enabled,
+    stop_on_own_message: body.stop_on_own_message ?? false,
     daily_quota_per_account: body.daily_quota_per_account,
     max_followups,
     scheduled_at: start?.at ?? null,
     schedule_timezone: body.schedule_timezone,
     warnings: [
-      ...(start?.changed ? ['scheduled_at_adjusted'] : []),
+      ...(start && start.kind !== 'plain' ? ['scheduled_at_adjusted'] : []),
       ...(longest > max_followups ? ['steps_truncated'] : []),
     ],
   }
@@ -81,12 +83,12 @@ function readTemplates(body: CampaignBody, kind: 'scoped' | 'contacts', max_foll
   return textsOf(steps).map((one) => parseTemplate(one, form))
 }
 
-function readStart(given: string | undefined, timezone: string): { at: Date; changed: boolean } | undefined {
+function readStart(given: string | undefined, timezone: string): LocalInstant | undefined {
   const read = given === undefined ? undefined : readTime(given)
   if (given === undefined || !read) return undefined
   // Matches what `readTime` accepts, which reads a space before an offset as a plus.
   const offset = /([Zz]|[+ -]\d\d:\d\d)$/.test(given)
-  return offset ? { at: read.at, changed: false } : laterInstant(read.at, timezone)
+  return offset ? { at: read.at, kind: 'plain' } : laterInstant(read.at, timezone)
 }
 
 function readRecipients(recipients: NonNullable<CampaignBody['recipients']>): RequestedRecipient[] {
@@ -94,13 +96,6 @@ function readRecipients(recipients: NonNullable<CampaignBody['recipients']>): Re
     const number = chatNumber(chat_id)
     return { contact: `${account_id}:${number}`, account_id, chat_id: number, identifier: null, name: null }
   })
-}
-
-const contactKinds = { username: 'username', phone: 'phone', id: 'platform_id' } as const
-
-/** The recipient's normal form, the same as on the suppression list. */
-export function contactOf({ kind, value }: Identifier): string {
-  return `${contactKinds[kind]}:${kind === 'phone' ? value.slice(1) : value.toLowerCase()}`
 }
 
 function readContacts(contacts: NonNullable<CampaignBody['contacts']>): RequestedRecipient[] {

@@ -324,13 +324,16 @@ describe('POST /campaigns', () => {
     }
     const { status, body } = await service.post('/campaigns/preview', { key: own.key, body: asked })
     expect([status, body.creatable, (body.excluded as object[]).length]).toEqual([200, false, others.length])
-    // Larger than any number of the database: it matches no person, and does not fail.
-    expect((await contacts(['9999999999999999999'])).status).toBe(201)
+    // Larger than any number of the platform.
+    expect(code(await contacts(['9999999999999999999']))).toEqual([400, 'unsupported_identifier'])
     // A person of that name on another platform is another person.
-    await db().run(sql`update accounts set platform = 'telegram' where id = ${account_id}`)
-    const near = await service.account(own.workspace_id)
-    expect((await contacts([`@person_${byId}`], { account_id: near })).status).toBe(201)
-    await db().run(sql`update accounts set platform = 'sandbox' where id = ${account_id}`)
+    for (const table of [sql`people`, sql`person_names`]) {
+      await db().run(sql`update ${table} set platform = 'telegram' where workspace_id = ${own.workspace_id}`)
+    }
+    expect((await contacts([`@person_${byId}`])).status).toBe(201)
+    for (const table of [sql`people`, sql`person_names`]) {
+      await db().run(sql`update ${table} set platform = 'sandbox' where workspace_id = ${own.workspace_id}`)
+    }
   })
 
   test('503 while the suppression list cannot be read', async () => {
@@ -515,6 +518,33 @@ describe('POST /campaigns', () => {
     }
   })
 
+  test('429 counts repeats at the same time as one', async () => {
+    const limited = await openService({ env: { PARLEY_CAMPAIGN_CREATE_PER_MINUTE: '2' } })
+    try {
+      const tenant = await limited.tenant()
+      await limited.allow(tenant)
+      const id = await limited.account(tenant.workspace_id)
+      const chat_id = await limited.chat({ account_id: id, workspace_id: tenant.workspace_id })
+      const ask = (key: string) =>
+        limited.post('/campaigns', {
+          key: tenant.key,
+          body: { message_text: 'Hello', recipients: [{ account_id: id, chat_id }] },
+          headers: { 'idempotency-key': key },
+        })
+      const answers = await Promise.all(Array.from({ length: 60 }, () => ask('a')))
+      const created = answers.filter(({ status }) => status === 201)
+      expect(created).toHaveLength(1)
+      for (const answer of answers) {
+        if (answer.status === 409) expect(answer.body.code).toBe('operation_in_progress')
+        else expect(answer.body.campaign).toEqual(created[0]?.body.campaign)
+      }
+      expect((await ask('b')).status).toBe(201)
+      expect(code(await ask('c'))).toEqual([429, 'rate_limited'])
+    } finally {
+      await limited.close()
+    }
+  })
+
   test('the same key makes the same recipients, another key makes others', async () => {
     const recipients = [{ account_id, chat_id: await chat() }]
     const idOf = async (key: string) => {
@@ -615,29 +645,31 @@ describe('GET /campaigns/{campaign_id}', () => {
   })
 
   test('200: every recipient says why it has not moved', async () => {
-    const { id } = await scoped({ steps: [step] })
+    const writer = await colleague()
+    // Other tests count what waits on the account of all.
+    const account = await service.account(own.workspace_id)
+    const made = await create(
+      { recipients: [{ account_id: account, chat_id: await chat({ account }) }], steps: [step] },
+      { key: writer.key },
+    )
+    const { id } = made.body.campaign as ShownCampaign
     const blocked = async () => (await detail(id)).recipients[0]
     // No worker drives the account here.
     expect(await blocked()).toMatchObject({ blocked_by: 'account_not_ready', next_action_at: null })
     await db().run(sql`
       insert into account_hosts (account_id, workspace_id, observed_at, next_campaign_at)
-      values (${account_id}, ${own.workspace_id}, clock_timestamp(), domain_now() + interval '1 hour')
+      values (${account}, ${own.workspace_id}, clock_timestamp(), domain_now() + interval '1 hour')
       on conflict (account_id) do update set observed_at = excluded.observed_at,
         next_campaign_at = excluded.next_campaign_at`)
     expect(await blocked()).toMatchObject({ blocked_by: 'pacing', next_action_at: expect.any(String) })
-    await db().run(sql`update account_hosts set next_campaign_at = null where account_id = ${account_id}`)
+    await db().run(sql`update account_hosts set next_campaign_at = null where account_id = ${account}`)
     expect(await blocked()).toMatchObject({ blocked_by: null, next_action_at: expect.any(String) })
-    await db().run(sql`update users set disabled_at = now() where id = ${own.user_id}`)
-    const { key } = await colleague()
-    const seen = await service.get(`/campaigns/${id}`, { key })
-    expect((seen.body.campaign as ShownCampaign).recipients[0]).toMatchObject({
-      blocked_by: 'gate',
-      next_action_at: null,
-    })
-    await db().run(sql`update users set disabled_at = null where id = ${own.user_id}`)
-    await service.settle()
-    await control(id, 'pause')
+    await control(id, 'pause', writer.key)
     expect(await blocked()).toMatchObject({ blocked_by: 'paused', next_action_at: null })
+    await control(id, 'resume', writer.key)
+    await db().run(sql`
+      update users set disabled_at = now() where id = (select user_id from campaigns where id = ${id})`)
+    expect(await blocked()).toMatchObject({ blocked_by: 'gate', next_action_at: null })
   })
 
   test('200: events and counts, by step and variant and for each recipient, without texts', async () => {
@@ -947,8 +979,9 @@ describe('POST /campaigns/preview and GET /campaigns/{campaign_id}/forecast', ()
     const other = { account_id, message_text: `{{ Name }}${long}`, daily_quota_per_account: 200, steps }
     for (let n = 0; n < 5; n++)
       expect((await contacts([`@long_${n}_one`, `@long_${n}_two`], other)).status).toBe(201)
-    // Looked up before, and without a name: the message that needs one fails and uses no quota.
-    await db().run(sql`update campaign_recipients set account_id = ${account_id}, chat_id = 5000 + position, name = null
+    // Looked up a moment ago, and without a name: the message that needs one fails and uses no quota.
+    await db().run(sql`update campaign_recipients set account_id = ${account_id}, chat_id = 5000 + position, name = null,
+        asked_at = domain_now()
       where workspace_id = ${own.workspace_id} and contact like 'username:long%two'`)
     const sockets = new Map<Socket, number>()
     const note = (client: object) => {

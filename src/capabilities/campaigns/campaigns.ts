@@ -1,6 +1,8 @@
 /** What other slices and the command line import from campaigns. Running them has its own door, `running/running.ts`. */
 export { describeBroadcast, insertBroadcast, listBroadcasts } from './broadcasts.ts'
 export { creatorOut, recipientOut, totalsOut } from './campaign-shapes.ts'
+export { listOpenCampaigns, stopCampaigns, takeOverCampaigns } from './control.ts'
+export { mutation as takeOverNeeds } from './control-routes.ts'
 export { seedCampaign } from './create.ts'
 export {
   controlAnyCampaign,
@@ -12,6 +14,6 @@ export {
   verifyAnyCampaign,
 } from './operator.ts'
 export { coldLimitOf } from './planning/cold.ts'
-export { findFault, needsName, parseTemplate, requireKnown, textMax } from './planning/personalize.ts'
+export { requireKnown } from './planning/personalize.ts'
 export { type ExclusionReason, whyExcluded } from './planning/why.ts'
 export type { FoundRecipient } from './recipients.ts'

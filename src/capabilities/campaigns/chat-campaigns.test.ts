@@ -47,6 +47,19 @@ describe('GET /chats/{chat_id}/campaigns', () => {
     ])
   })
 
+  test('200 with whether the person asked to stop', async () => {
+    const { db } = service.app
+    await service.chat({ account_id: team.account_id, workspace_id: team.workspace_id, id: '46' })
+    const id = await insertCampaign(db, team, { chats: [{ account_id: team.account_id, person_id: 46 }] })
+    const asked = async () => (await team.ask('GET', path(team, '46'))).body.campaigns
+    expect(await asked()).toMatchObject([{ recipient: { opted_out: false } }])
+    await db.run(sql`update campaign_recipients set status = 'submitting' where campaign_id = ${id}`)
+    await db.run(sql`
+      update campaign_recipients set status = 'replied', opted_out = true, ended_at = now(), next_action_at = null
+      where campaign_id = ${id}`)
+    expect(await asked()).toMatchObject([{ recipient: { status: 'replied', opted_out: true } }])
+  })
+
   test("200 with none for a chat without one; 404 for an unknown chat and another workspace's account", async () => {
     await service.chat({ account_id: team.account_id, workspace_id: team.workspace_id, id: '44' })
     expect((await team.ask('GET', path(team, '44'))).body.campaigns).toEqual([])

@@ -15,6 +15,7 @@ interface ChatCampaign {
   readonly recipient: {
     readonly status: string
     readonly step: number
+    readonly opted_out: boolean
     readonly next_action_at: string | null
   }
 }
@@ -30,7 +31,7 @@ export async function listChatCampaigns(
       select json_agg(item order by under_way desc, created_at desc) from (
         select k.created_at, r.ended_at is null as under_way,
           json_build_object('id', k.id, 'name', k.name, 'status', k.status, 'recipient', json_build_object(
-            'status', r.status, 'step', r.step, 'next_action_at', wire_time(r.next_action_at))) as item
+            'status', r.status, 'step', r.step, 'opted_out', r.opted_out, 'next_action_at', wire_time(r.next_action_at))) as item
         from campaign_recipients r
         join campaigns k on k.id = r.campaign_id and k.workspace_id = r.workspace_id
         where r.account_id = c.account_id and r.chat_id = c.chat_id

@@ -18,7 +18,7 @@ export const params = z.strictObject({
 /** What every change of a campaign requires; creating and cancelling also require `scoped_routing`. */
 export const mutation = {
   scopes: ['campaigns'],
-  dashboard_role: 'admin',
+  role: 'admin',
   gates: ['campaigns', 'campaign_mutation'],
   allowlists: ['campaign_user', 'campaign_workspace'],
   idempotency: 'required',

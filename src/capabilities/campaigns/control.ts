@@ -27,6 +27,8 @@ interface ControlRow extends Pick<CampaignRow, 'id' | 'workspace_id' | 'status' 
 interface Reach {
   readonly workspace_id?: string
   readonly user_id?: string
+  /** Who becomes answerable for a campaign that goes on, if its creator no longer belongs to the workspace. */
+  readonly taker_id?: string
 }
 
 /**
@@ -34,7 +36,7 @@ interface Reach {
  * every campaign of the workspace: its creator may be away when it has to stop.
  */
 export function reachOf({ workspace_id, user_id, via }: Caller): Reach {
-  return via.kind === 'session' ? { workspace_id } : { workspace_id, user_id } // guard: a key changes campaigns of its user only
+  return via.kind === 'session' ? { workspace_id, taker_id: user_id } : { workspace_id, user_id } // guard: a key changes campaigns of its user only
 }
 
 /** Throws if the change would be refused. */
@@ -79,7 +81,11 @@ export async function controlCampaign(
   const campaign = await tx.one<ControlResult['campaign']>(sql`
     update campaigns set status = ${to}, pause_reason = case when ${to} = 'paused' then 'requested' end,
       cancelled_at = case when ${to} = 'cancelled' then domain_now() end,
-      started_at = case when ${to} = 'sending' then coalesce(started_at, domain_now()) else started_at end
+      started_at = case when ${to} = 'sending' then coalesce(started_at, domain_now()) else started_at end,
+      user_id = case when ${control === 'resume'} and not exists ( -- guard: resuming takes over what a former member made
+        select from memberships m join users u on u.id = m.user_id
+        where m.workspace_id = campaigns.workspace_id and m.user_id = campaigns.user_id and m.ended_at is null
+          and u.disabled_at is null) then coalesce(${reach.taker_id ?? null}::uuid, user_id) else user_id end
     where id = ${id} returning id, status, cancelled_at`)
   if (to === 'cancelled') await stopRecipients(tx, id)
   // crash point 11a: the campaign has another status and its recipients know, nothing is committed
@@ -112,4 +118,70 @@ async function stopRecipients(tx: Tx, campaign_id: string): Promise<void> {
       order by id for update)
     update campaign_recipients r set status = 'cancelled', next_action_at = null, ended_at = (select domain_now())
     from waiting where r.id = waiting.id`)
+}
+
+/** Identifies a member of a workspace. */
+interface MemberKey {
+  readonly workspace_id: string
+  readonly user_id: string
+}
+
+/** A campaign or broadcast that would still send. */
+interface OpenCampaign {
+  readonly id: string
+  readonly name: string | null
+  readonly kind: 'scoped' | 'contacts' | 'broadcast'
+  readonly status: CampaignStatus
+  /** What stopping does: a campaign without steps cannot be paused, and a broadcast has no later message to pause for. */
+  readonly stop: 'pause' | 'cancel'
+}
+
+const openOnes = sql`k.kind in ('scoped', 'contacts', 'broadcast')
+  and k.status in ('scheduled', 'queued', 'sending', 'paused')`
+
+/** Newest first. */
+export function listOpenCampaigns(db: Db, { workspace_id, user_id }: MemberKey): Promise<OpenCampaign[]> {
+  return db.rows<OpenCampaign>(sql`
+    select k.id, k.name, k.kind, k.status, case when k.sequence then 'pause' else 'cancel' end as stop
+    from campaigns k where k.workspace_id = ${workspace_id} and k.user_id = ${user_id} and ${openOnes}
+    order by k.created_at desc, k.id desc`)
+}
+
+/** Gives campaigns of one member to another. Skips what is not the first one's, and what has ended. */
+export async function takeOverCampaigns(
+  tx: Tx,
+  { workspace_id, user_id }: MemberKey,
+  { to, ids }: { to: string; ids: readonly string[] },
+): Promise<string[]> {
+  const rows = await tx.rows<{ id: string }>(sql`
+    with taken as materialized (
+      select k.id from campaigns k
+      where k.workspace_id = ${workspace_id} and k.user_id = ${user_id} -- guard: only campaigns of the member are taken over
+        and k.id = any(${ids}::uuid[]) and ${openOnes}
+      order by k.id for no key update)
+    update campaigns k set user_id = ${to} from taken where k.id = taken.id returning k.id`)
+  return rows.map(({ id }) => id)
+}
+
+/** Pauses what has steps and cancels the rest, in the order of their ids. */
+export async function stopCampaigns(
+  tx: Tx,
+  member: MemberKey,
+): Promise<{ readonly paused: readonly string[]; readonly cancelled: readonly string[] }> {
+  const open = (await listOpenCampaigns(tx, member)).toSorted((one, other) => (one.id < other.id ? -1 : 1))
+  const paused: string[] = []
+  const cancelled: string[] = []
+  for (const { id, kind, status, stop } of open) {
+    if (stop === 'pause' && status !== 'paused') {
+      await controlCampaign(tx, member, { id, control: 'pause' })
+      paused.push(id)
+    }
+    if (stop === 'cancel') {
+      // A broadcast without waiting recipients completes by itself.
+      if (kind === 'broadcast') await stopRecipients(tx, id)
+      else await controlCampaign(tx, member, { id, control: 'cancel' })
+      cancelled.push(id)
+    }
+  }
+  return { paused, cancelled }
 }

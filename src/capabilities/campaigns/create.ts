@@ -1,5 +1,6 @@
 /** Creates a campaign, its steps and its recipients in one transaction. It sends nothing; the worker does that. */
 import type { z } from 'zod'
+import { requireMaker } from '../../access/makers.ts'
 import type { App } from '../../app.ts'
 import type { Caller } from '../../contract.ts'
 import { given } from '../../db/given.ts'
@@ -7,6 +8,7 @@ import { type Db, type Sql, sql, type Tx } from '../../db/sql.ts'
 import { ApiError } from '../../lib/errors.ts'
 import { derivedId } from '../../lib/ids.ts'
 import { quote } from '../../lib/text.ts'
+import { tieOf } from '../people/people.ts'
 import { isTimezone } from '../workspaces/workspaces.ts'
 import { type CampaignBody, campaignBody } from './campaign-body.ts'
 import { type CampaignRequest, readRequest } from './campaign-request.ts'
@@ -70,6 +72,7 @@ export async function createCampaign(
   const found = requireAll(await findRecipients(tx, caller.workspace_id, request))
   const warnings = [...request.warnings, ...(await findOverlap(tx, caller.workspace_id, found))]
   const id = await storeCampaign(app, tx, caller, { request, found, now, key })
+  await requireMaker(tx, caller) // guard: campaigns of a member who leaves
   return { id, warnings }
 }
 
@@ -85,7 +88,15 @@ async function storeCampaign(
   await insertCampaign(tx, { ...caller, id, request, scheduled: starts > now })
   await insertPool(tx, caller.workspace_id, id, request.pool)
   const named_by = key === undefined ? ['campaign', id] : ['key', key]
-  await insertRecipients(tx, { workspace_id: caller.workspace_id, campaign_id: id, found, starts, named_by })
+  const { pool } = request
+  await insertRecipients(tx, {
+    workspace_id: caller.workspace_id,
+    campaign_id: id,
+    found,
+    pool,
+    starts,
+    named_by,
+  })
   return id
 }
 
@@ -145,10 +156,11 @@ async function insertCampaign(
   const { steps } = request
   await tx.run(sql`
     insert into campaigns (id, workspace_id, user_id, kind, name, status, message_text, branching_enabled,
-      daily_quota_per_account, max_followups, scheduled_at, schedule_timezone, sequence)
+      daily_quota_per_account, max_followups, scheduled_at, schedule_timezone, sequence, stop_on_own_message)
     values (${id}, ${workspace_id}, ${user_id}, ${request.kind}, ${request.name}, ${scheduled ? 'scheduled' : 'queued'},
       ${request.message_text}, ${request.branching_enabled}, ${request.daily_quota_per_account},
-      ${request.max_followups}, ${request.scheduled_at}, ${request.schedule_timezone}, ${steps.length > 0})`)
+      ${request.max_followups}, ${request.scheduled_at}, ${request.schedule_timezone}, ${steps.length > 0},
+      ${request.stop_on_own_message})`)
   for (const [position, { branch, wait_hours, variants }] of steps.entries()) {
     await tx.run(sql`
       insert into campaign_steps (campaign_id, workspace_id, position, branch, wait_hours, variants)
@@ -174,22 +186,30 @@ export async function insertRecipients(
     workspace_id,
     campaign_id,
     found,
+    pool,
     starts,
     named_by,
   }: {
     workspace_id: string
     campaign_id: string
     found: readonly FoundRecipient[]
+    /** Accounts that may take contacts. */
+    pool: readonly string[]
     starts: Date
     /** The creation's key, or the campaign. For a broadcast it starts with another word, because callers may reuse a key. */
     named_by: readonly string[]
   },
 ): Promise<void> {
+  const tie = tieOf(
+    { workspace_id: sql`${workspace_id}::uuid`, contact: sql`g.contact` },
+    sql`${pool}::text[]`,
+  )
   await tx.run(sql`
     insert into campaign_recipients (id, campaign_id, workspace_id, position, contact, account_id, chat_id, identifier,
-      name, username, next_action_at)
+      name, username, next_action_at, person_id)
     select g.id, ${campaign_id}, ${workspace_id}, g.position - 1, g.contact, g.account_id, g.chat_id, g.identifier,
-      g.name, g.username, ${starts}
+      g.name, g.username, ${starts},
+      case when g.chat_id is null then ${tie} end -- guard: a stored name ties at creation
     from ${given(found, {
       id: ['uuid', ({ contact }) => derivedId('recipient', workspace_id, ...named_by, contact)],
       contact: 'text',

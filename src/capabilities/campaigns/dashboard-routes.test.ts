@@ -59,6 +59,7 @@ interface Page {
     readonly name: string
     readonly sentence: string
     readonly status: string
+    readonly opted_out: boolean
   }[]
   readonly next_cursor: string | null
 }
@@ -91,7 +92,7 @@ describe('GET /campaigns/{campaign_id}/recipients', () => {
       where campaign_id = ${id} and position = 2`)
     const page = await recipients(id)
     expect(page.created_by).toEqual({ user_id, name: 'Ana' })
-    const quota = expect.stringMatching(/^Sales has sent its 7 for today\. [A-Z][a-z]{2} 00:00$/)
+    const quota = expect.stringMatching(/^Sales has sent its 7 for today\. [A-Z][a-z]{2} 00:00 UTC$/)
     expect(page.recipients.map(({ sentence }) => sentence)).toEqual([
       quota,
       'The person blocked Sales.',
@@ -101,6 +102,15 @@ describe('GET /campaigns/{campaign_id}/recipients', () => {
     const { recipients: coded } = body.campaign as { recipients: object[] }
     expect(coded).toMatchObject([{ blocked_by: 'quota' }, { reason: 'blocked_by_person' }, {}])
     expect(JSON.stringify(body)).not.toMatch(/sentence|created_by/)
+    expect(page.recipients.map(({ opted_out }) => opted_out)).toEqual([false, false, false])
+    await db.run(
+      sql`update campaign_recipients set status = 'submitting' where campaign_id = ${id} and position = 1`,
+    )
+    await db.run(sql`
+      update campaign_recipients set status = 'replied', replied_at = now(), opted_out = true, next_action_at = null, ended_at = now()
+      where campaign_id = ${id} and position = 1`)
+    const [stopped] = (await recipients(id)).recipients
+    expect(stopped).toMatchObject({ status: 'replied', opted_out: true })
   })
 
   test('200 by status and by part of a name, page by page; 400 for a cursor of another filter', async () => {

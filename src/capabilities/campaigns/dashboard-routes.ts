@@ -1,7 +1,7 @@
 /** Campaigns on the dashboard, besides the contract's routes: what only people read. */
 import { z } from 'zod'
 import { accountId, chatId, cursor, limit } from '../../lib/shapes.ts'
-import { momentOrNull, pageEnd, said } from '../../lib/wire.ts'
+import { count, momentOrNull, pageEnd, said } from '../../lib/wire.ts'
 import { ok, type Route, route } from '../../route.ts'
 import { campaignOut, creatorOut, recipientOut, recipientStatuses } from './campaign-shapes.ts'
 import { listChatCampaigns } from './chat-campaigns.ts'
@@ -10,9 +10,14 @@ import { example } from './examples.ts'
 import { listProgress } from './progress.ts'
 import { listCampaignRecipients } from './recipient-page.ts'
 
+const optedOut = z
+  .boolean()
+  .meta({ description: 'Whether the reply asks to stop: then `replied` is no success.' })
+
 const explainedOut = z
   .object({
     ...recipientOut.shape,
+    opted_out: optedOut,
     sentence: said('Why it gets no message now, or how it ended, with the account and the time.'),
   })
   .meta({ id: 'ExplainedRecipient', description: 'A recipient of a campaign, and why it is where it is.' })
@@ -32,6 +37,7 @@ const progressOut = z
       cancelled_at: true,
       totals: true,
     }).shape,
+    opt_outs: count('Of the recipients who replied, those who asked to stop.'),
     created_by: creatorOut,
     next: z
       .object({
@@ -47,7 +53,10 @@ const chatCampaign = z
   .object({
     ...campaignOut.pick({ id: true, name: true, status: true }).shape,
     recipient: z
-      .object(recipientOut.pick({ status: true, step: true, next_action_at: true }).shape)
+      .object({
+        ...recipientOut.pick({ status: true, step: true, next_action_at: true }).shape,
+        opted_out: optedOut,
+      })
       .meta({ description: 'How far the campaign is with this person.' }),
   })
   .meta({ id: 'ChatCampaign' })
@@ -69,6 +78,7 @@ export const workspaceRoutes: readonly Route[] = [
     path: '/campaign_progress',
     summary: 'List the campaigns with their progress and their next message',
     effect: 'read',
+    costly: true,
     query: z.object({ cursor, limit: limit(50, 20) }),
     errors: ['invalid_cursor'],
     response: z.object({
@@ -80,10 +90,11 @@ export const workspaceRoutes: readonly Route[] = [
         campaigns: [
           {
             ...example.progress,
+            opt_outs: 0,
             created_by: creator,
             next: {
               at: '2026-11-15T09:31:00.000Z',
-              sentence: 'Sales pauses between two messages. Sun 09:31',
+              sentence: 'Sales pauses between two messages. Sun 09:31 Berlin time',
             },
           },
         ],
@@ -100,6 +111,7 @@ export const workspaceRoutes: readonly Route[] = [
     path: '/campaigns/{campaign_id}/recipients',
     summary: 'List the recipients of a campaign, each with why it gets no message now',
     effect: 'read',
+    costly: true,
     params,
     malformed: 'campaign_not_found',
     query: z.object({
@@ -126,7 +138,8 @@ export const workspaceRoutes: readonly Route[] = [
         recipients: [
           {
             ...example.detail.campaign.recipients[0],
-            sentence: 'Sales pauses between two messages. Sun 09:30',
+            opted_out: false,
+            sentence: 'Sales pauses between two messages. Sun 09:30 Berlin time',
           },
         ],
         next_cursor: null,
@@ -162,7 +175,12 @@ export const workspaceRoutes: readonly Route[] = [
             id: '0199a1f0-0000-7000-8000-000000000009',
             name: 'Autumn lamps',
             status: 'sending',
-            recipient: { status: 'waiting', step: 1, next_action_at: '2026-11-17T09:00:00.000Z' },
+            recipient: {
+              status: 'waiting',
+              step: 1,
+              opted_out: false,
+              next_action_at: '2026-11-17T09:00:00.000Z',
+            },
           },
         ],
       },

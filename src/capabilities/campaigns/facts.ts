@@ -5,7 +5,8 @@ import type { Gate } from '../../contract.ts'
 import { type Db, type Sql, sql } from '../../db/sql.ts'
 import { isLive } from '../../ledger/liveness.ts'
 import { holdsPools } from '../../ledger/runs.ts'
-import { parseWindow } from '../../lib/sending-window.ts'
+import { dayOf, readChange, type StoredChange, zoneChange } from '../../ledger/workspace-days.ts'
+import { parseWindow } from '../../rules/sending-window.ts'
 import { coldColumns } from './planning/cold.ts'
 import type { Hours, PlannedCampaign } from './planning/plan.ts'
 import { stepsOf, stepsWith } from './planning/recipient-facts.ts'
@@ -82,7 +83,7 @@ export function toPlanned(settings: Snapshot, row: CampaignRow): PlannedCampaign
 }
 
 /**
- * `enabled`: READY, whether or not its session is live at this moment. `holds_pools`: until this account has connected, no
+ * `enabled`: READY and not held, whether or not its session is live at this moment. `holds_pools`: until this account has connected, no
  * account may write the first message to a contact of its pools.
  */
 export type StandingAccount = NamedAccount & { readonly enabled: boolean; readonly holds_pools: boolean }
@@ -95,21 +96,30 @@ export interface Standing {
 
 /** The workspace's hours, and its accounts with what they have used today. */
 export async function readStanding({ config }: App, db: Db, workspace_id: string): Promise<Standing> {
-  const { now, timezone, sending_window } = await db.one<{
+  const { now, day, timezone, zone_change, sending_window } = await db.one<{
     now: Date
+    day: string
     timezone: string
+    zone_change: StoredChange | null
     sending_window: string | null
-  }>(sql`select domain_now() as now, timezone, sending_window from workspaces where id = ${workspace_id}`)
+  }>(sql`
+    select t.now, ${dayOf(sql`w`, sql`t.now`)}::text as day, w.timezone, ${zoneChange(sql`w`)} as zone_change,
+      w.sending_window
+    from workspaces w cross join (select domain_now() as now) t where w.id = ${workspace_id}`)
   const rows = await db.rows<StandingAccount & { id: string }>(sql`
-    select a.id, a.name, a.status, h.gap_since is not null as gap, a.status = 'READY' as enabled, a.status = 'READY' and ${isLive} and h.gap_since is null as ready,
+    select a.id, a.name, a.status, h.gap_since is not null as gap, h.campaigns_held_by as held_by,
+      a.status = 'READY' and h.campaigns_held_at is null as enabled, -- guard: a forecast without held campaigns
+      a.status = 'READY' and ${isLive} and h.gap_since is null
+        and h.campaigns_held_at is null as ready, -- guard: pages say that campaigns hold
       ${holdsPools(sql`h`)} as holds_pools, h.flood_until, h.lookup_flood_until,
       h.next_campaign_at, ${coldColumns(sql`a`, sql`h`)},
       ${config.start_chat_day}::int as lookups_per_day, coalesce(d.used, 0) as used,
       coalesce(d.used_cold, 0) as used_cold, coalesce(d.lookups, 0) as lookups
     from accounts a left join account_hosts h on h.account_id = a.id
-      left join account_days d on d.account_id = a.id and d.day = (${now} at time zone ${timezone})::date
+      left join account_days d on d.account_id = a.id and d.day = ${day}::date
     where a.workspace_id = ${workspace_id}
     order by a.id -- The worker's order: the first of equals acts first.`)
   const window = sending_window === null ? null : (parseWindow(sending_window) ?? null)
-  return { now, hours: { timezone, window }, accounts: new Map(rows.map((row) => [row.id, row])) }
+  const hours = { timezone, change: readChange(zone_change), window }
+  return { now, hours, accounts: new Map(rows.map((row) => [row.id, row])) }
 }

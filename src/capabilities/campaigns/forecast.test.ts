@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { parseWindow } from '../../lib/sending-window.ts'
-import { localDay } from '../../lib/zones.ts'
+import { parseWindow } from '../../rules/sending-window.ts'
+import { localDay } from '../../rules/zones.ts'
 import {
   Forecast,
   type ForecastCampaign,
@@ -206,6 +206,24 @@ describe('a forecast', () => {
       'a0 2026-06-05',
       'warm 2026-06-05',
       'a1 2026-06-06',
+    ])
+  })
+
+  test('counts a look-up only for those whom the account cannot ask about', () => {
+    const contacts = people(4, { chat_id: null }).map((one) => ({
+      ...one,
+      asked_by: one.position < 2 ? ['one'] : ['two'],
+    }))
+    const messages = play({
+      campaigns: [campaign({ kind: 'contacts', pool: ['one'] })],
+      recipients: contacts,
+      accounts: new Map([['one', { ...account, lookups_per_day: 1 }]]),
+    })
+    expect(messages.map(({ recipient_id, day }) => `${recipient_id} ${day}`)).toEqual([
+      'a0 2026-06-05',
+      'a1 2026-06-05',
+      'a2 2026-06-05',
+      'a3 2026-06-06',
     ])
   })
 

@@ -3,7 +3,7 @@
  * reads or replies. Pure: it has its own clock.
  */
 import { Heap } from '../../lib/heap.ts'
-import { localDay, nextDay } from '../../lib/zones.ts'
+import { dayAt, dayEnds } from '../../rules/zones.ts'
 import {
   dueAt,
   type Hours,
@@ -24,6 +24,8 @@ export interface ForecastRecipient extends PlannedRecipient {
   readonly campaign_id: string
   readonly position: number
   readonly account_id: string | null
+  /** Accounts for which asking who has the name is no look-up. */
+  readonly asked_by?: readonly string[]
 }
 
 export interface PlannedMessage {
@@ -119,8 +121,8 @@ export class Forecast {
   }
 
   #dayOf(at: Date): Day {
-    const { timezone } = this.#story.hours
-    return { name: localDay(at, timezone), ends: nextDay(at, timezone) }
+    const { hours } = this.#story
+    return { name: dayAt(hours, at), ends: dayEnds(hours, at) }
   }
 
   /** A new day resets the counts of every account. */
@@ -145,7 +147,7 @@ export class Forecast {
       const { hours } = this.#story
       const planned = blocker
         ? { do: 'wait' as const, until: blocker.wake }
-        : plan({ campaign, recipient: head, account: account.state, hours, now })
+        : plan({ campaign, recipient: asOf(account, head), account: account.state, hours, now })
       if (planned.do === 'wait') {
         if (planned.until && (!next || planned.until < next)) next = planned.until
         continue
@@ -178,8 +180,11 @@ export class Forecast {
   }
 
   #found(account: Account, recipient: ForecastRecipient): undefined {
-    account.state.lookups++
-    const known = { chat_id: recipient.id, name: recipient.name ?? 'somebody', account_id: account.id }
+    if (asOf(account, recipient).needs_lookup) account.state.lookups++ // guard: a forecast counts look ups only
+    const known = {
+      ...{ chat_id: recipient.id, name: recipient.name ?? 'somebody', account_id: account.id },
+      known_until: null,
+    }
     this.#put({ ...recipient, ...known })
   }
 
@@ -237,6 +242,11 @@ export class Forecast {
     if (account_id === null) return this.#pools.get(campaign_id) ?? []
     return this.#accounts.filter(({ id }) => id === account_id)
   }
+}
+
+/** The recipient as the account sees it. */
+function asOf({ id }: Account, recipient: ForecastRecipient): ForecastRecipient {
+  return { ...recipient, needs_lookup: !recipient.asked_by?.includes(id) }
 }
 
 /** The queues that are not empty, by their first recipient. */

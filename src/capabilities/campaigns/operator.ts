@@ -6,15 +6,18 @@ import { type Db, sql } from '../../db/sql.ts'
 import { ApiError } from '../../lib/errors.ts'
 import { isUuid } from '../../lib/ids.ts'
 import { notFound } from '../../lib/names.ts'
+import type { SkippedLine } from '../../rules/contact-table.ts'
 import { type Actor, record } from '../audit/audit.ts'
+import { memberName } from '../chats/chats.ts'
 import { requireWorkspace } from '../workspaces/workspaces.ts'
 import { campaignBody } from './campaign-body.ts'
 import { presentRecipients, readCampaign } from './campaign-pages.ts'
-import { type ContactTable, readContactTable, type SkippedLine } from './contact-table.ts'
+import { type ContactTable, readContactTable } from './contact-table.ts'
 import { type Control, controlCampaign } from './control.ts'
 import { checkRequest, createCampaign } from './create.ts'
 import { type CampaignRow, campaignRow, readStanding } from './facts.ts'
 import { forecastCampaign } from './preview.ts'
+import { readCreator } from './recipient-page.ts'
 import { exclusionOf, findRecipients } from './recipients.ts'
 import { readReporting } from './reporting.ts'
 import { type Verification, verifyCampaign } from './verify.ts'
@@ -27,6 +30,8 @@ interface ListedCampaign {
   readonly kind: string
   readonly status: string
   readonly created_at: Date
+  /** The name of its maker. */
+  readonly created_by: string
   readonly recipients: number
   readonly open: number
   readonly replied: number
@@ -37,9 +42,10 @@ interface ListedCampaign {
 export async function listAllCampaigns(db: Db, workspace_id: string | undefined): Promise<ListedCampaign[]> {
   if (workspace_id !== undefined) await requireWorkspace(db, workspace_id)
   return db.rows<ListedCampaign>(sql`
-    select k.id, k.workspace_id, k.name, k.kind, k.status, k.created_at, coalesce(t.everybody, 0)::int as recipients,
+    select k.id, k.workspace_id, k.name, k.kind, k.status, k.created_at, ${memberName} as created_by,
+      coalesce(t.everybody, 0)::int as recipients,
       coalesce(t.open, 0)::int as open, coalesce(t.replied, 0)::int as replied, coalesce(t.failed, 0)::int as failed
-    from campaigns k
+    from campaigns k join users u on u.id = k.user_id
     cross join lateral (
       select sum(queued + submitting + waiting + completed + replied + failed + ambiguous + cancelled + suppressed)
           as everybody, sum(queued + submitting + waiting) as open, sum(replied) as replied, sum(failed) as failed
@@ -67,6 +73,7 @@ export async function showCampaign(app: App, id: string): Promise<Record<string,
   })
   return {
     ...(await readCampaign(app.db, id)),
+    created_by: (await readCreator(app.db, row.user_id)).name,
     reporting: await readReporting(app.db, id),
     recipients: people,
   }
@@ -151,7 +158,10 @@ function bodyOf(wanted: FromFile, contacts: ContactTable['contacts']) {
   const { name, message_text, accounts, daily_quota_per_account } = wanted
   const parsed = campaignBody.safeParse({
     message_text,
-    contacts,
+    contacts: contacts.map((each) => ({
+      identifier: each.identifier,
+      ...(each.name !== null && { name: each.name }),
+    })),
     account_pool: accounts,
     ...(name !== undefined && { name }),
     ...(daily_quota_per_account !== undefined && { daily_quota_per_account }),

@@ -1,8 +1,7 @@
 /** Simulates campaigns in threads: one at a time per workspace, and never for longer than a caller waits. */
+import { workspaceTurns } from '../../access/turns.ts'
 import type { App } from '../../app.ts'
 import type { Paging } from '../../lib/cursor.ts'
-import { ApiError } from '../../lib/errors.ts'
-import { fairQueue } from '../../lib/queue.ts'
 import { threadCalls } from '../../lib/threads.ts'
 import { Json } from '../../route.ts'
 import type { PlayAnswer, PlayHead, PlayJob } from './play.ts'
@@ -25,16 +24,12 @@ const cpuMsMax = 2_000 // limit: processor time of a play
 const waitMsMax = 10_000 // limit: wait for a play
 
 /** Each play takes a core, unless another thread wants it. */
-const inTurn = fairQueue({
+const inTurn = workspaceTurns({
   atOnceMax: 2,
   // A waiting request holds its body, which may be 8 MiB.
   waitingMax: 20,
   waitMsMax,
-  refuse: () =>
-    new ApiError('rate_limited', {
-      detail: 'Too many previews and forecasts are running right now. Retry in a few seconds.',
-      retry_after: 5,
-    }),
+  what: 'previews and forecasts',
 })
 
 const askThread = threadCalls<PlayJob, PlayAnswer | undefined>(new URL('./play-thread.ts', import.meta.url))
@@ -46,7 +41,7 @@ export function playInTurn(
   { limit, paging, left }: PlayPage,
   read: () => Promise<{ readonly head: object; readonly facts: PlayFacts }>,
 ): Promise<Json> {
-  return inTurn({ key: workspace_id, timer: sources.timer, left }, async () => {
+  return inTurn(sources, { workspace_id, left }, async () => {
     const { head, facts } = await read()
     const after = Number(paging.after?.[0] ?? -1)
     const { text, next } = await play(facts, { after, limit, left })

@@ -3,8 +3,10 @@
  * takes and returns texts, so that the thread that serves requests neither parses the facts nor builds the answer.
  */
 import { createHash } from 'node:crypto'
+import { render } from '../../rules/placeholders.ts'
+import type { ZoneChange } from '../../rules/zones.ts'
 import { Forecast, type ForecastCampaign, type ForecastRecipient, type PlannedMessage } from './forecast.ts'
-import { formOf, render } from './planning/personalize.ts'
+import { formOf } from './planning/personalize.ts'
 import { branches, type Hours, type PlannedAccount, trackOf } from './planning/plan.ts'
 
 /** For how many recipients the texts are shown. */
@@ -49,6 +51,8 @@ export type PlayRow = readonly [
   unknown_since: PlayTime,
   read: boolean,
   cold: boolean,
+  known_until?: PlayTime,
+  asked_by?: readonly string[],
 ]
 
 export interface PlayJob {
@@ -175,6 +179,7 @@ function readHead(text: string): PlayHead {
   const started = (one: ForecastCampaign) => ({ ...one, scheduled_at: dateOf(one.scheduled_at) })
   return {
     ...head,
+    hours: { ...head.hours, change: changeIn(head.hours) },
     campaign: started(head.campaign),
     others: head.others.map(started),
     accounts: head.accounts.map(([id, one]) => [
@@ -189,12 +194,17 @@ function readHead(text: string): PlayHead {
   }
 }
 
+function changeIn({ change }: Hours): ZoneChange | null {
+  return change ? { ...change, from: new Date(change.from) } : null
+}
+
 function readRow(row: PlayRow, now: number): NamedRecipient {
   const [id, campaign_id, position, account_id, chat_id, identifier, name, username, status, step] = row
-  const [last_sent_at, next_action_at, unknown_since, read, cold] = row.slice(10) as unknown as [
-    ...[PlayTime, PlayTime, PlayTime],
-    ...[boolean, boolean],
-  ]
+  const [last_sent_at, next_action_at, unknown_since, read, cold, known_until = null, asked_by = []] =
+    row.slice(10) as unknown as [
+      ...[PlayTime, PlayTime, PlayTime],
+      ...[boolean, boolean, PlayTime?, (readonly string[])?],
+    ]
   const time = (at: PlayTime) => dateOf(at === 'now' ? now : at)
   return {
     ...{
@@ -210,7 +220,9 @@ function readRow(row: PlayRow, now: number): NamedRecipient {
       step,
       read,
       cold,
+      asked_by,
     },
+    known_until: time(known_until),
     last_sent_at: time(last_sent_at),
     next_action_at: time(next_action_at),
     unknown_since: time(unknown_since),

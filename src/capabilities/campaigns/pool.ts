@@ -10,7 +10,7 @@ export function canTake(account: PlannedAccount, { now, hours }: Pick<Facts, 'no
   const { ready, flood_until, lookup_flood_until, used_cold, lookups, lookups_per_day } = account
   const waits = [flood_until, lookup_flood_until].some((end) => end !== null && end > now)
   if (!ready || waits) return false
-  return lookups < lookups_per_day && used_cold < coldLimit(account, now, hours.timezone)
+  return lookups < lookups_per_day && used_cold < coldLimit(account, now, hours)
 }
 
 /** The account that has used least of its day, of those that can; if none can, of those that are ready. */

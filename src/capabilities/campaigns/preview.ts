@@ -4,6 +4,7 @@ import type { Caller } from '../../contract.ts'
 import { given } from '../../db/given.ts'
 import { type Db, type Sql, sql } from '../../db/sql.ts'
 import type { Json } from '../../route.ts'
+import { listAskers } from '../people/people.ts'
 import type { CampaignRequest } from './campaign-request.ts'
 import { findOverlap, requireStart } from './create.ts'
 import {
@@ -16,6 +17,7 @@ import {
 } from './facts.ts'
 import type { ForecastCampaign } from './forecast.ts'
 import type { PlannedAccount } from './planning/plan.ts'
+import { askersOf, knownUntil } from './planning/recipient-facts.ts'
 import { messagesMax, nameOf, type PlayRow } from './play.ts'
 import { type PlayFacts, type PlayPage, playInTurn } from './play-turns.ts'
 import { codeOf, exclusionOf, findRecipients } from './recipients.ts'
@@ -39,7 +41,7 @@ export async function previewCampaign(
     const standing = await readStanding(app, db, workspace_id)
     requireStart(standing.now, request)
     const { found, excluded } = await findRecipients(db, workspace_id, request)
-    const subject = await subjectOf(db, request, found, standing.now)
+    const subject = await subjectOf(db, workspace_id, request, found, standing.now)
     const overlap = await findOverlap(db, workspace_id, found)
     const only = request.pool.length === 1 ? request.pool[0] : undefined
     const nameAccount = (id: string | null) => standing.accounts.get(id ?? only ?? '')?.name
@@ -83,6 +85,7 @@ export async function forecastCampaign(app: App, row: CampaignRow, page: PlayPag
 
 async function subjectOf(
   db: Db,
+  workspace_id: string,
   request: CampaignRequest,
   found: Awaited<ReturnType<typeof findRecipients>>['found'],
   now: Date,
@@ -95,6 +98,7 @@ async function subjectOf(
     allowed: true,
   }
   const warm = await listWarm(db, found)
+  const askers = await listAskersOf(db, workspace_id, found, request.pool)
   const due = later ? (request.scheduled_at?.getTime() ?? null) : 'now'
   const rows = found.map((one, position): PlayRow => {
     const { contact, account_id, chat_id, identifier, name, username } = one
@@ -102,10 +106,31 @@ async function subjectOf(
     return [
       ...([contact, campaign.id, position, account_id, chat_id, identifier, name, username] as const),
       ...(['queued', 0, null, due, null, false, cold] as const),
+      // A chat that came with the name is asked about as well.
+      ...([request.kind === 'contacts' && chat_id !== null ? 0 : null, askers.get(contact) ?? []] as const),
     ]
   })
   const accounts = [...new Set([...request.pool, ...found.flatMap(({ account_id }) => account_id ?? [])])]
   return { campaign, accounts, rows: [JSON.stringify(rows)] }
+}
+
+/** For each contact, the accounts of the pool that can ask who it is without a look-up. */
+async function listAskersOf(
+  db: Db,
+  workspace_id: string,
+  found: readonly { readonly contact: string }[],
+  pool: readonly string[],
+): Promise<ReadonlyMap<string, readonly string[]>> {
+  if (pool.length === 0) return new Map()
+  const given = {
+    workspace_id: sql`${workspace_id}::uuid`,
+    contact: sql`g.contact`,
+    person_id: sql`null::uuid`,
+  }
+  const rows = await db.rows<{ contact: string; askers: readonly string[] }>(sql`
+    select g.contact, askers from unnest(${found.map(({ contact }) => contact)}::text[]) as g (contact)
+    cross join lateral (select ${listAskers(given, sql`${pool}::text[]`)} as askers) a where askers <> '{}'`)
+  return new Map(rows.map(({ contact, askers }) => [contact, askers]))
 }
 
 /** The chats in which the person has written to the account. */
@@ -156,14 +181,20 @@ function pendingBatch(
     with batch as (
       select r.*, coalesce(chat.read_by_them_id >= r.last_message_id, false) as read,
         r.step = 0 and not exists (
-          select from messages m where m.account_id = r.account_id and m.chat_id = r.chat_id and not m.is_sender) as cold
-      from campaign_recipients r left join chats chat on chat.account_id = r.account_id and chat.chat_id = r.chat_id
+          select from messages m where m.account_id = r.account_id and m.chat_id = r.chat_id and not m.is_sender) as cold,
+        ${knownUntil(sql`r.account_id`)} as known_until,
+        case when r.step = 0 then ${askersOf(sql`writers.ids`)} else '{}' end as asked_by
+      from campaign_recipients r join campaigns k on k.id = r.campaign_id
+      cross join lateral (
+        select case when r.account_id is not null then array[r.account_id] else array(
+          select c.account_id from campaign_accounts c where c.campaign_id = r.campaign_id and c.pool) end as ids) writers
+      left join chats chat on chat.account_id = r.account_id and chat.chat_id = r.chat_id
       where r.campaign_id = any(${campaign_ids}::uuid[]) and r.status in ('queued', 'waiting') ${beyond}
       order by r.campaign_id, r.position limit ${batchSize})
     select (
         select json_agg(json_build_array(b.id, b.campaign_id, b.position, b.account_id, b.chat_id::text, b.identifier,
-          b.name, b.username, b.status, b.step, ${ms(sql`b.last_sent_at`)}, ${ms(sql`b.next_action_at`)},
-          ${ms(sql`b.unknown_since`)}, b.read, b.cold) order by b.campaign_id, b.position)::text
+          coalesce(b.name, b.told_name), b.username, b.status, b.step, ${ms(sql`b.last_sent_at`)}, ${ms(sql`b.next_action_at`)},
+          ${ms(sql`b.unknown_since`)}, b.read, b.cold, ${ms(sql`b.known_until`)}, b.asked_by) order by b.campaign_id, b.position)::text
         from batch b) as rows,
       (select count(*)::int from batch) as count, l.campaign_id, l.position
     from batch l order by l.campaign_id desc, l.position desc limit 1`

@@ -26,6 +26,7 @@ const campaign = (given: NewCampaign) => insertCampaign(db(), team, given)
 
 interface Listed {
   readonly id: string
+  readonly opt_outs: number
   readonly totals: Readonly<Record<string, number>>
   readonly next: { readonly at: string | null; readonly sentence: string } | null
   readonly created_by: { readonly user_id: string }
@@ -65,6 +66,12 @@ describe('GET /campaign_progress', () => {
       expect.stringMatching(/^The campaign starts later\. [A-Z]/),
     ])
     expect(campaigns[1]).toMatchObject({ totals: { queued: 4 }, created_by: { user_id: team.user_id } })
+    // Of its whole life, counted once: the same reply is in the counts of its quarter.
+    await db().run(sql`
+      insert into campaign_counts (workspace_id, at, campaign_id, account_id, replied, opted_out)
+      select ${team.workspace_id}, at, ${second}, ${team.account_id}, 2, 1
+      from unnest(array[date_trunc('hour', now()), '-infinity']::timestamptz[]) at`)
+    expect((await list()).campaigns.map(({ opt_outs }) => opt_outs)).toEqual([0, 1, 0])
     await db().run(sql`update accounts set status = 'NEEDS_LOGIN' where id = ${support}`)
     expect((await list()).campaigns[1]?.next?.sentence).toMatch(/^Sales has sent its 7 for today\. /)
     await db().run(sql`delete from account_days where account_id = ${team.account_id}`)

@@ -62,13 +62,17 @@ function listPage(
   const [created_at, id] = after ?? ['infinity', 'ffffffff-ffff-ffff-ffff-ffffffffffff']
   return db.rows<ProgressRow>(sql`
     select k.id, k.name, k.status, k.kind, k.pause_reason, k.created_at, k.scheduled_at, k.started_at, k.completed_at,
-      k.cancelled_at, ${totalsOf} as totals, k.created_at::text as position,
+      k.cancelled_at, ${totalsOf} as totals, ${optOutsOf} as opt_outs, k.created_at::text as position,
       json_build_object('user_id', u.id, 'name', ${memberName}) as created_by
     from campaigns k join users u on u.id = k.user_id
     where k.workspace_id = ${workspace_id} and ${internal}
       and (k.created_at, k.id) < (${created_at}::timestamptz, ${id}::uuid)
     order by k.created_at desc, k.id desc limit ${limit}`)
 }
+
+/** How many people of campaign `k` asked to stop. The counter is of its whole life. */
+const optOutsOf = sql`(
+  select coalesce(sum(n.opted_out), 0)::int from campaign_counts n where n.campaign_id = k.id and n.at = '-infinity')`
 
 /**
  * Of each campaign that is under way, the recipients who can be next: the first of each account that waits, and the first

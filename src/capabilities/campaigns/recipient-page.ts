@@ -37,6 +37,6 @@ export async function listCampaignRecipients(
   })
 }
 
-function readCreator(db: Db, user_id: string): Promise<{ user_id: string; name: string }> {
+export function readCreator(db: Db, user_id: string): Promise<{ user_id: string; name: string }> {
   return db.one(sql`select u.id as user_id, ${memberName} as name from users u where u.id = ${user_id}`)
 }

@@ -3,10 +3,10 @@ import { given } from '../../db/given.ts'
 import { type Db, sql } from '../../db/sql.ts'
 import { ApiError, type ErrorCode } from '../../lib/errors.ts'
 import type { ChatNumber } from '../../lib/shapes.ts'
-import { listedDigits } from '../../platform/identifier.ts'
-import { entriesOf, type Identity, listSuppressed } from '../suppressions/suppressions.ts'
+import { listedDigits } from '../../rules/identifier.ts'
+import { findFault } from '../../rules/placeholders.ts'
+import { listSuppressed, namesOf } from '../suppressions/suppressions.ts'
 import { type CampaignRequest, listed, type RequestedRecipient } from './campaign-request.ts'
-import { findFault } from './planning/personalize.ts'
 import { type ExclusionReason, whyExcluded } from './planning/why.ts'
 
 /** A recipient who can be written to, as far as the database knows. */
@@ -62,6 +62,7 @@ function nameOf({ account_id, chat_id, identifier }: RequestedRecipient, code: E
 
 interface AccountRow {
   readonly id: string
+  readonly platform: string
   readonly ready: boolean
   readonly platform_user_id: string | null
 }
@@ -78,7 +79,7 @@ export async function findRecipients(
   const looked = request.wanted.map((wanted) => look(wanted, accounts, chats, request.pool))
   const found = looked.flatMap((one) => ('reason' in one ? [] : [one]))
   const excluded = looked.filter((one) => 'reason' in one)
-  const barred = await findBarred(db, workspace_id, found, request.pool)
+  const barred = await findBarred(db, workspace_id, { found, accounts: perPlatform(accounts, request.pool) })
   for (const one of found) {
     const reason = barred.has(one) ? 'suppressed' : findTextFault(one, request)
     if (reason) excluded.push({ wanted: one, reason })
@@ -94,7 +95,7 @@ async function readAccounts(
 ): Promise<ReadonlyMap<string, AccountRow>> {
   const ids = [...new Set([...pool, ...wanted.flatMap(({ account_id }) => account_id ?? [])])]
   const rows = await db.rows<AccountRow>(sql`
-    select id, status = 'READY' as ready, platform_user_id::text from accounts
+    select id, platform, status = 'READY' as ready, platform_user_id::text from accounts
     where workspace_id = ${workspace_id} and id = any(${ids})`)
   return new Map(rows.map((row) => [row.id, row]))
 }
@@ -119,7 +120,6 @@ interface ChatRow {
   readonly username: string | null
   /** What the other side is, if the platform said so. */
   readonly other: string | null
-  readonly phone: string | null
 }
 
 /** Every requested chat, in every account that may write to it. */
@@ -135,17 +135,15 @@ async function readChats(
   )
   if (pairs.length === 0) return new Map()
   const rows = await db.rows<ChatRow>(sql`
-    select c.account_id, c.chat_id::text, c.kind, c.name, c.username, coalesce(k.phone, p.one ->> 'phone') as phone,
-      p.one ->> 'kind' as other
+    select c.account_id, c.chat_id::text, c.kind, c.name, c.username, p.one ->> 'kind' as other
     from ${given(pairs, { account_id: 'text', chat_id: 'bigint' })} as g
     join chats c on c.account_id = g.account_id and c.chat_id = g.chat_id and c.workspace_id = ${workspace_id}
-    left join contacts k on k.account_id = c.account_id and k.provider_id = c.chat_id
     left join lateral (
       select one from jsonb_array_elements(c.participants) as one where one ->> 'id' = c.chat_id::text limit 1) p on true`)
   return new Map(rows.map((row) => [`${row.account_id}:${row.chat_id}`, row]))
 }
 
-type CheckedRecipient = ExcludedRecipient | (FoundRecipient & { readonly phone: string | null })
+type CheckedRecipient = ExcludedRecipient | FoundRecipient
 
 function look(
   wanted: RequestedRecipient,
@@ -156,7 +154,7 @@ function look(
   const { account_id, chat_id } = wanted
   if (account_id !== null && !accounts.has(account_id)) return { wanted, reason: 'foreign' }
   if (account_id !== null && !accounts.get(account_id)?.ready) return { wanted, reason: 'not_ready' }
-  if (chat_id === null) return { ...wanted, username: null, phone: null }
+  if (chat_id === null) return { ...wanted, username: null }
   const chat = (account_id === null ? pool : [account_id])
     .map((id) => chats.get(`${id}:${chat_id}`))
     .find((one) => one !== undefined)
@@ -166,94 +164,47 @@ function look(
     return { wanted, reason: 'no_person' }
   }
   const name = wanted.name ?? (chat.name.trim() === '' ? null : chat.name)
-  return { ...wanted, account_id: chat.account_id, name, username: chat.username, phone: chat.phone }
+  return { ...wanted, account_id: chat.account_id, name, username: chat.username }
 }
 
 /** How many recipients are compared with the list at a time: the process serves other requests in between. */
 const listedAtATime = 500
 
+interface Unbarred {
+  readonly found: readonly FoundRecipient[]
+  /** One account of each platform on which contacts may be looked up. */
+  readonly accounts: readonly string[]
+}
+
+/** Asks the list about everything known of a person: the chat's number, the names given, and the people who have them. */
 async function findBarred(
   db: Db,
   workspace_id: string,
-  found: readonly (FoundRecipient & { readonly phone: string | null })[],
-  pool: readonly string[],
+  { found, accounts }: Unbarred,
 ): Promise<ReadonlySet<FoundRecipient>> {
   const barred = new Set<FoundRecipient>()
   for (let from = 0; from < found.length; from += listedAtATime) {
-    const some = found.slice(from, from + listedAtATime)
-    for (const one of await findBarredAmong(db, workspace_id, some, pool)) barred.add(one)
+    const asked = found.slice(from, from + listedAtATime).flatMap((one) => {
+      const { account_id, chat_id: id, username } = one
+      const names = [...(one.identifier === null ? [] : [listedName(one.contact)]), ...namesOf({ username })]
+      return (account_id === null ? accounts : [account_id]).map((known) => ({
+        ...{ one, account_id: known, id, names },
+      }))
+    })
+    for (const { one } of await listSuppressed(db, workspace_id, asked)) barred.add(one)
   }
   return barred
 }
 
-/** Checks everything known about a person: the chat's number, the username, the phone number, the identifier itself. */
-async function findBarredAmong(
-  db: Db,
-  workspace_id: string,
-  found: readonly (FoundRecipient & { readonly phone: string | null })[],
-  pool: readonly string[],
-): Promise<ReadonlySet<FoundRecipient>> {
-  const unmet = found.filter(({ chat_id }) => chat_id === null).map(({ contact }) => contact)
-  const people = await findPeople(db, workspace_id, { contacts: unmet, pool })
-  const entries = found.map((one) => {
-    const { chat_id: id, username, phone } = one
-    const known = [
-      ...(one.identifier === null ? [] : [listedName(one.contact)]),
-      ...namesOf({ id, username, phone }),
-      ...(id === null ? (people.get(one.contact) ?? []) : []).flatMap(namesOf),
-    ]
-    return { one, known }
-  })
-  const all = [...new Set(entries.flatMap(({ known }) => known))].map((text) => {
-    const at = text.indexOf(':')
-    return { kind: text.slice(0, at) as 'platform_id' | 'username' | 'phone', value: text.slice(at + 1) }
-  })
-  const barred = await listSuppressed(db, workspace_id, all)
-  return new Set(entries.filter(({ known }) => known.some((text) => barred.has(text))).map(({ one }) => one))
+function perPlatform(accounts: ReadonlyMap<string, AccountRow>, pool: readonly string[]): readonly string[] {
+  const platforms = new Map(pool.flatMap((id) => [[accounts.get(id)?.platform, id] as const]))
+  return [...platforms.values()]
 }
 
 /** The identifier of a contact in the suppression list's form. */
 function listedName(contact: string): string {
   const digits = contact.startsWith('phone:') ? listedDigits(contact.slice('phone:'.length)) : undefined
   return digits === undefined ? contact : `phone:${digits}`
-}
-
-/** The form that contacts have here and that `listSuppressed` returns. */
-function namesOf(identity: Identity): string[] {
-  return entriesOf(identity).map(({ kind, value }) => `${kind}:${value}`)
-}
-
-/** The people that accounts on the same platforms know under these names: the list may have another of their names. */
-async function findPeople(
-  db: Db,
-  workspace_id: string,
-  { contacts, pool }: { contacts: readonly string[]; pool: readonly string[] },
-): Promise<ReadonlyMap<string, readonly Identity[]>> {
-  if (contacts.length === 0) return new Map()
-  const valuesOf = (kind: string) =>
-    contacts
-      .filter((contact) => contact.startsWith(`${kind}:`))
-      .map((contact) => contact.slice(kind.length + 1))
-  const rows = await db.rows<Identity & { readonly contact: string }>(sql`
-    with near as materialized (
-      select id from accounts where workspace_id = ${workspace_id}
-        and platform in (select platform from accounts where id = any(${pool}))),
-    met as (
-      select 'platform_id:' || g.value as contact, c.account_id, c.provider_id, c.username, c.phone
-      from unnest(${valuesOf('platform_id').filter(
-        (value) => BigInt(value) < 2n ** 63n,
-      )}::bigint[]) as g (value)
-      join contacts c on c.account_id in (select id from near) and c.provider_id = g.value
-      union all
-      select 'username:' || g.value, c.account_id, c.provider_id, c.username, c.phone
-      from unnest(${valuesOf('username')}::text[]) as g (value)
-      join contacts c on c.workspace_id = ${workspace_id} and c.username is not null and lower(c.username) = g.value
-      union all
-      select 'phone:' || g.value, c.account_id, c.provider_id, c.username, c.phone
-      from unnest(${valuesOf('phone')}::text[]) as g (value)
-      join contacts c on c.workspace_id = ${workspace_id} and c.phone is not null and phone_digits(c.phone) = phone_digits(g.value))
-    select contact, provider_id::text as id, username, phone from met where account_id in (select id from near)`)
-  return Map.groupBy(rows, ({ contact }) => contact)
 }
 
 /** A contact that was never looked up may still turn out to have a name. */

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { readPaging } from '../../lib/cursor.ts'
 import { ApiError } from '../../lib/errors.ts'
+import { fairQueue } from '../../lib/queue.ts'
 import { cursor, limit } from '../../lib/shapes.ts'
 import { pageEnd, said } from '../../lib/wire.ts'
 import { Json, ok, type Route, route } from '../../route.ts'
@@ -21,6 +22,18 @@ import { verifyCampaign } from './verify.ts'
 
 /** 8 MiB: a valid campaign of 100 recipients can take 1.3 MB, one of 5,000 contacts more. */
 const bodyMax = 8 * 1024 * 1024
+
+/** Creating 5,000 recipients takes a connection for a second, and half of that this process. */
+const inTurn = fairQueue({
+  atOnceMax: 2,
+  waitingMax: 100,
+  waitMsMax: 20_000,
+  refuse: () =>
+    new ApiError('rate_limited', {
+      detail: 'Too many campaigns are being created right now. Retry in a few seconds.',
+      retry_after: 5,
+    }),
+})
 
 const created = z
   .object({
@@ -48,7 +61,7 @@ const page = z
 
 const reading = {
   scopes: ['campaigns'],
-  dashboard_role: 'admin',
+  role: 'admin',
   gates: ['campaigns'],
   allowlists: ['campaign_user'],
 } as const
@@ -81,6 +94,7 @@ export const routes: readonly Route[] = [
       'the ledger rows of the recipients on this page; `next_cursor` leads to more recipients.',
     ...reading,
     effect: 'read',
+    costly: true,
     params,
     malformed: 'campaign_not_found',
     query: z.object({ cursor, limit: limit(1_000, 1_000) }),
@@ -118,6 +132,7 @@ export const routes: readonly Route[] = [
     body: campaignBody,
     body_limit: bodyMax,
     check: checkRequest,
+    in_turn: inTurn, // guard: creations of a workspace take turns
     statuses: [201],
     errors: [
       'idempotency_key_required',
@@ -148,7 +163,7 @@ export const routes: readonly Route[] = [
       'Takes the body of POST /campaigns, and stores and sends nothing. `excluded` lists the recipients that creation would refuse. The timetable ' +
       'includes everything else on these accounts, and assumes that no recipient reads or replies.',
     scopes: ['campaigns', 'send'],
-    dashboard_role: 'admin',
+    role: 'admin',
     gates: ['campaigns'],
     allowlists: ['campaign_user'],
     variant: ({ body }, gates) => {
@@ -217,6 +232,7 @@ export const routes: readonly Route[] = [
       'Compares the counts with the rows, the messages with the ledger, and the daily quota of each account with both.',
     ...reading,
     effect: 'read',
+    costly: true,
     params,
     malformed: 'campaign_not_found',
     errors: ['campaign_not_found'],

@@ -14,10 +14,11 @@ import {
   operationKind,
   type Target,
 } from '../../operation.ts'
-import { parseIdentifier } from '../../platform/identifier.ts'
-import type { Chat, Identifier, Outcome, Person } from '../../platform/port.ts'
+import type { Chat, Outcome, Person } from '../../platform/port.ts'
+import { type Identifier, parseIdentifier } from '../../rules/identifier.ts'
 import { storeChats } from '../chats/chats.ts'
-import { requireContacts, storeContacts, withKnownPhone } from '../contacts/contacts.ts'
+import { requireContacts, storeContacts } from '../contacts/contacts.ts'
+import { findOwner, learnAsked, learnPeople } from '../people/people.ts'
 import { findSuppressed } from '../suppressions/suppressions.ts'
 
 interface StartRequest {
@@ -84,7 +85,8 @@ export async function wantChat(
   const identifier = readIdentifier(body.identifier)
   const known = { [identifier.kind]: identifier.value }
   // Do not look up a person who is known to be suppressed. `findPerson` checks again after the look-up.
-  if (await findSuppressed(app.db, caller.workspace_id, known)) throw new ApiError('identity_suppressed')
+  const key = { workspace_id: caller.workspace_id, account_id: account.id }
+  if (await findSuppressed(app.db, key, known)) throw new ApiError('identity_suppressed')
   const stored: Payload = { identifier }
   return { account_id: account.id, chat_id: null, payload: stored }
 }
@@ -124,7 +126,7 @@ export const startChat = operationKind<Payload, Person, Chat>({
   answer: chat,
   asks: () => true,
   prepare: (target, { payload: { identifier } }) => findPerson(target, identifier),
-  submit: (session, _, { id }) => session.openChat(id),
+  submit: async (session, _, found) => withFound(await session.openChat(found.id), found),
   reply: (tx, done) =>
     Promise.all(done.map(({ operation, value }) => replyOf(tx, operation.account_id, value))),
   async store(tx, done) {
@@ -139,19 +141,45 @@ export const startChat = operationKind<Payload, Person, Chat>({
 })
 export const operations: readonly OperationKind[] = [startChat]
 
-/** Looks the person up, and checks that they may be written to. */
-async function findPerson(
-  { db, account, session }: Target,
-  identifier: Identifier,
-): Promise<Outcome<Person> | Forbidden> {
-  await countLookup(db, account)
-  const found = await session.resolve(identifier)
+/** Opening a chat need not show all that asking for the person did. */
+function withFound(opened: Outcome<Chat>, found: Person): Outcome<Chat> {
+  if (opened.kind !== 'accepted' || opened.value.participants === null) return opened
+  const participants = opened.value.participants.map((one) => (one.id === found.id ? found : one))
+  return { kind: 'accepted', value: { ...opened.value, participants } }
+}
+
+/** Finds out who the person is, and checks that they may be written to. */
+async function findPerson(target: Target, identifier: Identifier): Promise<Outcome<Person> | Forbidden> {
+  const { db, account } = target
+  const found = (await askKnown(target, identifier)) ?? (await lookUp(target, identifier))
   // crash point 3: the platform was asked who it is, nothing is prepared yet
   if (found.kind !== 'accepted') return found
   if (found.value.kind !== 'person') return { kind: 'refused', reason: 'identity_ineligible' }
-  const known = await withKnownPhone(db, account, found.value)
-  const suppressed = await findSuppressed(db, account.workspace_id, known)
+  const suppressed = await findSuppressed(db, account, found.value)
   return suppressed ? { kind: 'forbidden', detail: 'identity_suppressed' } : found
+}
+
+/** Asks about the person who had the name last, which is no look-up. Null: it is not known whose it is. */
+async function askKnown(
+  { db, account, session }: Target,
+  identifier: Identifier,
+): Promise<Outcome<Person> | null> {
+  const { number } = await findOwner(db, account, identifier)
+  if (number === null) return null
+  const asked = await session.askPerson(number, identifier)
+  // Look-ups wait apart.
+  if (asked.kind === 'flood_wait' && identifier.kind !== 'id') return null
+  if (asked.kind !== 'accepted') return asked
+  const value = await learnAsked(db, account, identifier, asked.value)
+  return value && { kind: 'accepted', value }
+}
+
+async function lookUp({ db, account, session }: Target, identifier: Identifier): Promise<Outcome<Person>> {
+  if (identifier.kind === 'id') return { kind: 'refused', reason: 'username_not_found' } // guard: nobody is looked up by id
+  await countLookup(db, account)
+  const found = await session.resolve(identifier)
+  if (found.kind === 'accepted') await learnPeople(db, account, [found.value], { identifier, has_name: true })
+  return found
 }
 
 /** The reply of POST /chats/start. `created`: the account did not have the chat before. */

@@ -17,7 +17,7 @@ const started = z
       .meta({ id: 'StartedChat', description: 'A private chat.' }),
     created: z.boolean().meta({ description: 'False if the account already had the chat.' }),
   })
-  .meta({ id: 'StartChatResult', description: 'The started chat.' })
+  .meta({ id: 'ChatStarted', description: 'The started chat.' })
 
 export const routes: readonly Route[] = [
   route({

@@ -40,7 +40,7 @@ describe('PUT /chats/{chat_id}/assignee', () => {
     const ben = await team.join('member', 'Ben')
     await assign(ben.user_id)
     const former = await team.join('member')
-    await team.ask('DELETE', `/members/${former.user_id}`)
+    await team.ask('DELETE', `/members/${former.user_id}`, {})
     for (const user_id of [other.user_id, former.user_id, newId()]) {
       expect(await assign(user_id)).toMatchObject({ status: 404, body: { code: 'not_found' } })
     }
@@ -55,7 +55,7 @@ describe('PUT /chats/{chat_id}/assignee', () => {
   test('ends with the membership, and does not return with it', async () => {
     const { user_id } = await team.join('member', 'Cara')
     await assign(user_id)
-    expect(await team.ask('DELETE', `/members/${user_id}`)).toMatchObject({ status: 200 })
+    expect(await team.ask('DELETE', `/members/${user_id}`, {})).toMatchObject({ status: 200 })
     expect(await assigned()).toBeNull()
     const { email } = await service.app.db.one<{ email: string }>(
       sql`select email from users where id = ${user_id}`,
@@ -72,7 +72,7 @@ describe('PUT /chats/{chat_id}/assignee', () => {
     await createUser(service.app, 'system', { email, workspace_id: other.workspace_id, role: 'member' })
     const body = { account_id: other.account_id, user_id }
     expect(await other.ask('PUT', '/chats/platform:chat:42/assignee', body)).toMatchObject({ status: 200 })
-    await team.ask('DELETE', `/members/${user_id}`)
+    await team.ask('DELETE', `/members/${user_id}`, {})
     expect((await other.ask('GET', '/inbox')).body).toMatchObject({ chats: [{ assignee: { user_id } }] })
   })
 
@@ -93,10 +93,10 @@ describe('PUT /chats/{chat_id}/assignee', () => {
       await until('it waits for the chat', 30_000, () => waits('update chats set assignee_id'))
       // It waits for the assignment, or it is over before the assignment.
       let over = false
-      const leaving = team.ask('DELETE', `/members/${user_id}`).finally(() => {
+      const leaving = team.ask('DELETE', `/members/${user_id}`, {}).finally(() => {
         over = true
       })
-      await until('the membership ends or waits', 30_000, async () => over || waits('update memberships'))
+      await until('the membership ends or waits', 30_000, async () => over || waits('from memberships'))
       await client.query('commit')
       expect([(await assigning).status, (await leaving).status]).toEqual([200, 200])
     } finally {
@@ -112,7 +112,7 @@ describe('GET /assignees', () => {
     const former = await own.join('member')
     await own.join('member', 'Ann')
     const { ask } = await own.join('admin', 'Zoe')
-    await own.ask('DELETE', `/members/${former.user_id}`)
+    await own.ask('DELETE', `/members/${former.user_id}`, {})
     const { body } = await ask('GET', '/assignees')
     const names = (body.assignees as { name: string }[]).map(({ name }) => name)
     expect(names).toEqual([own.workspace_id, 'Ann', 'Zoe'].sort((a, b) => a.localeCompare(b)))

@@ -6,6 +6,7 @@ import {
   columnValueOut,
   count,
   done,
+  moment,
   momentOrNull,
   pageEnd,
   said,
@@ -83,6 +84,14 @@ export const member = z.object({
   name: said('Name of the user.'),
 })
 
+const lastAttempt = z.object({
+  state: z
+    .enum(['sending', 'accepted', 'refused', 'ambiguous'])
+    .meta({ description: 'Its state. What a user recorded for an ambiguous one counts.' }),
+  text: said('The text to send; empty for a file without one.'),
+  at: moment('When it was requested.'),
+})
+
 export const inboxRow = z
   .object({
     ...chat.shape,
@@ -91,9 +100,12 @@ export const inboxRow = z
       .boolean()
       .nullable()
       .meta({ description: 'Whether the account sent the newest message; null if there is none.' }),
-    last_state: z.enum(['sending', 'accepted', 'refused', 'ambiguous']).nullable().meta({
+    last_attempt: lastAttempt.nullable().meta({
+      description: 'What was to be sent after the newest message and is no message; null: nothing.',
+    }),
+    suppressed: z.boolean().meta({
       description:
-        'State of the newest thing that was sent; null if the newest message is theirs. What a user recorded for an ambiguous one counts.',
+        'Whether the person of a private chat is on the suppression list, under any of their names.',
     }),
     stage_key: z
       .string()

@@ -194,6 +194,56 @@ export async function addUnread(tx: Tx, account: AccountKey, counts: UnreadCount
     where c.account_id = ${account.account_id} and c.chat_id = g.chat_id`)
 }
 
+/**
+ * Messages that were deleted just now and were unread. The unread messages of a chat are its newest incoming ones. Telegram reports no
+ * count with a deletion: its apps correct their own (TDLib, `do_delete_message`).
+ */
+export async function discountUnread(
+  tx: Tx,
+  { account_id }: AccountKey,
+  deleted: readonly { readonly chat_id: ChatNumber; readonly message_ids: readonly string[] }[],
+): Promise<void> {
+  const pairs = deleted.flatMap(({ chat_id, message_ids }) => message_ids.map((id) => ({ chat_id, id })))
+  if (pairs.length === 0) return
+  await tx.run(sql`
+    with gone as (select chat_id, id from ${given(pairs, { chat_id: 'bigint', id: 'bigint' })} as pair),
+    lost as (
+      select g.chat_id, count(*)::int as count
+      from gone g
+      join chats c on c.account_id = ${account_id} and c.chat_id = g.chat_id
+      join messages m on m.account_id = ${account_id} and m.chat_id = g.chat_id and m.id = g.id and not m.is_sender
+      where c.unread_count > (
+        select count(*) from (
+          select from messages n
+          where n.account_id = ${account_id} and n.chat_id = g.chat_id and n.id > g.id and not n.is_sender
+            and (n.deleted_at is null or exists (select from gone o where o.chat_id = n.chat_id and o.id = n.id))
+          limit c.unread_count) newer)
+      group by g.chat_id)
+    update chats c set unread_count = c.unread_count - l.count from lost l
+    where c.account_id = ${account_id} and c.chat_id = l.chat_id`)
+}
+
+/**
+ * The unread messages of chats that were read up to a message. A difference brings messages before the reads among them, so the
+ * platform's own count says nothing of the messages after it; Telegram's own apps count what they have, too (TDLib,
+ * `calc_new_unread_count`; Telegram Desktop, `countStillUnreadLocal`). Where the store does not reach back to that message, the
+ * platform's count stays.
+ */
+export async function recountUnread(
+  tx: Tx,
+  { account_id }: AccountKey,
+  readUpTo: ReadonlyMap<ChatNumber, string>,
+): Promise<void> {
+  if (readUpTo.size === 0) return
+  await tx.run(sql`
+    update chats c set unread_count = (
+      select count(*) from messages m
+      where m.account_id = ${account_id} and m.chat_id = g.chat_id and m.id > g.read and not m.is_sender and m.deleted_at is null)
+    from unnest(${[...readUpTo.keys()]}::bigint[], ${[...readUpTo.values()]}::bigint[]) as g (chat_id, read)
+    where c.account_id = ${account_id} and c.chat_id = g.chat_id
+      and exists (select from messages m where m.account_id = ${account_id} and m.chat_id = g.chat_id and m.id <= g.read)`)
+}
+
 export interface Placement {
   readonly account_id: string
   readonly chat_id: ChatId
@@ -256,7 +306,7 @@ export interface LastMessage extends AccountKey {
   readonly sent_at: string
 }
 
-/** Stores our own messages, of many accounts, as the last of their chats unless a newer one is stored. */
+/** Stores our own messages, of many accounts, as the last of their chats unless a newer one is stored or they are deleted. */
 export async function noteLastMessages(tx: Tx, rows: readonly LastMessage[]): Promise<void> {
   if (rows.length === 0) return
   await tx.run(sql`
@@ -270,6 +320,10 @@ export async function noteLastMessages(tx: Tx, rows: readonly LastMessage[]): Pr
       text: 'text',
       sent_at: 'timestamptz',
     })} as given
+    where (
+      select m.deleted_at from messages m
+      where m.account_id = given.account_id and m.chat_id = given.chat_id and m.id = given.id
+      ) is null -- guard: a deleted message is not the last
     order by account_id, chat_id, sent_at desc, id desc
     on conflict (account_id, chat_id) do update set (${lastColumns}) = (select ${lastOf(sql`excluded`)})
       where (excluded.last_message_at, excluded.last_message_id) > (c.last_message_at, coalesce(c.last_message_id, 0))`)

@@ -30,7 +30,9 @@ interface InboxRow {
   readonly account_id: string
   readonly id: string
   readonly last_is_sender: boolean | null
-  readonly last_state: string | null
+  readonly last_message_text: string | null
+  readonly last_attempt: { state: string; text: string; at: string } | null
+  readonly suppressed: boolean
   readonly stage_key: string | null
   readonly columns: readonly { column_id: string; value: string[] }[]
 }
@@ -119,15 +121,17 @@ describe('GET /inbox', () => {
     // Older than their message.
     [{ state: 'ambiguous', at: '2026-11-01T07:00:00Z' }, null],
     [{ state: 'refused', kind: 'set_read_state' }, null],
-  ])('200 with the state of an operation that has no message: %o is %s', async (row, state) => {
+  ])('200 with the state and the text of an operation that has no message: %o is %s', async (row, state) => {
     const own = await openTeam(service, 'States')
     await chat(own, '42', 1)
     await addOperation(service, own, { at: '2026-11-01T09:00:00Z', ...row })
     const { chats } = await inbox('', own.ask)
-    expect(chats[0]).toMatchObject({ last_is_sender: false, last_state: state })
+    // The state never stands without the text that it is about: the message keeps its own.
+    const last_attempt = state && { state, text: 'Yes.', at: '2026-11-01T09:00:00.000Z' }
+    expect(chats[0]).toMatchObject({ last_is_sender: false, last_message_text: 'message 0', last_attempt })
   })
 
-  test('200 with accepted for our own last message, also while the ledger does not know it yet', async () => {
+  test('200 without an attempt once our message is stored, also while the ledger does not know it yet', async () => {
     const own = await openTeam(service, 'Own message')
     await chat(own, '42', 2)
     await service.app.db.run(sql`
@@ -135,8 +139,31 @@ describe('GET /inbox', () => {
     await addOperation(service, own, { state: 'ambiguous', random_id: '77', at: '2026-11-01T09:00:00Z' })
     expect((await inbox('', own.ask)).chats[0]).toMatchObject({
       last_is_sender: true,
-      last_state: 'accepted',
+      last_attempt: null,
     })
+  })
+
+  test('200 with who is on the suppression list, under any of their names; a group never is', async () => {
+    const own = await openTeam(service, 'Listed')
+    for (const id of ['1', '2', '3', '4'] as const) await chat(own, id, 1)
+    await service.app.db.run(
+      sql`update chats set kind = 'group' where account_id = ${own.account_id} and chat_id = 4`,
+    )
+    const listed = async () =>
+      ids({ chats: (await inbox('', own.ask)).chats.filter((one) => one.suppressed) })
+    expect(await listed()).toEqual([])
+    for (const body of [
+      { kind: 'platform_id', value: '1' },
+      { kind: 'username', value: '@Person_2' },
+      { kind: 'platform_id', value: '4' },
+    ]) {
+      expect((await own.ask('POST', '/suppressions', body)).status).toBe(200)
+      await other.ask('POST', '/suppressions', { kind: 'platform_id', value: '3' })
+    }
+    expect(await listed()).toEqual(['2', '1'])
+    const { body } = await own.ask('GET', '/board')
+    const cards = (body.stages as { chats: InboxRow[] }[]).flatMap(({ chats }) => chats)
+    expect(ids({ chats: cards.filter(({ suppressed }) => suppressed) })).toEqual(['2', '1'])
   })
 
   test('200 with stages only while the gate pipeline is open', async () => {

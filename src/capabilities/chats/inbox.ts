@@ -5,6 +5,7 @@ import { type Sql, sql } from '../../db/sql.ts'
 import { messageKinds, unsent } from '../../ledger/unsent.ts'
 import { type Paging, type Position, readPaging } from '../../lib/cursor.ts'
 import { pageText, type Row } from '../../lib/page.ts'
+import { isChatListed } from '../suppressions/suppressions.ts'
 import { memberName } from './assignees.ts'
 import { type ChatFilters, chatsMatching, requireFilters, startOfChats } from './chat-pages.ts'
 
@@ -110,7 +111,7 @@ export function inboxPage(
 }
 
 /** Of a chat `c`: what `inboxItem` needs of it. */
-export const inboxColumns: Sql = sql`c.account_id, c.chat_id, c.name, c.username, c.kind, c.last_message_text, c.last_message_at,
+export const inboxColumns: Sql = sql`c.account_id, c.workspace_id, c.chat_id, c.name, c.username, c.kind, c.last_message_text, c.last_message_at,
   c.last_is_sender, c.unread_count, c.stage_key, c.assignee_id`
 
 /** A row of the inbox, from `p`: a chat's `inboxColumns` and its provider. */
@@ -118,11 +119,20 @@ export function inboxItem({ stages, columns, kinds }: ShownFields): Sql {
   return sql`
     select p.account_id, 'platform:chat:' || p.chat_id as id, p.name, p.username, p.provider, p.kind, p.last_message_text,
       wire_time(p.last_message_at) as last_message_at, p.last_is_sender,
-      coalesce(${lastUnsent(kinds)}, case when p.last_is_sender then 'accepted' end) as last_state, p.unread_count,
+      ${lastAttempt(kinds)} as last_attempt, p.unread_count, ${isSuppressed} as suppressed,
       case when ${stages}::boolean then p.stage_key end as stage_key, -- guard: stages behind their gate
       (select json_build_object('user_id', u.id, 'name', ${memberName}) from users u where u.id = p.assignee_id) as assignee,
       ${columnValues(columns)} as columns`
 }
+
+/** Whether the person of private chat `p` is on the suppression list. */
+const isSuppressed: Sql = sql`(p.kind = 'private' -- guard: only people are on the suppression list
+  and ${isChatListed({
+    workspace_id: sql`p.workspace_id`,
+    account_id: sql`p.account_id`,
+    number: sql`p.chat_id`,
+    username: sql`p.username`,
+  })})`
 
 /** How much a card has room for: a chat can have 100 columns with texts of 2,000 characters. */
 export const shownColumnsMax = 3
@@ -142,11 +152,12 @@ function columnValues(shown: boolean): Sql {
       order by k.position, k.id limit ${shownColumnsMax}) v)`
 }
 
-/** The state of an operation that is newer than the chat's last message and has none itself. */
-function lastUnsent(kinds: readonly string[]): Sql {
+/** An operation that is newer than the chat's last message and has none itself. Its state is about its own text, not the message's. */
+function lastAttempt(kinds: readonly string[]): Sql {
   return sql`(
-    select case when o.state in ('queued', 'submitting') then 'sending' when o.closed_as = 'sent' then 'accepted'
-      when o.closed_as = 'not_sent' then 'refused' else o.state end
+    select json_build_object('state', case when o.state in ('queued', 'submitting') then 'sending'
+        when o.closed_as = 'sent' then 'accepted' when o.closed_as = 'not_sent' then 'refused' else o.state end,
+      'text', coalesce(o.payload ->> 'text', ''), 'at', wire_time(o.created_at))
     from operations o
     where o.account_id = p.account_id and o.chat_id = p.chat_id and o.created_at > p.last_message_at and ${unsent(kinds)}
     order by o.created_at desc, o.id desc limit 1)`

@@ -40,7 +40,7 @@ const columns = z
 
 const saved = z
   .object({ ...done, account_id: accountIdOut, chat_id: chatIdOut, column_id, value: columnValueOut })
-  .meta({ id: 'SetColumnResult', description: 'The value of a chat in a column.' })
+  .meta({ id: 'ColumnSet', description: 'The value of a chat in a column.' })
 
 export const routes: readonly Route[] = [
   route({
@@ -74,8 +74,8 @@ export const routes: readonly Route[] = [
         has_more: false,
       },
     },
-    handle: async (app, { caller, accounts, query: { limit }, checked }) =>
-      ok(await readColumns(app, caller, accounts, { limit, paging: checked })),
+    handle: async (app, { caller, accounts, query: { limit }, checked, left }) =>
+      ok(await readColumns(app, caller, accounts, { limit, paging: checked, left })),
   }),
   route({
     name: 'set_column',

@@ -3,7 +3,7 @@ import type { App } from '../../app.ts'
 import type { Account, Caller } from '../../contract.ts'
 import { type Sql, sql } from '../../db/sql.ts'
 import { type Paging, type Position, readPaging } from '../../lib/cursor.ts'
-import { type LongList, streamOrPage } from '../../long-list.ts'
+import { type LongList, type LongListCall, streamOrPage } from '../../long-list.ts'
 import type { Json, Stream } from '../../route.ts'
 import { listColumns } from './columns.ts'
 
@@ -26,12 +26,12 @@ const values: LongList = {
 
 export async function readColumns(
   app: App,
-  { workspace_id }: Caller,
+  caller: Caller,
   accounts: readonly Account[],
-  { limit, paging }: { limit: number | undefined; paging: Paging },
+  call: LongListCall,
 ): Promise<Json | Stream> {
-  const columns = JSON.stringify(await listColumns(app.db, workspace_id))
-  return streamOrPage(app, accounts, values, { before: `"columns":${columns},`, limit, paging })
+  const columns = JSON.stringify(await listColumns(app.db, caller.workspace_id))
+  return streamOrPage(app, caller, accounts, values, { before: `"columns":${columns},`, ...call })
 }
 
 export function readColumnPaging(

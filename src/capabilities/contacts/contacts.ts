@@ -28,14 +28,6 @@ export async function storeContacts(tx: Tx, account: AccountKey, people: readonl
         sort_name = excluded.sort_name, name_tokens = excluded.name_tokens`)
 }
 
-/** Adds the stored phone number if the platform left it out. */
-export async function withKnownPhone(db: Db, { account_id }: AccountKey, person: Person): Promise<Person> {
-  if (person.phone !== null) return person
-  const known = await db.maybe<{ phone: string | null }>(sql`
-    select phone from contacts where account_id = ${account_id} and provider_id = ${person.id}`)
-  return { ...person, phone: known?.phone ?? null }
-}
-
 /** Throws 503 if the table is missing: an operation that ends by storing a contact must not start without it. */
 export async function requireContacts(db: Db): Promise<void> {
   await db.run(sql`select from contacts limit 0`)

@@ -60,6 +60,11 @@ const aboutReply = z
     description: 'The recipient, the campaign and the step that the reply answers.',
   })
 
+/** An upgrade erased it: it was about a chat that Parley no longer shows, such as the one that brings login codes. */
+const erased = z
+  .object({ erased: z.literal(true).meta({ description: 'Always true.' }) })
+  .meta({ id: 'ErasedEventData', description: 'What the event was about was erased by an upgrade.' })
+
 function event<T extends EventType, D extends z.ZodType>(
   id: string,
   type: T,
@@ -74,7 +79,7 @@ function event<T extends EventType, D extends z.ZodType>(
       sequence: count('Position among the events of the workspace, without gaps.'),
       occurred_at: moment('When it happened.'),
       created_at: moment('When it got its sequence.'),
-      data,
+      data: z.union([data, erased]).meta({ description: 'What happened, unless it was erased.' }),
     })
     .meta({ id, description })
 }

@@ -3,7 +3,7 @@ import { askDashboard, signIn } from '../../../test/harness/person.ts'
 import { until } from '../../../test/harness/process.ts'
 import { type Answer, openService, type Tenant } from '../../../test/harness/service.ts'
 import { openNeighbour, openWorkplace, type Workplace } from '../../../test/harness/worker.ts'
-import { sql } from '../../db/sql.ts'
+import { type Sql, sql } from '../../db/sql.ts'
 import { emit, emitted } from '../../events/emit.ts'
 import { forgetOldEvents, sequence } from '../../events/sequencer.ts'
 import { buildServer } from '../../http/server.ts'
@@ -271,11 +271,93 @@ describe('GET /events?wait=', () => {
     expect((await list('?wait=1', own)).status).toBe(200)
   })
 
+  test.each([
+    [
+      '401 when its key is revoked',
+      401,
+      'invalid_key',
+      (own) => sql`
+      update keys set revoked_at = domain_now() where id = ${own.key_id}`,
+    ],
+    [
+      '401 when its key expires',
+      401,
+      'invalid_key',
+      (own) => sql`
+      update keys set expires_at = domain_now() where id = ${own.key_id}`,
+    ],
+    [
+      "401 when its key's user leaves the workspace",
+      401,
+      'invalid_key',
+      (own) => sql`
+      update memberships set ended_at = domain_now() where user_id = ${own.user_id}`,
+    ],
+    [
+      "401 when its key's user is disabled",
+      401,
+      'invalid_key',
+      (own) => sql`
+      update users set disabled_at = domain_now() where id = ${own.user_id}`,
+    ],
+    [
+      '403 when its workspace is disabled',
+      403,
+      'workspace_disabled',
+      (own) => sql`
+      update workspaces set disabled_at = domain_now() where id = ${own.workspace_id}`,
+    ],
+  ] as readonly [string, number, string, (own: Tenant) => Sql][])(
+    '%s, and not only at the end of the wait',
+    async (_, status, code, end) => {
+      const [own, other] = [await place.service.tenant(), await place.service.tenant()]
+      const [waiting, elsewhere] = [list('?wait=25', own), list('?wait=25', other)]
+      await until('both wait', 30_000, async () => {
+        return (await waitsOf(own.workspace_id)) + (await waitsOf(other.workspace_id)) === 2
+      })
+      const begun = performance.now()
+      await place.db.run(end(own))
+      expect(await waiting).toMatchObject({ status, body: { code } })
+      expect(performance.now() - begun).toBeLessThan(20_000)
+      expect(await waitsOf(own.workspace_id)).toBe(0)
+      // The wait of the other workspace goes on, until an event ends it.
+      await emitMany(other.workspace_id, 1)
+      await sequence(place.db)
+      expect(sequences(await elsewhere)).toEqual([1])
+    },
+  )
+
+  test.each([
+    [
+      'the session ends',
+      (own) => sql`
+      update sessions set revoked_at = domain_now() where user_id = ${own.user_id}`,
+    ],
+    [
+      'the member leaves',
+      (own) => sql`
+      update memberships set ended_at = domain_now() where user_id = ${own.user_id}`,
+    ],
+  ] as readonly [string, (own: Tenant) => Sql][])(
+    '401 at the dashboard when %s, and not only at the end of the wait',
+    async (_, end) => {
+      const own = await place.service.tenant()
+      const cookie = await signIn(place.service, own.user_id)
+      const path = `/w/${own.workspace_id}/events?wait=25`
+      const waiting = askDashboard(place.service, 'GET', path, { cookie })
+      await until('it waits', 30_000, async () => (await waitsOf(own.workspace_id)) === 1)
+      const begun = performance.now()
+      await place.db.run(end(own))
+      expect(await waiting).toMatchObject({ status: 401, body: { code: 'not_signed_in' } })
+      expect(performance.now() - begun).toBeLessThan(20_000)
+    },
+  )
+
   test('200 without a wake-up: the poll finds the event', async () => {
     const own = await place.service.tenant()
-    const begun = performance.now()
     const waiting = list('?wait=25', own)
-    await until('it waits', 30_000, async () => (await list('')).status === 200)
+    await until('it waits', 30_000, async () => (await waitsOf(own.workspace_id)) === 1)
+    const begun = performance.now()
     await emitMany(own.workspace_id, 1)
     await sequence(place.db)
     expect(sequences(await waiting)).toEqual([1])

@@ -99,7 +99,7 @@ export const routes: readonly Route[] = [
       const waiting = { after: checked, ms: wait * 1_000, left: left?.() }
       await waitInPlace(app, caller, {
         seconds: wait,
-        wait: () => watchOf(app).wait(caller.workspace_id, waiting),
+        wait: () => watchOf(app).wait(caller, waiting),
       })
       // No caller is left to get the answer.
       waiting.left?.throwIfAborted()

@@ -1,6 +1,6 @@
 /** An account's history: synced in the background, fetched on demand, and never marked read. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { until } from '../../../test/harness/process.ts'
+import { hangMs, until } from '../../../test/harness/process.ts'
 import type { Tenant } from '../../../test/harness/service.ts'
 import { openWorkplace, type Workplace } from '../../../test/harness/worker.ts'
 import type { AccountKey } from '../../contract.ts'
@@ -44,7 +44,7 @@ async function withPast(chats: number, messages: number): Promise<{ account_id: 
 }
 
 async function untilSynced(account_id: string): Promise<void> {
-  await until('the account is synced', 30_000, () =>
+  await until('the account is synced', hangMs, () =>
     place.db.maybe(sql`select 1 from account_sync where account_id = ${account_id} and phase = 'done'`),
   )
   await place.service.settle()
@@ -71,7 +71,7 @@ describe('a large account', () => {
     const { workspace_id } = own
     const { id } = await createAccount(app, 'system', { workspace_id, platform: 'sandbox', name: 'Large' })
     await setAccountEnabled(app, 'system', { id, enabled: false })
-    await until('no worker drives it', 30_000, async () => {
+    await until('no worker drives it', hangMs, async () => {
       const driven = sql`select 1 from account_hosts where account_id = ${id} and lease_owner is not null`
       return (await place.db.maybe(driven)) === undefined
     })
@@ -198,7 +198,7 @@ describe('history', () => {
     const [chat = 0] = people
     for (let n = 0; n < 50; n++) place.write(account_id, chat, `live ${n}`)
     await untilSynced(account_id)
-    await until('the live ones are stored', 30_000, async () => {
+    await until('the live ones are stored', hangMs, async () => {
       const { count } = await place.db.one<{ count: number }>(sql`
         select count(*)::int as count from messages where account_id = ${account_id} and text like 'live %'`)
       return count === 50 || undefined

@@ -1,7 +1,7 @@
 /** Keys on the dashboard: members make and revoke their own, admins see and revoke all of the workspace. */
 import { z } from 'zod'
 import { hasRole } from '../../access/needs.ts'
-import { type Caller, scopes } from '../../contract.ts'
+import { type Caller, keyIssuers, scopes } from '../../contract.ts'
 import { ApiError } from '../../lib/errors.ts'
 import { text, time } from '../../lib/shapes.ts'
 import { moment, momentOrNull, said, uuid } from '../../lib/wire.ts'
@@ -16,6 +16,7 @@ const key = {
   prefix: 'svc_live_aB3dE5',
   scopes: ['read'],
   mcp_only: false,
+  issued_by: 'user',
   user: { id: '0199a1f0-0000-7000-8000-000000000002', email: 'ana@acme.example' },
   created_at: '2026-11-15T09:30:00.000Z',
   expires_at: null,
@@ -29,6 +30,10 @@ const keyOut = z.object({
   prefix: said('First characters of the key.'),
   scopes: z.array(z.enum(scopes)),
   mcp_only: z.boolean().meta({ description: 'Whether the key works for MCP only.' }),
+  issued_by: z.enum(keyIssuers).nullable().meta({
+    description:
+      'Who issued it: the owner, whose role then limits it, or an operator at the terminal. Null for keys from before Parley stored this; they count as issued by their owner.',
+  }),
   user: z.object({ id: uuid('Owner of the key.'), email: said('E-mail address of the owner.') }),
   created_at: moment('When the key was created.'),
   expires_at: momentOrNull('When the key expires; null if never.'),

@@ -1,13 +1,15 @@
 /** API keys: made, listed, revoked. The key itself is shown once and never stored. */
 import { makeKey } from '../../access/keys.ts'
+import { requireMaker } from '../../access/makers.ts'
+import { isEnough } from '../../access/needs.ts'
 import type { App } from '../../app.ts'
-import { type Scope, scopes } from '../../contract.ts'
+import { type KeyIssuer, type Needs, type Role, type RouteInfo, type Scope, scopes } from '../../contract.ts'
 import { type Db, sql, type Tx } from '../../db/sql.ts'
 import { ApiError } from '../../lib/errors.ts'
 import { isUuid, newId } from '../../lib/ids.ts'
 import { notFound, requireName } from '../../lib/names.ts'
 import { quote } from '../../lib/text.ts'
-import { type Actor, record } from '../audit/audit.ts'
+import { type Actor, record, userOf } from '../audit/audit.ts'
 import { requireUser } from '../users/users.ts'
 import { requireWorkspace } from '../workspaces/workspaces.ts'
 
@@ -21,6 +23,8 @@ interface Key {
   readonly prefix: string
   readonly scopes: readonly Scope[]
   readonly mcp_only: boolean
+  /** Null: from before this was stored. It counts as its user's own. */
+  readonly issued_by: KeyIssuer | null
   readonly created_at: Date
   readonly expires_at: Date | null
   readonly revoked_at: Date | null
@@ -36,11 +40,13 @@ export interface NewKey {
   readonly mcp_only?: boolean | undefined
 }
 
-const fields = sql`id, workspace_id, user_id, name, prefix, scopes, mcp_only, created_at, expires_at, revoked_at,
+const fields = sql`id, workspace_id, user_id, name, prefix, scopes, mcp_only, issued_by, created_at, expires_at, revoked_at,
   last_used_at`
 
 export async function createKey(app: App, actor: Actor, wanted: NewKey): Promise<Key & { key: string }> {
   const { workspace_id, user_id, name, expires_at = null, mcp_only = false } = wanted
+  // At the dashboard users make keys for themselves only.
+  const issued_by: KeyIssuer = userOf(actor) === undefined ? 'operator' : 'user'
   const granted = requireScopes(wanted.scopes)
   requireName('A key needs a name', name)
   await requireWorkspace(app.db, workspace_id)
@@ -60,15 +66,24 @@ export async function createKey(app: App, actor: Actor, wanted: NewKey): Promise
       })
     }
     const row = await tx.one<Key>(sql`
-      insert into keys (id, workspace_id, user_id, name, prefix, hash, scopes, mcp_only, expires_at)
-      values (${newId()}, ${workspace_id}, ${user_id}, ${name}, ${prefix}, ${hash}, ${granted}, ${mcp_only}, ${expires_at})
+      insert into keys (id, workspace_id, user_id, name, prefix, hash, scopes, mcp_only, issued_by, expires_at)
+      values (${newId()}, ${workspace_id}, ${user_id}, ${name}, ${prefix}, ${hash}, ${granted}, ${mcp_only},
+        ${issued_by}, ${expires_at})
       returning ${fields}`)
     await record(app, tx, actor, {
       action: 'key.created',
       target: row.id,
       workspace_id,
-      detail: { name, prefix, scopes: granted, mcp_only, expires_at: expires_at?.toISOString() ?? null },
+      detail: {
+        name,
+        prefix,
+        scopes: granted,
+        mcp_only,
+        issued_by,
+        expires_at: expires_at?.toISOString() ?? null,
+      },
     })
+    if (issued_by === 'user') await requireMaker(tx, { workspace_id, user_id }) // guard: keys of a member who leaves
     return row
   })
   return { ...made, key }
@@ -145,12 +160,37 @@ export async function requireKeyOf(db: Db, owner: KeyOwner, id: string): Promise
 
 function selectSeen(db: Db, { workspace_id, user_id }: KeyOwner, id: string | null): Promise<SeenKey[]> {
   return db.rows<SeenKey>(sql`
-    select k.id, k.name, k.prefix, k.scopes, k.mcp_only, k.created_at, k.expires_at, k.revoked_at, k.last_used_at,
+    select k.id, k.name, k.prefix, k.scopes, k.mcp_only, k.issued_by, k.created_at, k.expires_at, k.revoked_at, k.last_used_at,
       json_build_object('id', u.id, 'email', u.email) as user
     from keys k join users u on u.id = k.user_id
     where k.workspace_id = ${workspace_id} and (${user_id}::uuid is null or k.user_id = ${user_id})
       and (${id}::uuid is null or k.id = ${id})
     order by k.revoked_at is not null, k.created_at desc, k.id desc limit ${seenMax}`)
+}
+
+/** A key that lost something when Parley began to ask for its user's role. */
+interface NarrowedKey extends Pick<Key, 'id' | 'prefix' | 'last_used_at'> {
+  /** The names of the routes that its scopes allow and the role of its user does not. */
+  readonly lost: readonly string[]
+}
+
+/** Live keys from before Parley stored who issued a key, whose scopes allow more than the role of their user. */
+export async function listNarrowedKeys(
+  db: Db,
+  routes: readonly Pick<RouteInfo, 'name' | keyof Needs>[],
+): Promise<NarrowedKey[]> {
+  const older = await db.rows<Key & { role: Role }>(sql`
+    select k.id, k.prefix, k.scopes, k.last_used_at, m.role from keys k
+    join memberships m on m.workspace_id = k.workspace_id and m.user_id = k.user_id and m.ended_at is null
+    where k.issued_by is null -- guard: only older keys have lost something
+      and k.revoked_at is null and (k.expires_at is null or k.expires_at > domain_now())
+    order by k.last_used_at desc nulls last, k.id`)
+  return older.flatMap(({ id, prefix, last_used_at, scopes: granted, role }) => {
+    const lost = routes.filter(
+      (route) => route.scopes.some((scope) => granted.includes(scope)) && !isEnough(role, route),
+    )
+    return lost.length > 0 ? [{ id, prefix, last_used_at, lost: lost.map(({ name }) => name) }] : []
+  })
 }
 
 /** Stores when these keys were last used, to the minute. */

@@ -28,7 +28,7 @@ export async function openStream(app: App, { via }: UserCaller): Promise<Live> {
   const [audience] = await listAudiences(app.db, [via.id])
   if (!audience) throw new ApiError('not_signed_in')
   const streams = streamsOf(app)
-  if (streams.full) throw new ApiError('stream_unavailable', { retry_after: 30 })
+  if (!streams.hasPlaceFor(audience)) throw new ApiError('stream_unavailable', { retry_after: 30 })
   return new Live((sink) => streams.add(audience, sink))
 }
 

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { callerOf, routeOf } from '../../../test/harness/agents.ts'
 import { signIn } from '../../../test/harness/person.ts'
-import { until } from '../../../test/harness/process.ts'
+import { hangMs, until } from '../../../test/harness/process.ts'
 import type { Tenant } from '../../../test/harness/service.ts'
 import { type OpenStream, openStream } from '../../../test/harness/stream.ts'
 import { openWorkplace, type Workplace } from '../../../test/harness/worker.ts'
@@ -69,7 +69,7 @@ describe('a page learns', () => {
       stream.marks.filter((mark) => mark.kind === 'accounts' && mark.account_id === account_id)
     const before = marks().length
     await setAccountEnabled(place.service.app, 'system', { id: account_id, enabled: false })
-    await until('the mark arrives', 30_000, () => marks().length > before)
+    await until('the mark arrives', hangMs, () => marks().length > before)
     await setAccountEnabled(place.service.app, 'system', { id: account_id, enabled: true })
     await place.untilStatus(account_id, 'READY')
   })
@@ -81,7 +81,7 @@ describe('a page learns', () => {
     const other = await openStream(place.service, await signIn(place.service, colleague.user_id))
     const input = { account_id, chat_id, text: 'may I?' }
     const asked = { input, approval_token: undefined, client_name: undefined, base_url: 'http://localhost' }
-    await until('the account is live', 30_000, async () => {
+    await until('the account is live', hangMs, async () => {
       const reply = await performApproved(
         place.service.app,
         routeOf('send_message'),

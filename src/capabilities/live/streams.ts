@@ -2,11 +2,13 @@
 import { type Audience, listAudiences } from '../../access/sessions.ts'
 import type { App } from '../../app.ts'
 import { MarkBatch } from '../../events/mark-batch.ts'
+import { countBy, findGivingWay, type Share } from '../../lib/shares.ts'
 import { isPrivate, type Mark, type MarkKind } from '../../mark.ts'
 import type { EventSink } from '../../route.ts'
 
-const streamsMax = 1_000
+const streamsMax = 1_000 // limit: streams of a process
 const sessionStreamsMax = 5
+const userStreamsMax = 50
 /** How often each stream carries a comment, and sessions and memberships are read again. */
 const lookMs = 20_000
 /** A client that leaves more than this unread is cut off. */
@@ -51,8 +53,11 @@ export class Streams {
     if (app.stopping.aborted) stop()
   }
 
-  get full(): boolean {
-    return this.#ended || this.#open.size >= streamsMax // guard: streams of a process
+  /** Whether a stream for these would find a place, if need be that of another. */
+  hasPlaceFor(audience: Audience): boolean {
+    if (this.#ended) return false
+    const isFull = this.#open.size >= streamsMax // guard: streams of a process
+    return !isFull || findDisplaced(this.#open, audience) !== undefined
   }
 
   countOf(user_id: string): number {
@@ -61,17 +66,25 @@ export class Streams {
 
   add(audience: Audience, sink: EventSink): void {
     // Others may have been added since the caller asked.
-    if (this.full) {
+    if (!this.hasPlaceFor(audience)) {
       sink.cut()
       return
     }
+    const displaced = this.#open.size >= streamsMax ? findDisplaced(this.#open, audience) : undefined
+    if (displaced) this.#replace(displaced)
     const stream: OpenStream = { audience, sink }
     this.#open.add(stream)
     sink.onEnd(() => this.#open.delete(stream))
     sink.write(`retry: ${retryMs}\n\n`)
-    const own = [...this.#open].filter((each) => each.audience.session_id === audience.session_id)
-    // The browser does not reopen a stream that a newer one replaced.
-    for (const oldest of own.slice(0, -sessionStreamsMax)) this.#end(oldest, 'event: replaced\ndata: {}\n\n') // guard: streams of a session
+    const ofUser = [...this.#open].filter((each) => each.audience.user_id === audience.user_id)
+    const own = ofUser.filter((each) => each.audience.session_id === audience.session_id)
+    for (const oldest of own.slice(0, -sessionStreamsMax)) this.#replace(oldest) // guard: streams of a session
+    for (const oldest of ofUser.slice(0, -userStreamsMax)) this.#replace(oldest) // guard: streams of a user
+  }
+
+  /** The page waits for half a minute before it opens another. */
+  #replace(stream: OpenStream): void {
+    if (this.#open.has(stream)) this.#end(stream, 'event: replaced\ndata: {}\n\n')
   }
 
   /** Keeps connections open, and ends the streams of sessions that have ended. */
@@ -161,6 +174,23 @@ export class Streams {
       else if (this.#open.has(stream)) this.#end(stream) // guard: a stream ends with its session
     }
   }
+}
+
+/**
+ * Which stream ends so that one for these users finds a place, the oldest first. A user of several workspaces counts for the
+ * one with the fewest streams: no user loses a place to a large team they also belong to.
+ */
+export function findDisplaced<Stream extends { readonly audience: Audience }>(
+  open: Iterable<Stream>,
+  audience: Audience,
+): Stream | undefined {
+  const all = [...open]
+  const members = countBy(all.flatMap((stream) => stream.audience.workspaces))
+  const shareOf = ({ workspaces, user_id }: Audience): Share => {
+    const few = workspaces.toSorted((one, other) => (members.get(one) ?? 0) - (members.get(other) ?? 0))
+    return { workspace: few[0] ?? user_id, user: user_id }
+  }
+  return findGivingWay(all, (stream) => shareOf(stream.audience), shareOf(audience))
 }
 
 function eventOf(marks: string): string {

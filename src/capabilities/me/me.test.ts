@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { probes } from '../../../test/harness/probes.ts'
 import { openService, type Service, type Tenant } from '../../../test/harness/service.ts'
 import { sql } from '../../db/sql.ts'
+import { newId } from '../../lib/ids.ts'
 import { statuses } from '../accounts/accounts.ts'
 import { updateWorkspace } from '../workspaces/workspaces.ts'
 
@@ -18,6 +19,13 @@ async function capabilities(key = tenant.key): Promise<Record<string, boolean>> 
   const { status, body } = await service.get('/me', { key })
   expect(status).toBe(200)
   return body.capabilities as Record<string, boolean>
+}
+
+/** As a worker does whose session has caught up. */
+async function connect(account_id: string): Promise<void> {
+  await service.app.db.run(sql`
+    insert into account_hosts (account_id, workspace_id, lease_owner, lease_epoch, lease_until, observed_at)
+    select id, workspace_id, ${newId()}, 1, real_now() + interval '1 hour', real_now() from accounts where id = ${account_id}`)
 }
 
 describe('GET /me', () => {
@@ -53,8 +61,47 @@ describe('GET /me', () => {
     const ready = await service.app.db.rows<{ id: string }>(sql`
       select id from accounts where workspace_id = ${own.workspace_id} and status = 'READY'`)
     expect(body.accounts).toEqual(
-      ready.map(({ id }) => ({ id, provider: 'sandbox', type: 'MESSAGING', name: 'Sales', status: 'READY' })),
+      ready.map(({ id }) => ({
+        id,
+        provider: 'sandbox',
+        type: 'MESSAGING',
+        name: 'Sales',
+        status: 'READY',
+        connected: false,
+      })),
     )
+  })
+
+  test('200: what needs the platform is possible only while an account is connected, and each says whether it is', async () => {
+    const own = await service.tenant('Connected')
+    const [one, other] = [await service.account(own.workspace_id), await service.account(own.workspace_id)]
+    const read = async () => {
+      const { accounts, capabilities: able } = (await service.get('/me', { key: own.key })).body as {
+        accounts: { connected: boolean }[]
+        capabilities: Record<string, boolean>
+      }
+      return [accounts.map(({ connected }) => connected), able.send_message, able.get_me]
+    }
+    expect(await read()).toEqual([[false, false], false, true])
+    await connect(one)
+    await connect(other)
+    expect(await read()).toEqual([[true, true], true, true])
+    // Its worker is dead: the last sign of life is too old.
+    await service.app.db.run(sql`
+      update account_hosts set observed_at = real_now() - interval '2 minutes' where account_id = ${one}`)
+    expect(await read()).toEqual([[false, true], true, true])
+    await service.app.db.run(sql`
+      update account_hosts set observed_at = real_now() - interval '2 minutes' where account_id = ${other}`)
+    expect(await read()).toEqual([[false, false], false, true])
+    // An account that changes hands is not connected, and its operations wait.
+    await service.app.db.run(sql`
+      update account_hosts set observed_at = null, handed_over_at = real_now(), lease_until = real_now() + interval '1 minute'
+      where account_id = ${other}`)
+    expect(await read()).toEqual([[false, false], true, true])
+    // Another workspace's account counts for nothing.
+    await service.app.db.run(sql`update account_hosts set handed_over_at = null where account_id = ${other}`)
+    await connect(await service.account((await service.tenant('Neighbour')).workspace_id))
+    expect(await read()).toEqual([[false, false], false, true])
   })
 
   test('200 with a capability for every operation', async () => {

@@ -11,6 +11,11 @@ const account = z
     type: z.literal('MESSAGING').meta({ description: 'Kind of account.' }),
     name: said('Name of the account.'),
     status: said('`READY` if the account can be used.'),
+    connected: z.boolean().meta({
+      description:
+        'Whether its session is live now. While it is not, reads are answered from what is stored, and what needs the ' +
+        'platform gets 503 `session_unavailable`.',
+    }),
   })
   .meta({ id: 'Account', description: 'A messaging account that the key can use.' })
 
@@ -43,8 +48,9 @@ export const routes: readonly Route[] = [
     summary: 'Get the current key',
     description:
       'Returns the workspace, the key with its scopes, the accounts it can use, and for every operation whether ' +
-      'gates, scopes and allowlists allow it now. Operations that act on a platform are false while ' +
-      'nothing can be sent: sending is switched off, or no worker can write its journal.',
+      'gates, scopes, the role of the user who made the key, and allowlists allow it now. A key that an operator issued at the ' +
+      'terminal is not limited by a role. Operations that act on a platform are false while ' +
+      'nothing can be sent: sending is switched off, no worker can write its journal, or no account of the key is connected.',
     scopes: ['read'],
     effect: 'read',
     response: me,
@@ -60,6 +66,7 @@ export const routes: readonly Route[] = [
             type: 'MESSAGING',
             name: 'Sales',
             status: 'READY',
+            connected: true,
           },
         ],
         capabilities: { get_me: true },

@@ -15,8 +15,6 @@ import type { FilePlace } from '../../platform/port.ts'
 /** A caller waits for a file. */
 export const filesWanted: Topic = { topic: 'media' }
 
-/** The largest file that is fetched. */
-export const fileBytesMax = 25 * 1024 * 1024
 /** A caller waits no longer than this; the download continues. */
 const waitMsMax = 60_000 // limit: wait for a file
 /** A download starts only while its caller may still wait for it. */

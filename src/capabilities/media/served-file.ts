@@ -7,10 +7,11 @@ import { ApiError } from '../../lib/errors.ts'
 import { type ChatId, chatNumber } from '../../lib/shapes.ts'
 import type { FilePlace } from '../../platform/port.ts'
 import { Bytes, type Reply } from '../../route.ts'
+import { fileBytesMax } from '../../rules/limits.ts'
 import { requireChat } from '../chats/chats.ts'
 import { type ByteRange, findRange } from './byte-range.ts'
 import { dispositionOf, findContentType } from './content-type.ts'
-import { type CachedFile, fetchFile, fileBytesMax, fileGone, fileTooLarge } from './media.ts'
+import { type CachedFile, fetchFile, fileGone, fileTooLarge } from './media.ts'
 
 interface FileRequest extends Omit<FilePlace, 'chat_id'> {
   readonly chat_id: ChatId

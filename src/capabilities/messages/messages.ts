@@ -1,9 +1,9 @@
 /** Messages as they are stored: one row each, however often and in whatever order they arrive. */
 import type { AccountKey } from '../../contract.ts'
 import { given } from '../../db/given.ts'
-import { sql, type Tx } from '../../db/sql.ts'
+import { type Sql, sql, type Tx } from '../../db/sql.ts'
 import type { ChatNumber } from '../../lib/shapes.ts'
-import type { Message, Platform } from '../../platform/port.ts'
+import { channelsFrom, type Message, type Update } from '../../platform/port.ts'
 
 export interface ReceivedMessage {
   readonly chat_id: ChatNumber
@@ -140,15 +140,8 @@ function among(seen: readonly ReceivedMessage[], stored: readonly MessagePlace[]
   return seen.filter(({ chat_id, message }) => places.has(`${chat_id}:${message.id}`))
 }
 
-/** Which chats of a platform number their own messages; all other chats of an account share one numbering. */
-export type Counting = Pick<Platform, 'ownCountUpTo'>
-
 /** Which of these messages were deleted already: updates about them arrive too late. */
-export async function findDeleted(
-  tx: Tx,
-  account: AccountKey,
-  { ids, ownCountUpTo }: Counting & { ids: readonly string[] },
-): Promise<Deleted> {
+export async function findDeleted(tx: Tx, account: AccountKey, ids: readonly string[]): Promise<Deleted> {
   if (ids.length === 0) return () => false
   const rows = await tx.rows<MessagePlace>(sql`
     select d.chat_id, d.id from unnest(${ids}::bigint[]) as given (id)
@@ -156,17 +149,22 @@ export async function findDeleted(
       select chat_id, id from deleted_messages
       where account_id = ${account.account_id} and id = given.id limit 100) d on true`)
   const places = new Set(rows.map(({ chat_id, id }) => `${chat_id}:${id}`))
-  const sharesCount = (chat_id: string) => BigInt(chat_id) > BigInt(ownCountUpTo)
+  const sharesCount = (chat_id: string) => BigInt(chat_id) > BigInt(channelsFrom)
   return ({ chat_id, message }) =>
     places.has(`${chat_id}:${message.id}`) || (sharesCount(chat_id) && places.has(`0:${message.id}`))
+}
+
+/** The same for a row of messages of any accounts. */
+export function wasDeleted(row: Sql): Sql {
+  return sql`exists (select from deleted_messages d
+    where d.account_id = ${row}.account_id and d.id = ${row}.id
+      and (d.chat_id = ${row}.chat_id or (d.chat_id = 0 and ${row}.chat_id > ${channelsFrom})))`
 }
 
 export type Deleted = (seen: Pick<ReceivedMessage, 'chat_id' | 'message'>) => boolean
 
 /** A deletion without a chat refers to the chats that share one numbering. */
-type Deletion =
-  | { readonly chat_id: ChatNumber; readonly message_ids: readonly string[] }
-  | ({ readonly chat_id: null; readonly message_ids: readonly string[] } & Counting)
+type Deletion = Pick<Extract<Update, { kind: 'deleted' }>, 'chat_id' | 'message_ids'>
 
 /** Keeps the row and clears its content. Returns the messages deleted now, by chat. */
 export async function deleteMessages(
@@ -175,18 +173,10 @@ export async function deleteMessages(
   deletions: readonly Deletion[],
 ): Promise<{ chat_id: ChatNumber; message_ids: string[] }[]> {
   if (deletions.length === 0) return []
-  const pairs = deletions.flatMap((deletion) => {
-    const { chat_id, message_ids } = deletion
-    const own = deletion.chat_id === null ? deletion.ownCountUpTo : null
-    return message_ids.map((id) => ({ chat_id, id, own }))
-  })
+  const pairs = deletions.flatMap(({ chat_id, message_ids }) => message_ids.map((id) => ({ chat_id, id })))
   return tx.rows(sql`
     with named as (
-      select distinct chat_id, id, own from ${given(pairs, {
-        chat_id: 'bigint',
-        id: 'bigint',
-        own: 'bigint',
-      })} as pair),
+      select distinct chat_id, id from ${given(pairs, { chat_id: 'bigint', id: 'bigint' })} as pair),
     remembered as (
       insert into deleted_messages (account_id, id, chat_id, workspace_id)
       select ${account.account_id}, id, coalesce(chat_id, 0), ${account.workspace_id} from named
@@ -195,7 +185,7 @@ export async function deleteMessages(
       update messages m set deleted_at = domain_now(), text = '', attachments = '[]'
       from named n
       where m.account_id = ${account.account_id} and m.id = n.id and m.deleted_at is null
-        and (m.chat_id = n.chat_id or m.chat_id > n.own)
+        and (m.chat_id = n.chat_id or (n.chat_id is null and m.chat_id > ${channelsFrom}))
       returning m.chat_id, m.id)
     select chat_id, array_agg(id::text order by id) as message_ids from gone group by chat_id order by chat_id`)
 }

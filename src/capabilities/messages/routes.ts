@@ -3,10 +3,9 @@ import { chatId, limit, scopedAccountId, text, timeOrDateSchema } from '../../li
 import { isBlank, lengthOf } from '../../lib/text.ts'
 import { accountIdOut, chatIdOut, done, messageOut, moment, said, uuid } from '../../lib/wire.ts'
 import { Json, ok, type Route, route } from '../../route.ts'
+import { textMax } from '../../rules/limits.ts'
 import { listMessages, readBefore } from './message-pages.ts'
 import { sendMessage, wantMessage } from './send.ts'
-
-const textMax = 4096
 
 const messagePage = z
   .object({

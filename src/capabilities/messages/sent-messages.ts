@@ -4,19 +4,25 @@ import { given } from '../../db/given.ts'
 import { sql, type Tx } from '../../db/sql.ts'
 import type { Attachment } from '../../platform/port.ts'
 import type { LastMessage } from '../chats/chats.ts'
+import { wasDeleted } from './messages.ts'
 
 export interface SentRow extends LastMessage {
   readonly attachments: readonly Attachment[]
   readonly random_id: string
 }
 
-/** A message that its echo has already stored only gets its random id. New ones are counted. */
+/**
+ * A message that its echo has already stored only gets its random id. New ones are counted. What the platform said is deleted,
+ * before we stored it, is stored without its content, as any deleted message.
+ */
 export async function storeSentMessages(tx: Tx, rows: readonly SentRow[]): Promise<void> {
   if (rows.length === 0) return
   const fresh = await tx.rows<AccountKey & { sent_at: string }>(sql`
     with stored as (
-      insert into messages as m (account_id, workspace_id, chat_id, id, text, is_sender, sent_at, attachments, random_id)
-      select account_id, workspace_id, chat_id, id, text, true, sent_at, attachments, random_id
+      insert into messages as m (account_id, workspace_id, chat_id, id, text, is_sender, sent_at, attachments, random_id,
+        deleted_at)
+      select account_id, workspace_id, chat_id, id, case when is_deleted then '' else text end, true, sent_at,
+        case when is_deleted then '[]' else attachments end, random_id, case when is_deleted then domain_now() end
       from ${given(rows, {
         account_id: 'text',
         workspace_id: 'uuid',
@@ -26,10 +32,10 @@ export async function storeSentMessages(tx: Tx, rows: readonly SentRow[]): Promi
         sent_at: 'timestamptz',
         attachments: 'jsonb',
         random_id: 'bigint',
-      })} as given
+      })} as given cross join lateral (select ${wasDeleted(sql`given`)} as is_deleted) d -- guard: deleted before it was recorded
       order by account_id, chat_id, id
       on conflict (account_id, chat_id, id) do update set random_id = excluded.random_id
-        where m.deleted_at is null and m.random_id is null
+        where m.random_id is null
       returning m.account_id, m.workspace_id, m.sent_at, m.xmax = 0 as fresh)
     select account_id, workspace_id, sent_at::text from stored where fresh`)
   if (fresh.length > 0) countSentMessages(tx, fresh)

@@ -1,9 +1,11 @@
 /** Notes on the dashboard: every member writes them, authors and admins delete them. */
+
 import { z } from 'zod'
 import { accountId, chatId, text } from '../../lib/shapes.ts'
 import { uuid } from '../../lib/wire.ts'
 import { ok, type Route, route } from '../../route.ts'
-import { createNote, deleteNote, noteExample, noteMax, noteOut } from './notes.ts'
+import { textMax } from '../../rules/limits.ts'
+import { createNote, deleteNote, noteExample, noteOut } from './notes.ts'
 
 const members = { scopes: [], role: 'member' } as const
 
@@ -21,7 +23,7 @@ export const workspaceRoutes: readonly Route[] = [
     done: 'The note was written.',
     statuses: [201],
     params: z.strictObject({ chat_id: chatId }),
-    body: z.strictObject({ account_id: accountId, text: text(noteMax) }),
+    body: z.strictObject({ account_id: accountId, text: text(textMax) }),
     errors: ['not_found', 'chat_not_found'],
     response: z.object({ note: noteOut }),
     example: {

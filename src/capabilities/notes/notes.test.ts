@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { openService, type Service } from '../../../test/harness/service.ts'
 import { openTeam, type Team } from '../../../test/harness/team.ts'
 import { sql } from '../../db/sql.ts'
-import { noteMax } from './notes.ts'
+import { textMax } from '../../rules/limits.ts'
 
 let service: Service
 let team: Team
@@ -53,12 +53,12 @@ describe('POST /chats/{chat_id}/notes', () => {
   })
 
   test('400 for a text that is blank, too long or malformed, and nothing is written', async () => {
-    expect(await write('🙂'.repeat(noteMax))).toMatchObject({ status: 201 })
+    expect(await write('🙂'.repeat(textMax))).toMatchObject({ status: 201 })
     for (const text of [
       '',
       ' \n',
-      'x'.repeat(noteMax + 1),
-      '🙂'.repeat(noteMax + 1),
+      'x'.repeat(textMax + 1),
+      '🙂'.repeat(textMax + 1),
       'a\0b',
       '\ud800',
       null,

@@ -10,8 +10,6 @@ import { type ChatId, chatNumber } from '../../lib/shapes.ts'
 import { moment, said, uuid } from '../../lib/wire.ts'
 import { memberName } from '../chats/chats.ts'
 
-export const noteMax = 4096
-
 export const noteOut = z.object({
   id: uuid('Id of the note.'),
   at: moment('When it was written.'),

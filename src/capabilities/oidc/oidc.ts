@@ -101,15 +101,21 @@ export async function finishSignIn(
     if (invited) await endOtherSessions(tx, { user_id, except: null })
     const session_token = await beginSession(tx, visitor, { user_id, ...linked.identity })
     app.log.info({ user_id, address: visitor.via.address, issuer: identity.issuer }, 'signed in')
-    return { session_token, device_token: await makeDeviceToken(app, tx, user_id), return_to }
+    return { session_token, device_token: await makeDeviceToken(app, tx, visitor, user_id), return_to }
   })
 }
 
-async function makeDeviceToken(app: App, tx: Tx, user_id: string): Promise<string | undefined> {
+async function makeDeviceToken(
+  app: App,
+  tx: Tx,
+  { via }: Visitor,
+  user_id: string,
+): Promise<string | undefined> {
   const { password_hash } = await tx.one<{ password_hash: string | null }>(
     sql`select password_hash from users where id = ${user_id}`,
   )
-  return password_hash === null ? undefined : issueDeviceToken(app, { user_id, password_hash })
+  if (password_hash === null) return undefined
+  return issueDeviceToken(app, { user_id, password_hash }, { token: via.device_token })
 }
 
 /** Null if the link was used, or expired, while the person was at the provider. */

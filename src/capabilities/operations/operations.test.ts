@@ -69,7 +69,10 @@ describe('GET /operations/{operation_id}', () => {
       /Nothing was sent \(flood_wait\)\. You can repeat the request/,
       { state: 'released', detail: 'flood_wait' },
     ],
-    [/did not answer in time.*does not send it again.*watches/, { state: 'ambiguous', reason: 'timeout' }],
+    [
+      /did not answer in time.*Not sent again.*shows up in the chat/,
+      { state: 'ambiguous', reason: 'timeout' },
+    ],
     [/stopped before it stored the outcome/, { state: 'ambiguous', reason: 'lease' }],
     [/restored from an older copy/, { state: 'ambiguous', reason: 'restored' }],
     [/recorded it as not sent/, { state: 'ambiguous', reason: 'unknown', closed_as: 'not_sent' }],

@@ -91,7 +91,7 @@ interface LedgerRow {
 /** One operation of the caller's workspace, with a sentence on its outcome. */
 export async function describeOperation(
   { db, routes }: App,
-  { workspace_id }: Caller,
+  { workspace_id }: Pick<Caller, 'workspace_id'>,
   id: string,
 ): Promise<LedgerRow & { readonly detail: string }> {
   const row = await db.maybe<LedgerRow & Ending>(sql`
@@ -103,6 +103,35 @@ export async function describeOperation(
   const { cause, closed_as, effect, message, unchanged, ...shown } = row
   const done = routes.find(({ name }) => name === row.kind)?.done
   return { ...shown, detail: effect === 'local' ? localSentence(row, done) : sentenceOn(row) }
+}
+
+interface Course {
+  readonly workspace_id: string
+  readonly attempts: number
+  /** The worker that submits it now. */
+  readonly worker_id: string | null
+  /** From its acceptance to the boundary, and from there to its end. */
+  readonly waited_seconds: number | null
+  readonly submitted_seconds: number | null
+  readonly closed_as: ClosedAs | null
+}
+
+/** One operation of any workspace, for operators: what became of it, and where its time went. */
+export async function showOperation(app: App, id: string) {
+  if (!isUuid(id)) throw malformed('an operation', id, 'operation')
+  const course = await app.db.maybe<Course>(sql`
+    select workspace_id, attempt_no as attempts, owner as worker_id, closed_as,
+      extract(epoch from
+        coalesce(crossed_at, finished_at) -- guard: an operation waits up to the boundary
+        - created_at)::float8 as waited_seconds,
+      extract(epoch from
+        finished_at - crossed_at -- guard: an operation is submitted from the boundary on
+      )::float8 as submitted_seconds
+    from operations where id = ${id}
+      or public_id = ${id} -- guard: operations by their public id
+    `)
+  if (!course) throw notFound('operation', id)
+  return { ...(await describeOperation(app, course, id)), ...course }
 }
 
 interface Ending {
@@ -144,7 +173,7 @@ export function sentenceOn({ state, reason, cause, closed_as, reconciled }: Oper
 }
 
 const watched =
-  "Parley does not send it again. It watches the platform's updates and history for the random id; an operator can record what happened."
+  'Not sent again. If it shows up in the chat, this turns to Accepted on its own. Or tell us what you see on the phone.'
 
 function noteOf(closed_as: ClosedAs): string {
   const what = closed_as === 'sent' ? 'sent' : 'not sent'

@@ -109,8 +109,8 @@ export const workspaceRoutes: readonly Route[] = [
       response: { deleted: true, message: deletedSentence(2), moved: 2 },
     },
     handle: async (app, { caller, params: { stage_key: key } }) => {
-      const { workspace_id } = caller
-      const { moved } = await deleteStage(app, actorOf(caller), { workspace_id, key })
+      const { workspace_id, traceparent } = caller
+      const { moved } = await deleteStage(app, actorOf(caller), { workspace_id, key, traceparent })
       return ok({ deleted: true, message: deletedSentence(moved), moved })
     },
   }),

@@ -8,6 +8,7 @@ import { emit, emitted, type NewEvent } from '../../events/emit.ts'
 import { ApiError } from '../../lib/errors.ts'
 import { notFound, requireColor, requireName } from '../../lib/names.ts'
 import { quote } from '../../lib/text.ts'
+import type { Traceparent } from '../../lib/traceparent.ts'
 import { type Actor, record } from '../audit/audit.ts'
 import {
   emptyStage,
@@ -85,7 +86,9 @@ export async function moveChat(
   const changed = from !== stage_key
   // Throwing rolls the placement back. A chat that already is in the hidden stage is no error.
   if (changed && hidden) throw await hiddenStage(tx, caller, stage_key)
-  if (changed) emit(tx, caller.workspace_id, [movedEvent(to, from, moverOf(caller))])
+  if (changed) {
+    emit(tx, caller.workspace_id, [movedEvent(to, from, moverOf(caller))], caller.traceparent)
+  }
   return { ...to, changed }
 }
 
@@ -193,6 +196,12 @@ const orderedStages = (workspace_id: string) => ({
 
 const emptiedMax = 1_000
 
+interface DeletedStage {
+  readonly workspace_id: string
+  readonly key: string
+  readonly traceparent?: Traceparent | undefined
+}
+
 /**
  * Moves its chats back to `new` in batches, each with its event. The stage is hidden first, so that no chats are added.
  * After an interruption it stays hidden with the remaining chats, and the next call continues.
@@ -200,7 +209,7 @@ const emptiedMax = 1_000
 export async function deleteStage(
   app: App,
   actor: Actor,
-  { workspace_id, key }: { workspace_id: string; key: string },
+  { workspace_id, key, traceparent }: DeletedStage,
 ): Promise<{ key: string; moved: number }> {
   if (key === defaultStage.key) {
     throw new ApiError('conflict', { detail: 'The stage "new" cannot be deleted.' })
@@ -210,7 +219,7 @@ export async function deleteStage(
       and workspace_id = ${workspace_id} -- guard: a stage of the workspace is deleted
     `)
   if (known === 0) throw notFound('stage', key)
-  const moves = { workspace_id, key, actor }
+  const moves = { workspace_id, key, traceparent, actor }
   let moved = 0
   for (const account_id of await listAccounts(app.db, workspace_id)) {
     moved += await emptyAccount(moves, account_id, async (work) => {
@@ -242,7 +251,7 @@ async function listAccounts(db: Db, workspace_id: string): Promise<string[]> {
 
 /** `run` gives each batch its transaction. Returns how many chats were moved. */
 async function emptyAccount(
-  { workspace_id, key, actor }: { workspace_id: string; key: string; actor: Actor },
+  { workspace_id, key, traceparent, actor }: DeletedStage & { actor: Actor },
   account_id: string,
   run: (work: (tx: Tx) => Promise<MovedChat[]>) => Promise<MovedChat[]>,
 ): Promise<number> {
@@ -255,7 +264,7 @@ async function emptyAccount(
       const events = some.map(({ chat_id }) =>
         movedEvent({ account_id, chat_id, stage_key: to }, key, moverFrom(actor)),
       )
-      emit(tx, workspace_id, events)
+      emit(tx, workspace_id, events, traceparent)
       return some
     })
     moved += left.length

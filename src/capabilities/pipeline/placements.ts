@@ -3,7 +3,7 @@ import type { App } from '../../app.ts'
 import type { Account, Caller } from '../../contract.ts'
 import { type Sql, sql } from '../../db/sql.ts'
 import { type Paging, type Position, readPaging } from '../../lib/cursor.ts'
-import { type LongList, streamOrPage } from '../../long-list.ts'
+import { type LongList, type LongListCall, streamOrPage } from '../../long-list.ts'
 import type { Json, Stream } from '../../route.ts'
 import { listStages } from './pipeline.ts'
 
@@ -25,14 +25,14 @@ const placements: LongList = {
 
 export async function readPipeline(
   app: App,
-  { workspace_id }: Caller,
+  caller: Caller,
   accounts: readonly Account[],
-  { limit, paging }: { limit: number | undefined; paging: Paging },
+  call: LongListCall,
 ): Promise<Json | Stream> {
   const stages = JSON.stringify(
-    (await listStages(app.db, workspace_id)).map(({ color: _, ...stage }) => stage),
+    (await listStages(app.db, caller.workspace_id)).map(({ color: _, ...stage }) => stage),
   )
-  return streamOrPage(app, accounts, placements, { before: `"stages":${stages},`, limit, paging })
+  return streamOrPage(app, caller, accounts, placements, { before: `"stages":${stages},`, ...call })
 }
 
 export function readPipelinePaging(

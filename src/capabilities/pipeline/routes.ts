@@ -72,8 +72,8 @@ export const routes: readonly Route[] = [
         has_more: false,
       },
     },
-    handle: async (app, { caller, accounts, query: { limit }, checked }) =>
-      ok(await readPipeline(app, caller, accounts, { limit, paging: checked })),
+    handle: async (app, { caller, accounts, query: { limit }, checked, left }) =>
+      ok(await readPipeline(app, caller, accounts, { limit, paging: checked, left })),
   }),
   route({
     name: 'move_chat',

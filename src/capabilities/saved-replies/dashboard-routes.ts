@@ -3,14 +3,8 @@ import { z } from 'zod'
 import { text } from '../../lib/shapes.ts'
 import { moment, said, uuid } from '../../lib/wire.ts'
 import { ok, type Route, route } from '../../route.ts'
-import {
-  createSavedReply,
-  deleteSavedReply,
-  listSavedReplies,
-  textMax,
-  titleMax,
-  updateSavedReply,
-} from './saved-replies.ts'
+import { savedReplyTitleMax, textMax } from '../../rules/limits.ts'
+import { createSavedReply, deleteSavedReply, listSavedReplies, updateSavedReply } from './saved-replies.ts'
 
 const savedReplyOut = z
   .object({
@@ -55,7 +49,7 @@ export const workspaceRoutes: readonly Route[] = [
     effect: 'local',
     touches: ['saved_replies'],
     statuses: [201],
-    body: z.strictObject({ title: text(titleMax), text: text(textMax) }),
+    body: z.strictObject({ title: text(savedReplyTitleMax), text: text(textMax) }),
     errors: ['conflict'],
     response: one,
     example: {
@@ -77,7 +71,7 @@ export const workspaceRoutes: readonly Route[] = [
     touches: ['saved_replies'],
     params,
     body: z
-      .strictObject({ title: text(titleMax).optional(), text: text(textMax).optional() })
+      .strictObject({ title: text(savedReplyTitleMax).optional(), text: text(textMax).optional() })
       .refine((body) => body.title !== undefined || body.text !== undefined, {
         message: 'must name at least one of title and text',
       }),

@@ -4,8 +4,6 @@ import { ApiError } from '../../lib/errors.ts'
 import { isUuid, newId } from '../../lib/ids.ts'
 import { notFound } from '../../lib/names.ts'
 
-export const titleMax = 100
-export const textMax = 4_096
 /** One answer returns them all, so this bounds its size: 500 of the longest texts have at most 8 MB. */
 const savedRepliesMax = 500
 

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { accountId, chatId, cursor, text, time } from '../../lib/shapes.ts'
+import { accountId, chatId, cursor, text, textSchema, time } from '../../lib/shapes.ts'
 import { ok, type Route, route } from '../../route.ts'
 import { checkSearch, searchMessages } from './search.ts'
 import { searchResult } from './search-shapes.ts'
@@ -28,7 +28,7 @@ const some = (description: string) =>
       description: `${description} An empty list counts as not given.`,
       openapi: {
         type: 'array',
-        items: { type: 'string', minLength: 1, maxLength: 100 },
+        items: textSchema(100),
         maxItems: entriesMax,
       },
     })
@@ -51,6 +51,7 @@ export const routes: readonly Route[] = [
     scopes: ['read'],
     account: 'optional',
     effect: 'read',
+    costly: true,
     body: z
       .strictObject({
         query: text(1000).optional().meta({

@@ -4,6 +4,7 @@ import type { Account, Caller } from '../../contract.ts'
 import type { Db } from '../../db/sql.ts'
 import { type Position, readPaging } from '../../lib/cursor.ts'
 import { type ChatId, chatNumber, chatPrefix } from '../../lib/shapes.ts'
+import { mapInSlices } from '../../lib/slices.ts'
 import { requireChat } from '../chats/chats.ts'
 import { listCompleteness } from '../history/history.ts'
 import { contextOf, excerptOf } from './excerpt.ts'
@@ -116,7 +117,7 @@ export async function searchMessages(
   const total = after?.total ?? found.total
   const last = rest.length > limit ? page.at(-1) : undefined
   return {
-    ...answer(page, searched, words),
+    ...(await answer(page, searched, words)),
     match_count: Math.min(total, countMax),
     ...(total > countMax && { match_count_capped: true }),
     next_cursor: last ? next({ ...keyOf(last), shown: countShown(page, after), total }) : null,
@@ -191,9 +192,10 @@ async function findPeople(app: App, { account_ids }: SearchPlace, query: string)
   return { ids, cut: [...found.values()].some((rows) => rows.length > peopleMax) }
 }
 
-function answer(page: readonly Message[], accounts: readonly Account[], words: Words) {
+async function answer(page: readonly Message[], accounts: readonly Account[], words: Words) {
   const phrases = [...words.all, ...words.any.flat()]
-  const shown = page.map((message) => ({
+  // A page of the longest messages takes tens of milliseconds.
+  const shown = await mapInSlices(page, (message) => ({
     account_id: message.account_id,
     chat_id: `${chatPrefix}${message.chat_id}`,
     message_id: message.id,

@@ -91,6 +91,19 @@ describe('a known browser', () => {
     expect(await signIn(other, user)).toBe(200)
   })
 
+  test('keeps its id when it signs in again and when it changes the password: 10 sign-ins, then 429', async () => {
+    const user = await person()
+    const browser = await knownBrowser(user)
+    const idOf = (each: Browser) => /^device=([^.]+)\./.exec(each.device ?? '')?.[1]
+    const id = idOf(browser)
+    for (let attempt = 0; attempt < 10; attempt++) expect(await signIn(browser, user)).toBe(200)
+    expect(idOf(browser)).toBe(id)
+    const body = { current_password: password, password }
+    expect((await browser.post('/password', { body })).status).toBe(200)
+    expect(idOf(browser)).toBe(id)
+    expect(await signIn(browser, user)).toBe(429)
+  })
+
   test('is unknown to every other user', async () => {
     const [user, other] = [await person(), await person()]
     const browser = await knownBrowser(user)

@@ -239,6 +239,21 @@ describe('a session', () => {
     expect((await quiet.get('/session')).body.code).toBe('not_signed_in')
   })
 
+  test('is one of 20: a newer one ends the oldest, also if ten begin at once, and no other user loses any', async () => {
+    const other = await signedIn((await service.tenant('Elsewhere')).user_id)
+    const { user_id } = await service.tenant('Everywhere')
+    const browsers: Browser[] = []
+    for (let at = 0; at < 20; at++) {
+      browsers.push(await signedIn(user_id))
+      await pass('1 second')
+    }
+    const statuses = () => Promise.all(browsers.map(async (each) => (await each.get('/session')).status))
+    expect(new Set(await statuses())).toEqual(new Set([200]))
+    await Promise.all(Array.from({ length: 10 }, () => signedIn(user_id)))
+    expect(await statuses()).toEqual(browsers.map((_, at) => (at < 10 ? 401 : 200)))
+    expect((await other.get('/session')).status).toBe(200)
+  })
+
   test('stores the time of its last request once a minute', async () => {
     const browser = await signedIn()
     const seenAt = async () => {
@@ -277,7 +292,6 @@ describe('a session', () => {
     await revoke(new Date())
     await setUserEnabled(service.app, 'system', { id: user.user_id, enabled: true })
     expect((await browser.get('/session')).status).toBe(401)
-    expect((await service.get('/me', { key: user.key })).status).toBe(200)
   })
 
   test('ends when its identity is unlinked', async () => {
@@ -307,17 +321,21 @@ describe('a session', () => {
 
   test('does not open a workspace that its user has left, and neither does any of their keys', async () => {
     const user = await service.tenant('Left')
+    // Without another workspace, leaving ends the session itself.
+    const other = await service.tenant('Stayed in')
+    await db().run(sql`
+      insert into memberships (workspace_id, user_id, role) values (${other.workspace_id}, ${user.user_id}, 'member')`)
     const browser = await signedIn(user.user_id)
     const me = `/w/${user.workspace_id}/me`
     expect((await browser.get(me)).status).toBe(200)
     const end = (at: string) =>
       db().run(sql`
         update memberships set ended_at = ${at === 'now' ? sql`domain_now()` : sql`null`}
-        where user_id = ${user.user_id}`)
+        where user_id = ${user.user_id} and workspace_id = ${user.workspace_id}`)
     await end('now')
     await service.settle()
     expect((await browser.get(me)).body.code).toBe('not_found')
-    expect((await browser.get('/session')).body.workspaces).toEqual([])
+    expect((await browser.get('/session')).body.workspaces).toMatchObject([{ id: other.workspace_id }])
     expect((await service.get('/me', { key: user.key })).status).toBe(401)
     // Also one that no one has revoked.
     const revoke = (at: Date | null) =>

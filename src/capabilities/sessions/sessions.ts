@@ -130,7 +130,8 @@ export async function changePassword(
   await setPassword(app, tx, `user:${user_id}`, { user_id, password_hash })
   await endOtherSessions(tx, { user_id, except: via.id })
   // The previous device token was bound to the old password.
-  return { device_token: await issueDeviceToken(app, { user_id, password_hash }) }
+  const known = { token: via.device_token, password_hash: before }
+  return { device_token: await issueDeviceToken(app, { user_id, password_hash }, known) }
 }
 
 /** Returns the hash to store. An invalid link costs no hash. */

@@ -86,9 +86,10 @@ export async function signIn(app: App, tx: Tx, visitor: Visitor, proven: ProvenU
   const { user_id, subject, password_hash } = proven
   const still = await tx.maybe(sql`
     select 1 from users
-    where id = ${user_id} and password_hash = ${password_hash} and disabled_at is null for share`)
+    where id = ${user_id} and password_hash = ${password_hash} and disabled_at is null for no key update`)
   if (!still) throw new ApiError('sign_in_refused') // guard: what was compared still holds
   const session_token = await beginSession(tx, visitor, { user_id, issuer: localIssuer, subject })
   app.log.info({ user_id, address: visitor.via.address }, 'signed in')
-  return { session_token, device_token: await issueDeviceToken(app, proven) }
+  const device_token = await issueDeviceToken(app, proven, { token: visitor.via.device_token })
+  return { session_token, device_token }
 }

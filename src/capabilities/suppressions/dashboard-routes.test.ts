@@ -2,7 +2,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openService, type Service } from '../../../test/harness/service.ts'
 import { type Asking, openTeam, type Team } from '../../../test/harness/team.ts'
 import { sql } from '../../db/sql.ts'
-import { suppressionPage } from './suppression-page.ts'
+import { learnPeople } from '../people/people.ts'
+import { entriesPage } from './suppression-page.ts'
+import { noteOptOuts } from './suppressions.ts'
 
 let service: Service
 let team: Team
@@ -48,6 +50,159 @@ describe('POST /suppressions', () => {
   })
 })
 
+describe('the people of an entry', () => {
+  const person = (id: string, username: string | null, phone: string | null = null) =>
+    ({ id, name: '', username, phone, kind: 'person' }) as const
+  const learn = (of: Team, ...people: readonly ReturnType<typeof person>[]) =>
+    learnPeople(service.app.db, of, people)
+  const peopleOf = async (team_: Team, search: string) =>
+    (await team_.ask('GET', `/suppressions?search=${search}`)).body.suppressions
+
+  test('200 with their other names, and since when the name is of somebody else', async () => {
+    const own = await openTeam(service, 'Names')
+    await learn(own, person('501', 'old_name', '491700000001'))
+    await learn(other, person('900', 'old_name'))
+    await add('username', 'old_name', own.ask)
+    await learn(own, person('501', 'new_name', '491700000001'))
+    await learn(own, person('502', 'old_name'))
+    const time = expect.any(String)
+    const renamed = { platform_id: '501', names: ['phone:491700000001', 'username:new_name'] }
+    expect(await peopleOf(own, 'old_name')).toMatchObject([
+      {
+        value: 'old_name',
+        people: [
+          { platform_id: '502', names: [], since: time, until: null, released: true },
+          { ...renamed, since: time, until: time, released: true },
+        ],
+      },
+    ])
+    // Another entry stops one of them as well.
+    await add('phone', '+49 170 0000001', own.ask)
+    const removal = { kind: 'username', value: '@Old_Name', reason: 'A mistake.' }
+    const removed = await own.ask('POST', '/suppressions/remove', removal)
+    expect(removed.body).toMatchObject({
+      removed: true,
+      people: [
+        { platform_id: '502', released: true },
+        { platform_id: '501', released: false },
+      ],
+    })
+    await add('platform_id', '501', own.ask)
+    expect(await peopleOf(own, '501')).toMatchObject([
+      { people: [{ platform_id: '501', names: renamed.names, since: null, until: null, released: false }] },
+    ])
+  })
+
+  test('200 without those who gave the name up before it was listed', async () => {
+    const own = await openTeam(service, 'Names')
+    await learn(own, person('503', 'early'))
+    await learn(own, person('503', 'late'))
+    await add('username', 'early', own.ask)
+    expect(await peopleOf(own, 'early')).toMatchObject([{ value: 'early', people: [] }])
+  })
+})
+
+describe('GET /chats/{chat_id}/suppression', () => {
+  const chat = (of: Team, id: `${number}`, name = 'Ines García') =>
+    service.chat({ account_id: of.account_id, workspace_id: of.workspace_id, id, name })
+  const entriesOf = async (of: Team, id: string) => {
+    const path = `/chats/platform:chat:${id}/suppression?account_id=${of.account_id}`
+    const { status, body } = await of.ask('GET', path)
+    expect([status, body.error]).toEqual([200, undefined])
+    return body.entries as { kind: string; value: string; source: string; evidence: object }[]
+  }
+  /** What the list of chats says of it. */
+  const isMarked = async (of: Team, id: string) => {
+    const { body } = await of.ask('GET', '/inbox')
+    const chats = body.chats as { id: string; suppressed: boolean }[]
+    return chats.find((one) => one.id === `platform:chat:${id}`)?.suppressed
+  }
+  const seen = (id: string, username: string | null) =>
+    ({ id, name: '', username, phone: null, kind: 'person' }) as const
+
+  test('200 with every entry that stops the person, requests to stop first, and none while the list has nobody', async () => {
+    const own = await openTeam(service, 'Chat')
+    await chat(own, '42')
+    expect([await entriesOf(own, '42'), await isMarked(own, '42')]).toEqual([[], false])
+    await service.app.db.transaction(async (tx) =>
+      noteOptOuts(service.app, tx, own, [
+        {
+          chat_id: '42',
+          announce: true,
+          message: {
+            ...{
+              id: '9',
+              text: 'STOP',
+              is_sender: false,
+              sender_id: '42',
+              timestamp: '2026-11-09T14:02:00.000Z',
+            },
+            ...{ edited_at: null, attachments: [], random_id: null },
+          },
+        },
+      ]),
+    )
+    await add('username', '@PERSON_42', own.ask)
+    expect(await entriesOf(own, '42')).toEqual([
+      {
+        ...{ kind: 'platform_id', value: '42', source: 'opt_out', created_at: expect.any(String) },
+        evidence: {
+          ...{ account_id: own.account_id, chat_id: 'platform:chat:42', message_id: '9', text: 'STOP' },
+          timestamp: '2026-11-09T14:02:00.000Z',
+        },
+      },
+      {
+        ...{ kind: 'username', value: 'person_42', source: 'operator', created_at: expect.any(String) },
+        evidence: {},
+      },
+    ])
+    expect(await isMarked(own, '42')).toBe(true)
+  })
+
+  test('200 as the list of chats says: by a name that they gave up while it was listed, not by one of before', async () => {
+    const own = await openTeam(service, 'Chat')
+    for (const id of ['51', '52'] as const) await chat(own, id)
+    await learnPeople(service.app.db, own, [seen('51', 'was_listed'), seen('52', 'was_theirs')])
+    await learnPeople(service.app.db, own, [seen('52', 'is_theirs')])
+    for (const value of ['was_listed', 'was_theirs']) await add('username', value, own.ask)
+    await learnPeople(service.app.db, own, [seen('51', 'is_another')])
+    expect(await entriesOf(own, '51')).toMatchObject([{ value: 'was_listed' }])
+    expect([await entriesOf(own, '52'), await isMarked(own, '51'), await isMarked(own, '52')]).toEqual([
+      [],
+      true,
+      false,
+    ])
+  })
+
+  test("200 with none for a group; 404 for an unknown chat and another workspace's account", async () => {
+    const own = await openTeam(service, 'Chat')
+    await chat(own, '61')
+    await add('platform_id', '61', own.ask)
+    await service.app.db.run(sql`update chats set kind = 'group' where account_id = ${own.account_id}`)
+    expect(await entriesOf(own, '61')).toEqual([])
+    const foreign = await other.ask('GET', `/chats/platform:chat:61/suppression?account_id=${own.account_id}`)
+    expect([foreign.status, foreign.body.code]).toEqual([404, 'not_found'])
+    const unknown = await own.ask('GET', `/chats/platform:chat:62/suppression?account_id=${own.account_id}`)
+    expect([unknown.status, unknown.body.code]).toEqual([404, 'chat_not_found'])
+  })
+
+  test('an entry has the name that a chat of the workspace shows, and of no other', async () => {
+    const [own, elsewhere] = [await openTeam(service, 'Called'), await openTeam(service, 'Elsewhere')]
+    await chat(own, '71', 'Ines García')
+    await chat(elsewhere, '72', 'Bo')
+    for (const value of ['71', '72']) await add('platform_id', value, own.ask)
+    await add('username', 'person_71', own.ask)
+    const { body } = await own.ask('GET', '/suppressions')
+    expect(
+      (body.suppressions as { value: string; name: string | null }[]).map((one) => [one.value, one.name]),
+    ).toEqual([
+      ['71', 'Ines García'],
+      ['72', null],
+      ['person_71', 'Ines García'],
+    ])
+  })
+})
+
 describe('GET /suppressions', () => {
   test('200 page by page, by kind, and one person by any name in any spelling', async () => {
     for (const value of ['9', '491705550202', '7']) await add('platform_id', value)
@@ -89,7 +244,7 @@ describe('GET /suppressions', () => {
       select ${workspace_id}, 'phone', (10000000 + n)::text, 'import' from generate_series(1, 20000) n`)
     await db.run(sql`analyze suppressions`)
     for (const after of [undefined, ['phone', '10019000']]) {
-      const { text, values: given } = suppressionPage(workspace_id, { query: {}, after, limit: 51 })
+      const { text, values: given } = entriesPage(workspace_id, { query: {}, after, limit: 51 })
       const { rows } = await db.pool.query(`explain (analyze, format json) ${text}`, given as unknown[])
       const [scan] = JSON.stringify(rows).match(/"Index Name":"suppressions_pkey"/) ?? []
       expect(scan).toBeDefined()
@@ -107,7 +262,11 @@ describe('POST /suppressions/remove', () => {
     expect((await remove(body, other.ask)).status).toBe(404)
     const admin = await team.join('admin')
     const removed = await remove(body, admin.ask)
-    expect(removed.body).toEqual({ suppression: { kind: 'username', value: 'bo_bo' }, removed: true })
+    expect(removed.body).toEqual({
+      suppression: { kind: 'username', value: 'bo_bo' },
+      removed: true,
+      people: [],
+    })
     const row = await service.app.db.one(sql`
       select actor, action, target, detail::jsonb as detail from audit where workspace_id = ${team.workspace_id} order by seq desc limit 1`)
     expect(row).toEqual({

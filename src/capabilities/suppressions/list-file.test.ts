@@ -3,8 +3,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { askDashboard, signIn } from '../../../test/harness/person.ts'
 import { until } from '../../../test/harness/process.ts'
 import { openService, type Service } from '../../../test/harness/service.ts'
-import { openTeam, type Team } from '../../../test/harness/team.ts'
+import { type Asking, openTeam, type Team } from '../../../test/harness/team.ts'
 import { sql } from '../../db/sql.ts'
+import { exportInTurn } from './list-file.ts'
 
 let service: Service
 let team: Team
@@ -179,21 +180,98 @@ describe('POST /suppressions/import', () => {
     expect(await count()).toBe(before)
   })
 
-  test('429 for a fifth import at once, so that other requests find connections', async () => {
-    const others = await Promise.all([1, 2, 3, 4, 5].map(() => openTeam(service, 'One of five')))
+  test('429 for a third import at once, so that other requests find connections', async () => {
+    const others = await Promise.all([1, 2, 3].map(() => openTeam(service, 'One of three')))
     const { db } = service.app
     // What the imports wait for at their commits.
     const answers = await db.transaction(async (tx) => {
       for (const { workspace_id } of others) {
         await tx.run(sql`select pg_advisory_xact_lock(suppressions_lock(${workspace_id}))`)
       }
-      const asked = others.map(({ ask }) => ask('POST', importPath, 'username\none_of_five\n'))
+      const asked = others.map(({ ask }) => ask('POST', importPath, 'username\none_of_three\n'))
       const first = await Promise.race(asked)
       return { first, asked }
     })
     expect([answers.first.status, answers.first.body.code]).toEqual([429, 'rate_limited'])
     const all = (await Promise.all(answers.asked)).map(({ status }) => status).toSorted()
-    expect(all).toEqual([200, 200, 200, 200, 429])
+    expect(all).toEqual([200, 200, 429])
+  })
+
+  test('429 for a second file of the same workspace, which neither takes nor frees a place', async () => {
+    const teams = await Promise.all([1, 2, 3].map(() => openTeam(service, 'One of three')))
+    const [mine, ...others] = teams as [Team, ...Team[]]
+    const { db } = service.app
+    const statuses: number[] = []
+    const ask = async (each: Asking) => {
+      statuses.push((await each('POST', importPath, 'username\none_of_three\n')).status)
+    }
+    const users = [mine, await mine.join('admin'), await mine.join('admin')]
+    const asked = await db.transaction(async (tx) => {
+      for (const { workspace_id } of teams) {
+        await tx.run(sql`select pg_advisory_xact_lock(suppressions_lock(${workspace_id}))`)
+      }
+      const own = users.map((user) => ask(user.ask))
+      await until('two are refused', 30_000, () => statuses.length === 2)
+      const all = [...own, ...others.map((other) => ask(other.ask))]
+      await until('one more is refused', 30_000, () => statuses.length === 3)
+      return all
+    })
+    await Promise.all(asked)
+    expect(statuses.toSorted()).toEqual([200, 200, 429, 429, 429])
+  })
+
+  test('429 for a second file of the same user, into the list of another workspace', async () => {
+    const [mine, other] = [await openTeam(service, 'Mine'), await openTeam(service, 'Other')]
+    const { db } = service.app
+    await db.run(sql`
+      insert into memberships (workspace_id, user_id, role) values (${other.workspace_id}, ${mine.user_id}, 'admin')`)
+    const own = { cookie: await signIn(service, mine.user_id), body: 'username\nof_one_user\n' }
+    const answers = await db.transaction(async (tx) => {
+      await tx.run(sql`select pg_advisory_xact_lock(suppressions_lock(${mine.workspace_id}))`)
+      const first = askDashboard(service, 'POST', `/w/${mine.workspace_id}${importPath}`, own)
+      await until('it waits for its commit', 30_000, () =>
+        tx.maybe(sql`select 1 from pg_locks where locktype = 'advisory' and not granted`),
+      )
+      const second = await askDashboard(service, 'POST', `/w/${other.workspace_id}${importPath}`, own)
+      return { first, second }
+    })
+    expect([answers.second.status, answers.second.body.code]).toEqual([429, 'rate_limited'])
+    expect((await answers.first).status).toBe(200)
+    expect((await askDashboard(service, 'POST', `/w/${other.workspace_id}${importPath}`, own)).status).toBe(
+      200,
+    )
+  })
+
+  test('400 before the file is read if its name is missing', async () => {
+    const { host, port, hostname } = new URL(service.url)
+    const socket = connect(Number(port), hostname)
+    socket.write(
+      `POST /dashboard/api/w/${team.workspace_id}/suppressions/import HTTP/1.1\r\nhost: ${host}\r\n` +
+        `origin: ${service.url}\r\ncookie: ${cookie}\r\ncontent-type: text/csv\r\ncontent-length: 60000000\r\n\r\n`,
+    )
+    const answer = await new Promise<string>(
+      (resolve) => void socket.once('data', (text) => resolve(String(text))),
+    )
+    socket.destroy()
+    expect(answer).toMatch(/^HTTP\/1.1 400 [\s\S]*"file_name is required/)
+  })
+
+  test('other requests are served while a file is parsed', async () => {
+    let done = false
+    const sending = send(`username\n${'=\n'.repeat(900_000)}`).then((answer) => {
+      done = true
+      return answer
+    })
+    await until('the file has arrived', 30_000, async () => (await count(sql`file_chunks`)) > 0)
+    let served = 0
+    while (!done) {
+      expect((await team.ask('GET', '/suppressions?limit=1')).status).toBe(200)
+      served++
+      // A session that asks more often is refused.
+      await new Promise((resolve) => setTimeout(resolve, 200))
+    }
+    expect(served).toBeGreaterThan(0)
+    expect((await sending).body).toMatchObject({ added: 0, skipped_count: 900_000 })
   })
 
   test('429 while another file is being imported into the same list, not into others', async () => {
@@ -221,4 +299,106 @@ describe('GET /suppressions/export', () => {
     expect(text.split('\r\n')[0]).toBe('kind,value,source,created_at,evidence')
     expect(await importText(text)).toMatchObject({ added: 0, skipped_count: await count() })
   })
+})
+
+/** A list that is longer than what the kernel holds for a client that does not read. */
+async function longList(): Promise<Team> {
+  const long = await openTeam(service, 'Long list')
+  await service.app.db.run(sql`
+    insert into suppressions (workspace_id, kind, value, source, evidence)
+    select ${long.workspace_id}, 'phone', (490000000000 + n)::text, 'import', '{"file": "a-long-name-of-a-list.csv"}'
+    from generate_series(1, 200000) n`)
+  return long
+}
+
+test('GET /suppressions/export 429 for a second one of a workspace while the first is not read, and 200 once that has left', async () => {
+  const long = await longList()
+  const { host, port, hostname } = new URL(service.url)
+  const socket = connect(Number(port), hostname)
+  const owner = await signIn(service, long.user_id)
+  socket.write(
+    `GET /dashboard/api/w/${long.workspace_id}/suppressions/export HTTP/1.1\r\nhost: ${host}\r\ncookie: ${owner}\r\n\r\n`,
+  )
+  await new Promise((resolve) => void socket.once('readable', resolve))
+  const refused = await long.ask('GET', '/suppressions/export')
+  expect([refused.status, refused.body.code, refused.headers.get('retry-after')]).toEqual([
+    429,
+    'rate_limited',
+    '10',
+  ])
+  expect((await team.ask('GET', '/suppressions/export')).status).toBe(200)
+  socket.destroy()
+  const text = await until('its place is free', 30_000, async () => {
+    const { status, body } = await long.ask('GET', '/suppressions/export')
+    return status === 200 ? (body.text as string) : undefined
+  })
+  expect(text.split('\r\n')).toHaveLength(200_002)
+})
+
+test('a caller who waits for a turn of an export and leaves waits no longer', async () => {
+  const teams = await Promise.all(['One', 'Two'].map((name) => openTeam(service, name)))
+  const leaving = new AbortController()
+  const waiting = exportInTurn(service.app, team.workspace_id, leaving.signal)
+  const running = teams.map(({ workspace_id }) => exportInTurn(service.app, workspace_id, undefined))
+  // The header line needs no database.
+  for (const each of [waiting, ...running]) await each.next()
+  await service.app.db.transaction(async (tx) => {
+    await tx.run(sql`lock table suppressions in access exclusive mode`)
+    // They have both turns, and wait for the lock.
+    const pieces = running.map((each) => each.next())
+    const piece = waiting.next()
+    leaving.abort(new Error('The caller has left.'))
+    await expect(piece).rejects.toThrow('The caller has left.')
+    return { pieces }
+  })
+  for (const each of running) for await (const text of each) expect(text).toBeDefined()
+})
+
+test('POST /suppressions/import 503 when the service stops: nothing is imported, and nothing keeps it from stopping', async () => {
+  const stopping = await openService()
+  const own = await openTeam(stopping, 'Stopping')
+  const { db } = stopping.app
+  const stored = () => db.one<{ n: number }>(sql`select count(*)::int as n from file_chunks`)
+  // Several batches: the import waits with the second until the first is stored.
+  const text = `username\n${Array.from({ length: 6_000 }, (_, n) => `person_number_${n}`).join('\n')}`
+  const { host, port, hostname } = new URL(stopping.url)
+  const socket = connect(Number(port), hostname)
+  let heard = ''
+  socket.on('data', (text) => {
+    heard += text
+  })
+  const arriving = await openTeam(stopping, 'Arriving')
+  const owner = await signIn(stopping, arriving.user_id)
+  socket.write(
+    `POST /dashboard/api/w/${arriving.workspace_id}${importPath} HTTP/1.1\r\nhost: ${host}\r\norigin: ${stopping.url}\r\n` +
+      `cookie: ${owner}\r\ncontent-type: text/csv\r\ncontent-length: 50000000\r\n\r\n`,
+  )
+  socket.write('x'.repeat(600_000))
+  await until('a part is stored', 30_000, () =>
+    db.maybe(sql`select 1 from file_chunks where workspace_id = ${arriving.workspace_id}`),
+  )
+  const { importing } = await db.transaction(async (tx) => {
+    await tx.run(sql`
+      insert into suppressions (workspace_id, kind, value, source)
+      values (${own.workspace_id}, 'username', 'person_number_0', 'operator')`)
+    const importing = own.ask('POST', importPath, text)
+    await until('it waits for that row', 60_000, () =>
+      tx.maybe(sql`
+        select 1 from pg_stat_activity
+        where datname = current_database() and pg_backend_pid() = any(pg_blocking_pids(pid))`),
+    )
+    stopping.app.beginStop()
+    await tx.run(sql`delete from suppressions`)
+    return { importing }
+  })
+  await until('the upload has ended', 30_000, () => heard.includes('"store_unavailable"'))
+  socket.destroy()
+  const answer = await importing
+  expect([answer.status, answer.body.code]).toEqual([503, 'store_unavailable'])
+  expect(answer.body.error).toContain('Parley is stopping')
+  expect(await db.one(sql`select count(*)::int as n from suppressions`)).toEqual({ n: 0 })
+  await until('nothing is stored', 30_000, async () => (await stored()).n === 0)
+  const late = await own.ask('POST', importPath, 'username\nlate_person\n')
+  expect([late.status, late.body.code]).toEqual([503, 'store_unavailable'])
+  await stopping.close()
 })

@@ -2,17 +2,55 @@
 import type { App } from '../../app.ts'
 import { given } from '../../db/given.ts'
 import { type Db, sql, type Tx } from '../../db/sql.ts'
-import { writeCsv } from '../../lib/csv.ts'
 import { ApiError } from '../../lib/errors.ts'
-import { type Actor, record } from '../audit/audit.ts'
+import { fairQueue } from '../../lib/queue.ts'
+import { openThread } from '../../lib/threads.ts'
+import { writeCsv } from '../../rules/csv.ts'
+import { type Actor, record, userOf } from '../audit/audit.ts'
 import type { Entry } from './entries.ts'
-import { type FoundEntry, readTable, type SkippedRow, type Text } from './import-table.ts'
+import type { FoundEntry, SkippedRow } from './import-table.ts'
+import type { ImportPiece, ImportRows } from './import-thread.ts'
 import { eachSuppression, lockList } from './stored-entries.ts'
+
+/** Rows of one piece: reading and writing them takes some four milliseconds of this process. */
+const exportedAtOnce = 500
+
+/** The pieces of one export have as many turns as those of any other. */
+const inTurn = fairQueue({
+  atOnceMax: 2,
+  waitingMax: 1,
+  waitMsMax: 30_000,
+  refuse: () => busy('Other lists are being exported.'),
+})
+/** The workspaces that have an export open in this process. */
+const exporting = new Set<string>()
+
+/**
+ * The same for one caller of a workspace at a time. A caller who reads slowly keeps the place of the own workspace and one
+ * piece in memory; one who does not read is cut off after a minute (`http/sockets.ts`).
+ */
+export async function* exportInTurn(
+  { db, sources }: Pick<App, 'db' | 'sources'>,
+  workspace_id: string,
+  left: AbortSignal | undefined,
+): AsyncGenerator<string, void> {
+  if (exporting.has(workspace_id)) throw busy('Another export of this list is being read.') // guard: one export of a workspace at a time
+  exporting.add(workspace_id)
+  try {
+    const pieces = exportSuppressions(db, workspace_id)
+    const next = () => pieces.next()
+    const turn = { key: workspace_id, timer: sources.timer, left } // guard: a reader of an export who leaves waits no longer
+    for (let piece = await inTurn(turn, next); !piece.done; piece = await inTurn(turn, next))
+      yield piece.value
+  } finally {
+    exporting.delete(workspace_id) // guard: the place of an export is free again
+  }
+}
 
 /** The CSV that `importSuppressions` accepts, in pieces. */
 export async function* exportSuppressions(db: Db, workspace_id: string): AsyncGenerator<string, void> {
   yield writeCsv([['kind', 'value', 'source', 'created_at', 'evidence']])
-  for await (const rows of eachSuppression(db, workspace_id)) {
+  for await (const rows of eachSuppression(db, workspace_id, exportedAtOnce)) {
     yield writeCsv(
       rows.map(({ kind, value, source, created_at, evidence }) => [
         kind,
@@ -37,33 +75,40 @@ interface ImportFile {
   readonly workspace_id: string
   /** Its name, which every entry keeps as evidence. */
   readonly file: string
-  /** Opened in the import's transaction, which must not wait for a second connection. */
-  readonly text: (tx: Tx) => Text
+  /** Its bytes, read in the import's transaction, which must not wait for a second connection. */
+  readonly bytes: (tx: Tx) => AsyncIterable<Uint8Array> | Iterable<Uint8Array>
   /** How many skipped rows the report names; it is kept in memory until the end of the file. */
   readonly namedMax?: number
 }
 
 const importedAtOnce = 2_000
 
-/** Each import occupies a connection for seconds, so that this many leave most of the pool to other requests. */
-const importsMax = 4
-let imports = 0
+/** The workspaces that import a file in this process, and who does it. */
+const importing = new Map<string, Actor>()
 
 /** All or nothing, in one transaction: a file that cannot be read to its end imports nothing. */
 export async function importSuppressions(app: App, actor: Actor, given: ImportFile): Promise<ImportReport> {
-  if (imports >= importsMax) throw busy('Other files are being imported.') // guard: imports leave connections free
-  imports++
+  const { workspace_id } = given
+  if (importing.has(workspace_id)) throw busy(ownBusy) // guard: a workspace has one place for imports
+  // Each takes a connection for as long as it lasts.
+  const most = Math.max(1, Math.floor(app.db.requestsMax / 3))
+  if (importing.size >= most) throw busy('Other files are being imported.') // guard: imports leave connections free
+  const others = [...importing.values()].filter((each) => each === actor && userOf(each) !== undefined)
+  if (others.length > 0) throw busy('You are importing another file, into another list.') // guard: a user has one place for imports
+  importing.set(workspace_id, actor)
   try {
     return await importFile(app, actor, given)
   } finally {
-    imports--
+    importing.delete(workspace_id)
   }
 }
+
+const ownBusy = 'Another file is being imported into this list.'
 
 function importFile(
   app: App,
   actor: Actor,
-  { workspace_id, file, text, namedMax = 100_000 }: ImportFile,
+  { workspace_id, file, bytes, namedMax = 100_000 }: ImportFile,
 ): Promise<ImportReport> {
   return app.db.transaction(async (tx) => {
     await requireOnlyImport(tx, workspace_id)
@@ -81,10 +126,13 @@ function importFile(
       })
       storing.catch(() => {})
     }
-    for await (const row of readTable(text(tx))) {
-      if ('reason' in row) report.add(row)
-      else batch.push(row)
-      if (batch.length === importedAtOnce) await store()
+    for await (const { found, skipped, unnamed } of parsedElsewhere(app, bytes(tx), namedMax)) {
+      for (const row of skipped) report.add(row)
+      report.count += unnamed
+      for (let at = 0; at < found.length; at += importedAtOnce) {
+        batch.push(...found.slice(at, at + importedAtOnce))
+        if (batch.length >= importedAtOnce) await store()
+      }
     }
     await store()
     await storing
@@ -100,11 +148,43 @@ function importFile(
   })
 }
 
+/** Parses the file in a thread, piece by piece. Ends at once when the service stops. */
+async function* parsedElsewhere(
+  { stopping }: Pick<App, 'stopping'>,
+  bytes: ReturnType<ImportFile['bytes']>,
+  namedMax: number,
+): AsyncGenerator<ImportRows, void> {
+  const thread = openThread<ImportPiece, ImportRows>(new URL('./import-thread.ts', import.meta.url))
+  const end = () => thread.end()
+  stopping.addEventListener('abort', end) // guard: a stop ends an import
+  if (stopping.aborted) end()
+  const ask = async (piece: ImportPiece): Promise<ImportRows> => {
+    const rows = await thread.ask(piece).catch((error) => {
+      throw stopping.aborted ? stopped() : error
+    })
+    if (rows.refusal) throw new ApiError(rows.refusal.code, { detail: rows.refusal.detail })
+    return rows
+  }
+  try {
+    for await (const piece of bytes) yield await ask({ bytes: piece, namedMax })
+    yield await ask({ namedMax })
+  } finally {
+    stopping.removeEventListener('abort', end)
+    end()
+  }
+}
+
+function stopped(): ApiError {
+  return new ApiError('store_unavailable', {
+    detail: 'Parley is stopping. Nothing was imported: import the file again.',
+  })
+}
+
 /** Two imports that share rows in another order would wait for each other. */
 async function requireOnlyImport(tx: Tx, workspace_id: string): Promise<void> {
   const { free } = await tx.one<{ free: boolean }>(sql`
     select pg_try_advisory_xact_lock(hashtextextended('suppression import ' || ${workspace_id}, 0)) as free`)
-  if (!free) throw busy('Another file is being imported into this list.') // guard: one import of a workspace at a time
+  if (!free) throw busy(ownBusy) // guard: one import of a workspace at a time
 }
 
 function busy(why: string): ApiError {

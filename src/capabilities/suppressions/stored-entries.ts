@@ -10,6 +10,14 @@ export interface Suppression extends Entry {
   readonly created_at: Date
 }
 
+/** Of entry `s`. */
+export const entryColumns = {
+  workspace_id: sql`s.workspace_id`,
+  kind: sql`s.kind`,
+  value: sql`s.value`,
+  created_at: sql`s.created_at`,
+}
+
 /** Taken last before the commit, so that crossings wait for no more than the commit. */
 export function lockList(tx: Tx, workspace_id: string): void {
   tx.atCommit(sql`select pg_advisory_xact_lock(suppressions_lock(${workspace_id}))`) // guard: entries wait for crossings
@@ -40,14 +48,18 @@ export async function listSuppressions(db: Db, workspace_id: string): Promise<Su
 const readAtOnce = 5_000
 
 /** In batches, so that no statement reads the whole list. */
-export async function* eachSuppression(db: Db, workspace_id: string): AsyncGenerator<Suppression[], void> {
+export async function* eachSuppression(
+  db: Db,
+  workspace_id: string,
+  atOnce = readAtOnce,
+): AsyncGenerator<Suppression[], void> {
   let last: Entry | undefined
   do {
     const beyond = last ? sql`and (kind, value) > (${last.kind}, ${last.value})` : sql``
     const rows: Suppression[] = await db.rows<Suppression>(sql`
       select kind, value, source, evidence, created_at from suppressions
-      where workspace_id = ${workspace_id} ${beyond} order by kind, value limit ${readAtOnce}`)
+      where workspace_id = ${workspace_id} ${beyond} order by kind, value limit ${atOnce}`)
     yield rows
-    last = rows.length < readAtOnce ? undefined : rows.at(-1)
+    last = rows.length < atOnce ? undefined : rows.at(-1)
   } while (last)
 }

@@ -5,7 +5,9 @@ import { given } from '../../db/given.ts'
 import { type Sql, sql } from '../../db/sql.ts'
 import { type Paging, type Position, readPaging } from '../../lib/cursor.ts'
 import { pageText, type Row } from '../../lib/page.ts'
+import { calledUnder, peopleUnder } from '../people/people.ts'
 import { type Kind, kinds, toEntry } from './entries.ts'
+import { entryColumns } from './stored-entries.ts'
 
 export interface SuppressionQuery {
   readonly kind?: Kind | undefined
@@ -40,7 +42,7 @@ export async function listSuppressionPage(
 }
 
 /** `after`: kind and value. */
-export function suppressionPage(
+export function entriesPage(
   workspace_id: string,
   { query: { kind, search }, after, limit }: PageWanted,
 ): Sql {
@@ -52,13 +54,19 @@ export function suppressionPage(
       ? sql``
       : sql`and (s.kind, s.value) in (select e.kind, e.value from ${given(entries, { kind: 'text', value: 'text' })} as e)`
   return sql`
+    select * from suppressions s
+    where s.workspace_id = ${workspace_id} and (s.kind, s.value) > (${afterKind}, ${afterValue}) ${ofKind} ${named}
+    order by s.kind, s.value limit ${limit}`
+}
+
+/** Each entry with the people whom it stops. */
+function suppressionPage(workspace_id: string, wanted: PageWanted): Sql {
+  return sql`
     select row_to_json(item)::text, s.kind, s.value
-    from (
-      select * from suppressions s
-      where s.workspace_id = ${workspace_id} and (s.kind, s.value) > (${afterKind}, ${afterValue}) ${ofKind} ${named}
-      order by s.kind, s.value limit ${limit}) s
+    from (${entriesPage(workspace_id, wanted)}) s
     cross join lateral (
-      select s.kind, s.value, s.source, s.evidence, wire_time(s.created_at) as created_at) item
+      select s.kind, s.value, s.source, s.evidence, wire_time(s.created_at) as created_at,
+        ${calledUnder(entryColumns)} as name, ${peopleUnder(entryColumns)} as people) item
     order by s.kind, s.value`
 }
 

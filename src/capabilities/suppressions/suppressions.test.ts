@@ -3,8 +3,8 @@ import { until } from '../../../test/harness/process.ts'
 import type { Tenant } from '../../../test/harness/service.ts'
 import { openWorkplace, type Workplace } from '../../../test/harness/worker.ts'
 import { sql } from '../../db/sql.ts'
-import { phoneDigits } from '../../platform/identifier.ts'
 import { writeMessage } from '../../platform/sandbox/person-acts.ts'
+import { phoneDigits } from '../../rules/identifier.ts'
 import {
   addSuppression,
   exportSuppressions,
@@ -34,7 +34,7 @@ const list = (workspace_id = own.workspace_id) => listSuppressions(app().db, wor
 const add = (given: object, workspace_id = own.workspace_id) =>
   addSuppression(app(), 'cli:ana', { workspace_id, ...given })
 const importText = (text: string, workspace_id = own.workspace_id) =>
-  importSuppressions(app(), 'cli:ana', { workspace_id, file: 'list.csv', text: () => [text] })
+  importSuppressions(app(), 'cli:ana', { workspace_id, file: 'list.csv', bytes: () => [Buffer.from(text)] })
 async function exported(workspace_id: string): Promise<string> {
   let text = ''
   for await (const piece of exportSuppressions(app().db, workspace_id)) text += piece
@@ -74,6 +74,14 @@ describe('POST /chats/start', () => {
       expect(await removeSuppression(app(), 'cli:ana', removed)).toMatchObject({ removed: false })
       expect(await start(username), username).toMatchObject({ status: 200 })
     }
+  })
+
+  test('a username is on the list in any letter case, as listed and as asked about', async () => {
+    await add({ username: 'Fay_Suppressed' })
+    const asked = ['fay_suppressed', 'FAY_suppressed', 'Fay_Suppressed'].map((username) =>
+      findSuppressed(app().db, { workspace_id: own.workspace_id, account_id }, { username }),
+    )
+    expect(await Promise.all(asked)).toEqual([true, true, true])
   })
 
   test('409 for a phone number that the platform returned once and omits now', async () => {
@@ -132,8 +140,16 @@ describe('a message that asks to stop', () => {
         timestamp: expect.stringMatching(/Z$/),
       },
     })
-    expect(await findSuppressed(app().db, own.workspace_id, { id: String(person) })).toBe(true)
-    expect(await findSuppressed(app().db, other.workspace_id, { id: String(person) })).toBe(false)
+    expect(
+      await findSuppressed(app().db, { workspace_id: own.workspace_id, account_id }, { id: String(person) }),
+    ).toBe(true)
+    expect(
+      await findSuppressed(
+        app().db,
+        { workspace_id: other.workspace_id, account_id },
+        { id: String(person) },
+      ),
+    ).toBe(false)
     workplace.write(account_id, person, 'STOP')
     const marker = workplace.person('Marker')
     workplace.write(account_id, marker, 'unsubscribe')

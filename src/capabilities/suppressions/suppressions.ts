@@ -5,13 +5,15 @@ import { given } from '../../db/given.ts'
 import { type Db, type Sql, sql, type Tx } from '../../db/sql.ts'
 import { ApiError } from '../../lib/errors.ts'
 import { type ChatNumber, chatIdOf } from '../../lib/shapes.ts'
-import { listedDigits } from '../../platform/identifier.ts'
 import type { Message } from '../../platform/port.ts'
+import { listedDigits } from '../../rules/identifier.ts'
 import { type Actor, record } from '../audit/audit.ts'
+import { peopleUnder, type TiedPerson } from '../people/people.ts'
 import { type Entry, type Kind, kinds, toEntry } from './entries.ts'
 import { isOptOut } from './opt-out.ts'
-import { insertEntries, lockList, type Suppression } from './stored-entries.ts'
+import { entryColumns, insertEntries, lockList, type Suppression } from './stored-entries.ts'
 
+export { isChatListed } from './chat-suppression.ts'
 export { exportSuppressions, type ImportReport, importSuppressions } from './list-file.ts'
 export { isOptOut } from './opt-out.ts'
 export { listSuppressions } from './stored-entries.ts'
@@ -23,47 +25,84 @@ export interface Identity {
   readonly phone?: string | null
 }
 
-/** Whether any known identity of this person is on the list. Throws if the list cannot be read, so that nothing is sent. */
-export async function findSuppressed(db: Db, workspace_id: string, identity: Identity): Promise<boolean> {
-  const found = await listSuppressed(db, workspace_id, entriesOf(identity))
-  return found.size > 0
-}
-
-/** Every entry that this person would match. */
-export function entriesOf({ id, username, phone }: Identity): Entry[] {
-  const digits = listedDigits(phone ?? '')
-  return [
-    ...(id ? [{ kind: 'platform_id' as const, value: id }] : []),
-    ...(username ? [{ kind: 'username' as const, value: username.toLowerCase() }] : []),
-    ...(digits === undefined ? [] : [{ kind: 'phone' as const, value: digits }]),
-  ]
-}
-
-/** Which of these are on the list, as `kind:value`. */
-export async function listSuppressed(
+/**
+ * Whether this person is on the list, under any name they have or had while an entry stood, whichever account saw it. Throws if
+ * the list cannot be read, so that nothing is sent.
+ */
+export async function findSuppressed(
   db: Db,
-  workspace_id: string,
-  entries: readonly Entry[],
-): Promise<ReadonlySet<string>> {
+  { workspace_id, account_id }: AccountKey,
+  identity: Identity,
+): Promise<boolean> {
+  const asked = { account_id, id: identity.id ?? null, names: namesOf(identity) }
+  return (await listSuppressed(db, workspace_id, [asked])).size > 0
+}
+
+/** Throws if the list cannot be read, so that nothing is sent. */
+export async function requireList(db: Db): Promise<void> {
   try {
-    const rows = await db.rows<Entry>(sql`
-      select s.kind, s.value from suppressions s
-      join ${given(entries, { kind: 'text', value: 'text' })} as e on e.kind = s.kind and e.value = s.value
-      where s.workspace_id = ${workspace_id}`)
-    return new Set(rows.map(({ kind, value }) => `${kind}:${value}`))
+    await db.run(sql`select from suppressions limit 0`)
   } catch (cause) {
     throw new ApiError('suppression_unavailable', { cause })
   }
 }
 
-/**
- * Whether a person is on the list under any of these names: rows of a kind and a value in the list's form. Each is looked up
- * by its key, however long the list is.
- */
-export function isListed(workspace_id: Sql, names: Sql): Sql {
-  return sql`exists (
-    select from (values ${names}) as named (kind, value) join suppressions listed
-      on listed.workspace_id = ${workspace_id} and listed.kind = named.kind and listed.value = named.value)`
+/** A person as the list is asked about them. */
+export interface AskedPerson {
+  /** An account on their platform. */
+  readonly account_id: string
+  /** Their number on the platform; null: only names are known. */
+  readonly id: string | null
+  /** Each as `kind:value`, in the list's form. */
+  readonly names: readonly string[]
+}
+
+/** Every name of this person, as `kind:value` in the list's form. */
+export function namesOf({ id, username, phone }: Identity): string[] {
+  const digits = listedDigits(phone ?? '')
+  return [
+    ...(id ? [`platform_id:${id}`] : []),
+    ...(username ? [`username:${username.toLowerCase()}`] : []), // guard: usernames of the list have no case
+    ...(digits === undefined ? [] : [`phone:${digits}`]),
+  ]
+}
+
+/** Which of these people are on the list. */
+export async function listSuppressed<Asked extends AskedPerson>(
+  db: Db,
+  workspace_id: string,
+  people: readonly Asked[],
+): Promise<ReadonlySet<Asked>> {
+  const person = {
+    account_id: sql`g.account_id`,
+    number: sql`g.id`,
+    names: sql`string_to_array(g.names, ' ')`,
+  }
+  try {
+    const rows = await db.rows<{ place: number }>(sql`
+      select place::int from ${given(people, {
+        account_id: ['text', ({ account_id }) => account_id],
+        id: ['bigint', ({ id }) => id],
+        names: ['text', ({ names }) => names.join(' ')],
+        place: 'ordinality',
+      })} as g
+      where ${isListed(sql`${workspace_id}::uuid`, person)}`)
+    return new Set(rows.flatMap(({ place }) => people[place - 1] ?? []))
+  } catch (cause) {
+    throw new ApiError('suppression_unavailable', { cause })
+  }
+}
+
+/** A person in a statement: their number on the account's platform, or null, and names as `kind:value` in the list's form. */
+interface PersonColumns {
+  readonly account_id: Sql
+  readonly number: Sql
+  readonly names: Sql
+}
+
+/** Whether a person is on the list: the one question, asked by everything that writes first. */
+export function isListed(workspace_id: Sql, { account_id, number, names }: PersonColumns): Sql {
+  return sql`is_listed(${workspace_id}, ${account_id}, ${number}, ${names})`
 }
 
 /** A phone number in the list's form. */
@@ -97,19 +136,20 @@ export async function removeSuppression(
   app: App,
   actor: Actor,
   { workspace_id, reason, ...given }: GivenEntry & { workspace_id: string; reason?: string | undefined },
-): Promise<Entry & { removed: boolean }> {
+): Promise<Entry & { removed: boolean; people: readonly TiedPerson[] }> {
   const entry = requireEntry(given)
-  const removed = await app.db.transaction(async (tx) => {
-    const row = await tx.maybe<Pick<Suppression, 'source'>>(sql`
-      delete from suppressions where workspace_id = ${workspace_id} and kind = ${entry.kind} and value = ${entry.value}
-      returning source`)
+  return app.db.transaction(async (tx) => {
+    const row = await tx.maybe<Pick<Suppression, 'source'> & { people: TiedPerson[] }>(sql`
+      delete from suppressions s
+      where s.workspace_id = ${workspace_id} and s.kind = ${entry.kind} and s.value = ${entry.value}
+      returning s.source, ${peopleUnder(entryColumns)} as people`)
     if (row) {
-      const detail = { ...row, ...(reason !== undefined && { reason }) } // guard: the reason of a removal
+      const { source } = row
+      const detail = { source, ...(reason !== undefined && { reason }) } // guard: the reason of a removal
       await note(app, tx, actor, { workspace_id, action: 'removed', entry, detail })
     }
-    return row !== undefined
+    return { ...entry, removed: row !== undefined, people: row?.people ?? [] }
   })
-  return { ...entry, removed }
 }
 
 function requireEntry(given: GivenEntry): Entry {

@@ -14,6 +14,7 @@ const by = z
       description:
         '`agent`: a program with a key, approved by a user. `elsewhere`: not through Parley, such as on the phone.',
     }),
+    user_id: uuid('The user who wrote it; null if a key, a campaign or an agent did.').nullable(),
     name: saidOrNull('Name of the user, key or campaign; null if there is none.'),
   })
   .nullable()

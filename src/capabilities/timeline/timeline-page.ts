@@ -101,7 +101,7 @@ function messagesOf(place: TimelinePlace): Sql {
         'text', m.text, 'edited_at', wire_time(m.edited_at), 'attachments', m.attachments,
         'state', case when m.is_sender then 'accepted' end,
         'read_at', case when m.is_sender and m.id <= chat.read_by_them_id then wire_time(chat.read_by_them_at) end,
-        'by', case when m.is_sender then coalesce(origin.by, '{"kind":"elsewhere","name":null}') end,
+        'by', case when m.is_sender then coalesce(origin.by, '{"kind":"elsewhere","user_id":null,"name":null}') end,
         'campaign', origin.campaign, 'operation_id', origin.operation_id) as item
     from messages m
       left join lateral (
@@ -146,10 +146,10 @@ function notesOf(place: TimelinePlace, { user_id, admin }: TimelineReader): Sql 
 
 /** Who requested operation `o`. */
 const originOf = sql`coalesce(o.public_id, o.id) as operation_id,
-  case when o.campaign_id is not null then json_build_object('kind', 'campaign', 'name', g.name)
-    when ${isOfAgent} then json_build_object('kind', 'agent', 'name', k.name)
-    when o.key_id is not null then json_build_object('kind', 'key', 'name', k.name)
-    when u.id is not null then json_build_object('kind', 'user', 'name', ${memberName}) end as by,
+  case when o.campaign_id is not null then json_build_object('kind', 'campaign', 'user_id', null, 'name', g.name)
+    when ${isOfAgent} then json_build_object('kind', 'agent', 'user_id', null, 'name', k.name)
+    when o.key_id is not null then json_build_object('kind', 'key', 'user_id', null, 'name', k.name)
+    when u.id is not null then json_build_object('kind', 'user', 'user_id', u.id, 'name', ${memberName}) end as by,
   case when o.campaign_id is not null then json_build_object('id', g.id, 'name', g.name, 'step', o.step_no) end as campaign`
 
 const joinOrigin = sql`left join users u on u.id = o.user_id left join keys k on k.id = o.key_id

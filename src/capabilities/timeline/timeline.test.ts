@@ -94,7 +94,7 @@ describe('GET /chats/{chat_id}/timeline', () => {
       operation_id: null,
     })
     expect(written).toMatchObject({ type: 'note', author: { user_id: team.user_id }, deletable: true })
-    expect(second).toMatchObject({ state: 'accepted', by: { kind: 'elsewhere', name: null } })
+    expect(second).toMatchObject({ state: 'accepted', by: { kind: 'elsewhere', user_id: null, name: null } })
     expect(unknown).toEqual({
       type: 'operation',
       id: expect.any(String),
@@ -103,7 +103,7 @@ describe('GET /chats/{chat_id}/timeline', () => {
       file_name: null,
       state: 'ambiguous',
       closed_as: null,
-      sentence: expect.stringMatching(/did not answer in time.*does not send it again/),
+      sentence: expect.stringMatching(/did not answer in time.*Not sent again/),
       by: null,
       campaign: null,
     })
@@ -184,11 +184,11 @@ describe('GET /chats/{chat_id}/timeline', () => {
     const timeline = await read(team)
     const own = timeline.items.filter(({ is_sender }) => is_sender)
     expect(own.map(({ by }) => by)).toEqual([
-      { kind: 'user', name: 'Ana' },
-      { kind: 'key', name: 'test' },
-      { kind: 'agent', name: 'test' },
-      { kind: 'elsewhere', name: null },
-      { kind: 'elsewhere', name: null },
+      { kind: 'user', user_id: team.user_id, name: 'Ana' },
+      { kind: 'key', user_id: null, name: 'test' },
+      { kind: 'agent', user_id: null, name: 'test' },
+      { kind: 'elsewhere', user_id: null, name: null },
+      { kind: 'elsewhere', user_id: null, name: null },
     ])
     expect(own.map(({ read_at }) => read_at)).toEqual([minute(5), minute(5), null, null, null])
   })

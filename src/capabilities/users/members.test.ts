@@ -203,11 +203,11 @@ describe('the last owner', () => {
     const path = at(`/members/${small.user_id}`, small)
     const demote = () => askDashboard(service, 'PATCH', path, { cookie, body: { role: 'admin' } })
     expect(await demote()).toMatchObject(last)
-    expect(await askDashboard(service, 'DELETE', path, { cookie })).toMatchObject(last)
+    expect(await askDashboard(service, 'DELETE', path, { cookie, body: {} })).toMatchObject(last)
     // An owner who cannot sign in does not count.
     const second = await add('owner', small.workspace_id)
     expect(await demote()).toMatchObject(last)
-    expect(await askDashboard(service, 'DELETE', path, { cookie })).toMatchObject(last)
+    expect(await askDashboard(service, 'DELETE', path, { cookie, body: {} })).toMatchObject(last)
     // Nor does one whose only identity is at a provider that this instance does not have.
     await link(second, 'https://id.gone.example')
     expect(await demote()).toMatchObject(last)
@@ -216,7 +216,7 @@ describe('the last owner', () => {
     expect(await demote()).toMatchObject(last)
     await service.app.db.run(sql`update users set disabled_at = null where id = ${second}`)
     expect((await demote()).status).toBe(200)
-    expect((await askDashboard(service, 'DELETE', path, { cookie })).status).toBe(200)
+    expect((await askDashboard(service, 'DELETE', path, { cookie, body: {} })).status).toBe(200)
   })
 
   test('stays, however many leave or step down at the same moment', async () => {
@@ -280,12 +280,12 @@ describe('DELETE /members/{user_id}', () => {
     const { key } = await service.key({ workspace_id: tenant.workspace_id, user_id })
     const elsewhere = await service.key({ workspace_id: other.workspace_id, user_id })
     expect((await service.get('/me', { key })).status).toBe(200)
-    expect(await askDashboard(service, 'DELETE', at(`/members/${user_id}`), { cookie: owner })).toMatchObject(
-      {
-        status: 200,
-        body: { ok: true },
-      },
-    )
+    expect(
+      await askDashboard(service, 'DELETE', at(`/members/${user_id}`), { cookie: owner, body: {} }),
+    ).toMatchObject({
+      status: 200,
+      body: { ok: true },
+    })
     const ask = (where: Tenant | { workspace_id: string }) =>
       askDashboard(service, 'GET', `/w/${where.workspace_id}/keys`, { cookie })
     expect((await service.get('/me', { key })).status).toBe(401)
@@ -336,7 +336,8 @@ describe('DELETE /members/{user_id}', () => {
 
   test('404 for a user who has already left, and for an unknown one', async () => {
     const user_id = await add('member')
-    const remove = (id: string) => askDashboard(service, 'DELETE', at(`/members/${id}`), { cookie: owner })
+    const remove = (id: string) =>
+      askDashboard(service, 'DELETE', at(`/members/${id}`), { cookie: owner, body: {} })
     expect((await remove(user_id)).status).toBe(200)
     expect((await remove(user_id)).status).toBe(404)
     expect((await remove(newId())).status).toBe(404)

@@ -1,11 +1,16 @@
 /** Who belongs to a workspace, and in which role. An ended membership is kept, because keys refer to it. */
+import { requireMaker } from '../../access/makers.ts'
 import type { App } from '../../app.ts'
 import type { Role } from '../../contract.ts'
 import { type Db, sql, type Tx } from '../../db/sql.ts'
 import { ApiError } from '../../lib/errors.ts'
 import { isUuid } from '../../lib/ids.ts'
 import { notFound } from '../../lib/names.ts'
+import { loginsChanged } from '../accounts/accounts.ts'
 import { type Actor, record } from '../audit/audit.ts'
+import { listOpenCampaigns, stopCampaigns, takeOverCampaigns } from '../campaigns/campaigns.ts'
+import { memberName } from '../chats/chats.ts'
+import { listWebhooksOf, takeOverWebhooks } from '../webhooks/webhooks.ts'
 import { endSetupLinks } from './identities.ts'
 
 interface Member {
@@ -15,6 +20,13 @@ interface Member {
   readonly role: Role
   readonly joined_at: Date
   readonly last_seen_at: Date | null
+  /** The newest set-up link that still works. */
+  readonly setup_link: {
+    readonly created_at: string
+    readonly expires_at: string
+    /** Null: an operator at the terminal, or unknown. */
+    readonly created_by: { readonly user_id: string; readonly name: string } | null
+  } | null
 }
 
 /** Identifies one membership of one user. */
@@ -26,7 +38,12 @@ interface MemberKey {
 function selectMembers(db: Db, workspace_id: string, user_id: string | null): Promise<Member[]> {
   return db.rows<Member>(sql`
     select m.user_id, u.email, u.name, m.role, m.created_at as joined_at,
-      (select max(s.last_seen_at) from sessions s where s.user_id = m.user_id) as last_seen_at
+      (select max(s.last_seen_at) from sessions s where s.user_id = m.user_id) as last_seen_at,
+      (select json_build_object('created_at', wire_time(l.created_at), 'expires_at', wire_time(l.expires_at),
+          'created_by', (select json_build_object('user_id', u.id, 'name', ${memberName})
+            from users u where u.id = l.made_by))
+        from setup_links l where l.user_id = m.user_id and l.used_at is null and l.expires_at > domain_now()
+        order by l.created_at desc limit 1) as setup_link
     from memberships m join users u on u.id = m.user_id
     where m.workspace_id = ${workspace_id} and m.ended_at is null
       and (${user_id}::uuid is null or m.user_id = ${user_id})
@@ -44,6 +61,7 @@ export async function requireMember(db: Db, { workspace_id, user_id }: MemberKey
   return member
 }
 
+/** Counts for the user's keys too, on every process within a second. */
 export async function setRole(
   app: App,
   actor: Actor,
@@ -70,15 +88,49 @@ export async function setRole(
       detail: { from: before.role, to: role },
     })
   })
+  await app.settings.refresh()
   return requireMember(app.db, key)
 }
 
-/** Removes the user's access, on every process within a second. A trigger revokes their keys too. */
-export async function endMembership(app: App, actor: Actor, key: MemberKey): Promise<void> {
+/** What another member takes over; everything else that sends stops. */
+interface TakeOver {
+  /** The member who takes it over. */
+  readonly taker_id: string
+  readonly webhooks: readonly string[]
+  readonly campaigns: readonly string[]
+}
+
+/** What became of the things that a member made. Each names ids. */
+interface Departure {
+  readonly webhooks: { readonly stopped: readonly string[]; readonly taken_over: readonly string[] }
+  readonly campaigns: {
+    readonly paused: readonly string[]
+    readonly cancelled: readonly string[]
+    readonly taken_over: readonly string[]
+    readonly going_on: readonly string[]
+  }
+}
+
+/**
+ * Removes the user's access, on every process within a second. Triggers revoke their keys, end their sessions, links and
+ * logins, and stop their webhooks. Campaigns stop if a person chose: `take_over` names what does not. Without a choice, as at the
+ * terminal, they go on, because cancelling one cannot be undone.
+ */
+export async function endMembership(
+  app: App,
+  actor: Actor,
+  { take_over, ...key }: MemberKey & { readonly take_over?: TakeOver },
+): Promise<Departure> {
   await requireMember(app.db, key)
-  await app.db.transaction(async (tx) => {
+  const departure = await app.db.transaction(async (tx) => {
     await lockMembers(tx, key.workspace_id)
     await requireOtherOwner(app, tx, key)
+    // Waits for transactions in which this member makes something, so that what follows sees it.
+    await tx.maybe(sql`
+      select 1 from memberships
+      where workspace_id = ${key.workspace_id} and user_id = ${key.user_id} for no key update -- guard: the end of a membership waits for its makers
+      `)
+    const made = await settleMade(app, tx, { key, take_over })
     const ended = await tx.maybe<{ role: Role }>(sql`
       update memberships set ended_at = domain_now()
       where workspace_id = ${key.workspace_id} and user_id = ${key.user_id} and ended_at is null
@@ -88,10 +140,70 @@ export async function endMembership(app: App, actor: Actor, key: MemberKey): Pro
       action: 'member.removed',
       target: key.user_id,
       workspace_id: key.workspace_id,
-      detail: { role: ended.role },
+      detail: { role: ended.role, ...made },
     })
+    return made
   })
   await app.settings.refresh()
+  app.wake.signal(loginsChanged)
+  return departure
+}
+
+async function settleMade(
+  app: App,
+  tx: Tx,
+  { key, take_over }: { key: MemberKey; take_over: TakeOver | undefined },
+): Promise<Departure> {
+  const { workspace_id, user_id } = key
+  if (take_over) await requireMaker(tx, { workspace_id, user_id: take_over.taker_id }) // guard: a former member takes nothing over
+  const webhooks = take_over
+    ? await takeOverWebhooks(tx, { ...key, to: take_over.taker_id, ids: take_over.webhooks })
+    : []
+  const campaigns = take_over
+    ? await takeOverCampaigns(tx, key, { to: take_over.taker_id, ids: take_over.campaigns })
+    : []
+  const lost = (take_over?.webhooks.length ?? 0) - webhooks.length
+  if (lost > 0) throw changedMeanwhile()
+  // The trigger stops these when the membership ends.
+  const stopped = (await listWebhooksOf(app, tx, { workspace_id, user_id })).filter(({ active }) => active)
+  const halted = take_over ? await stopCampaigns(tx, key) : { paused: [], cancelled: [] } // guard: campaigns that are not taken over stop
+  const going_on = take_over ? [] : await listOpenCampaigns(tx, key)
+  return {
+    webhooks: { stopped: stopped.map(({ id }) => id), taken_over: webhooks },
+    campaigns: { ...halted, taken_over: campaigns, going_on: going_on.map(({ id }) => id) },
+  }
+}
+
+function changedMeanwhile(): ApiError {
+  return new ApiError('conflict', {
+    detail:
+      'A webhook to take over is not one of this member any more. Look at the list again. Nothing was done.',
+  })
+}
+
+/** What a member made and what would happen to it, for the person who removes them. */
+export async function describeMade(app: App, key: MemberKey) {
+  const { db } = app
+  const [webhooks, campaigns, counts] = await Promise.all([
+    listWebhooksOf(app, db, key),
+    listOpenCampaigns(db, key),
+    db.one<{ keys: number; links: number; logins: number }>(sql`
+      select
+        (select count(*)::int from keys
+          where workspace_id = ${key.workspace_id} and user_id = ${key.user_id} and revoked_at is null
+            and (expires_at is null or expires_at > domain_now())) as keys,
+        (select count(*)::int from setup_links l
+          where l.made_by = ${key.user_id} and l.used_at is null and l.expires_at > domain_now() and exists (
+            select from memberships m where m.user_id = l.user_id and m.workspace_id = ${key.workspace_id})) as links,
+        (select count(*)::int from account_logins
+          where workspace_id = ${key.workspace_id} and actor = ${`user:${key.user_id}`} and way <> 'logout'
+            and state not in ('done', 'failed') and alive_until > real_now()) as logins`),
+  ])
+  return {
+    webhooks: webhooks.map(({ id, url, active }) => ({ id, url, active })),
+    campaigns,
+    ...counts,
+  }
 }
 
 /** The lock makes role changes of a workspace sequential: two owners leaving at once would leave none. */

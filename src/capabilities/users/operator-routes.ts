@@ -123,8 +123,8 @@ export const ownRoutes: readonly Route[] = [
       method: 'POST',
       path: `/users/{user_id}/${verb}`,
       summary: enabled
-        ? 'Enable a user: they can sign in, and their keys work again'
-        : 'Disable a user: ends their sessions, and their keys stop working',
+        ? 'Enable a user: they can sign in again; their keys stay revoked'
+        : 'Disable a user: ends their keys, sessions, links and logins, and stops their webhooks',
       effect: 'admin',
       touches: ['members', 'instance'],
       params: userParams,

@@ -1,5 +1,6 @@
 /** The people who sign in, and their workspaces. */
 import { randomUUID } from 'node:crypto'
+import { requireMaker } from '../../access/makers.ts'
 import type { App } from '../../app.ts'
 import type { Identity, Role } from '../../contract.ts'
 import { isDuplicate } from '../../db/errors.ts'
@@ -9,7 +10,9 @@ import { isUuid, newId, randomText } from '../../lib/ids.ts'
 import { notFound, requireName } from '../../lib/names.ts'
 import { sha256 } from '../../lib/secrets.ts'
 import { isWellFormed, quote } from '../../lib/text.ts'
-import { type Actor, record } from '../audit/audit.ts'
+import { loginsChanged } from '../accounts/accounts.ts'
+import { type Actor, record, userOf } from '../audit/audit.ts'
+import { listStoppedWith } from '../webhooks/webhooks.ts'
 import { isTimezone, requireWorkspace } from '../workspaces/workspaces.ts'
 import { endSetupLinks } from './identities.ts'
 
@@ -122,16 +125,28 @@ interface SetupLink {
   readonly expires_at: Date
 }
 
-/** Shown once: behind it the user chooses how to sign in, the first time or again. */
-export async function makeSetupLink(app: App, actor: Actor, user_id: string): Promise<SetupLink> {
+/**
+ * Shown once: behind it the user chooses how to sign in, the first time or again. It expires if its maker leaves: they have seen
+ * it. `workspace_id` is where an admin makes it.
+ */
+export async function makeSetupLink(
+  app: App,
+  actor: Actor,
+  user_id: string,
+  workspace_id?: string,
+): Promise<SetupLink> {
   const user = await requireUser(app.db, user_id)
   const token = randomText(43)
+  const maker_id = userOf(actor)
   return app.db.transaction(async (tx) => {
     const { expires_at } = await tx.one<{ expires_at: Date }>(sql`
-      insert into setup_links (token_hash, user_id, expires_at)
-      values (${sha256(token)}, ${user.id}, domain_now() + make_interval(days => ${setupDays}))
+      insert into setup_links (token_hash, user_id, made_by, expires_at)
+      values (${sha256(token)}, ${user.id}, ${maker_id ?? null}, domain_now() + make_interval(days => ${setupDays}))
       returning expires_at`)
     await record(app, tx, actor, { action: 'user.setup_link_made', target: user.id })
+    if (maker_id !== undefined && workspace_id !== undefined) {
+      await requireMaker(tx, { workspace_id, user_id: maker_id }) // guard: links of an admin who leaves
+    }
     return { setup_link: `${app.base_url()}/dashboard/setup#${token}`, expires_at }
   })
 }
@@ -246,8 +261,8 @@ function emailTaken(email: string): ApiError {
  * terminal needs no operator.
  */
 async function requireStillOperator(tx: Tx, actor: Actor, id: string): Promise<void> {
-  if (!actor.startsWith('user:')) return
-  const own_id = actor.slice('user:'.length)
+  const own_id = userOf(actor)
+  if (own_id === undefined) return
   const rows = await tx.rows<{ id: string; acts: boolean }>(sql`
     select id, operator and disabled_at is null as acts from users
     where id = any(${[own_id, id]}::uuid[]) order by id for no key update`)
@@ -262,21 +277,34 @@ export async function needsSetupLink(db: Db, user_id: string): Promise<boolean> 
   return needed
 }
 
-/** Disabling ends the user's sessions for good and suspends their keys, on every process within a second. */
+/**
+ * Disabling ends the user's sessions and keys for good, on every process within a second. A trigger also stops the webhooks that
+ * they made and cancels their links and logins; enabling brings nothing of it back. Their campaigns are held.
+ */
 export async function setUserEnabled(
   app: App,
   actor: Actor,
   { id, enabled }: { id: string; enabled: boolean },
 ): Promise<User> {
   await requireUser(app.db, id)
-  await app.db.transaction(async (tx) => {
+  const stopped = await app.db.transaction(async (tx) => {
     await requireStillOperator(tx, actor, id)
     const changed = await tx.run(sql`
       update users set disabled_at = ${enabled ? sql`null` : sql`domain_now()`}
       where id = ${id} and (disabled_at is null) <> ${enabled}`)
-    const action = enabled ? 'user.enabled' : 'user.disabled'
-    if (changed > 0) await record(app, tx, actor, { action, target: id })
+    if (changed === 0) return []
+    const webhooks = enabled ? [] : await listStoppedWith(tx, id)
+    await record(app, tx, actor, {
+      action: enabled ? 'user.enabled' : 'user.disabled',
+      target: id,
+      ...(webhooks.length > 0 && { detail: { webhooks: { stopped: webhooks.map((each) => each.id) } } }),
+    })
+    return webhooks
   })
+  for (const { workspace_id } of stopped) {
+    app.wake.mark({ workspace_id, kind: 'webhooks' })
+  }
   await app.settings.refresh()
+  app.wake.signal(loginsChanged)
   return requireUser(app.db, id)
 }

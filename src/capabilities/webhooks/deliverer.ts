@@ -1,7 +1,9 @@
 /** Delivers events. Attempts run beside the loop, each endpoint on its own, and hold no database connection. */
 import type { App } from '../../app.ts'
 import { Gatherer } from '../../lib/gatherer.ts'
+import { passOn, readTraceparent } from '../../lib/traceparent.ts'
 import { openSecret, signatureHeaders } from '../../lib/webhook-signatures.ts'
+import { requireAddress } from './address.ts'
 import { type CallOutcome, type HttpCaller, isSuccess } from './call.ts'
 import { bodyOf } from './deliveries.ts'
 import {
@@ -49,10 +51,18 @@ interface Endpoint {
   failures: number
 }
 
+interface DelivererOptions {
+  readonly caller: HttpCaller
+  readonly count: (ending: Ending) => void
+  /** Gets the seconds from an event to its accepted delivery. */
+  readonly lag: (seconds: number) => void
+}
+
 export class Deliverer {
   readonly #app: App
   readonly #caller: HttpCaller
   readonly #count: (ending: Ending) => void
+  readonly #lag: (seconds: number) => void
   readonly #owner: string
   readonly #endpoints = new Map<string, Endpoint>()
   readonly #recorder: Gatherer<EndedCall, true>
@@ -63,10 +73,11 @@ export class Deliverer {
   #news = Promise.withResolvers<void>()
   #stopping = false
 
-  constructor(app: App, { caller, count }: { caller: HttpCaller; count: (ending: Ending) => void }) {
+  constructor(app: App, { caller, count, lag }: DelivererOptions) {
     this.#app = app
     this.#caller = caller
     this.#count = count
+    this.#lag = lag
     this.#owner = app.sources.newId()
     this.#recorder = new Gatherer({ most: recordMax, work: (ended) => this.#record(ended) })
   }
@@ -181,10 +192,12 @@ export class Deliverer {
     endpoint.ended += 1
     const ok = outcome !== undefined && outcome.error === null && isSuccess(outcome.status)
     // A response from an address that the endpoint no longer has does not count.
-    const counts = outcome !== undefined && endpoint.state?.url === state.url
+    const counts = outcome !== undefined && endpoint.state?.url_no === state.url_no
     if (counts && ok) endpoint.failures = 0
     else if (counts && !isTest(delivery)) endpoint.failures += 1
     this.#count(ok ? 'delivered' : outcome ? 'failed' : 'cut_off')
+    const lagMs = this.#app.sources.date().getTime() - delivery.created_at.getTime()
+    if (ok) this.#lag(lagMs / 1_000) // guard: the lag of accepted deliveries
     const recorded = outcome && this.#recordUntilStored({ state, delivery, outcome, ok, probe, startedAt })
     // The next one starts while this one is recorded.
     this.#begin(endpoint)
@@ -198,17 +211,26 @@ export class Deliverer {
     const body = bodyOf(delivery)
     const timestamp = Math.floor(Date.now() / 1_000)
     let headers: Record<string, string>
+    let url: string
     try {
+      url = requireAddress(this.#app, state)
       headers = signatureHeaders({ id: delivery.event_id, timestamp, body }, this.#secretsOf(state))
     } catch (err) {
-      // The secret was sealed with another PARLEY_SECRET. Nothing is sent without a signature.
+      // Sealed with another PARLEY_SECRET. Nothing is sent without a signature.
       this.#app.log.error(
         { err, webhook_id: state.webhook_id },
-        'the secret of a webhook cannot be decrypted',
+        'the secret or the address of a webhook cannot be decrypted',
       )
       return { status: null, error: 'unsigned', ms: 0, response: null, retry_after: null }
     }
-    return this.#caller.post({ url: state.url, headers, body }, this.#cut.signal)
+    const traced = this.#traceOf(delivery)
+    return this.#caller.post({ url, headers: { ...headers, ...traced }, body }, this.#cut.signal)
+  }
+
+  /** Each attempt is a call of its own within the trace. Read again, so that no row can bring another header. */
+  #traceOf({ traceparent }: DueDelivery): { traceparent?: string } {
+    const trace = readTraceparent([traceparent]) // guard: a stored trace is read again
+    return trace ? { traceparent: passOn(trace, this.#app.sources.newToken()) } : {}
   }
 
   #secretsOf({ webhook_id, secret, previous_secret }: EndpointState): [string, ...string[]] {
@@ -283,7 +305,7 @@ function attemptedOf(
   return {
     ...rest,
     webhook_id: state.webhook_id,
-    url: state.url,
+    url_no: state.url_no,
     delivery_id,
     series_attempts,
     test,

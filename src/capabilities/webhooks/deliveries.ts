@@ -5,6 +5,7 @@ import { type Db, type Sql, sql, type Tx } from '../../db/sql.ts'
 import { type Paging, readPaging } from '../../lib/cursor.ts'
 import { ApiError } from '../../lib/errors.ts'
 import { isUuid, newId } from '../../lib/ids.ts'
+import type { Traceparent } from '../../lib/traceparent.ts'
 import { textOfEvent } from '../events/events.ts'
 import type { DueDelivery } from './endpoints.ts'
 import type { deliveryStates } from './webhook-shapes.ts'
@@ -184,7 +185,10 @@ export async function resendFailed(tx: Tx, key: WebhookKey, since: Date): Promis
 }
 
 /** Queues one attempt of an event that only this endpoint gets, even while it is inactive. */
-export async function queueTest(tx: Tx, key: WebhookKey): Promise<Delivery> {
+export async function queueTest(
+  tx: Tx,
+  { traceparent = null, ...key }: WebhookKey & { traceparent?: Traceparent | null | undefined },
+): Promise<Delivery> {
   const { id: webhook_id } = await requireWebhook(tx, key)
   const { workspace_id } = key
   const { now } = await tx.one<{ now: Date }>(sql`select date_trunc('milliseconds', domain_now()) as now`)
@@ -199,8 +203,10 @@ export async function queueTest(tx: Tx, key: WebhookKey): Promise<Delivery> {
   }
   const body = textOfEvent({ ...event, data: JSON.stringify({ webhook_id }) })
   const row = await tx.one<DeliveryRow>(sql`
-    insert into webhook_deliveries as d (id, workspace_id, webhook_id, event_id, type, body, due_at, created_at)
-    values (${newId()}, ${workspace_id}, ${webhook_id}, ${event_id}, ${testType}, ${body}, domain_now(), ${now})
+    insert into webhook_deliveries as d (id, workspace_id, webhook_id, event_id, type, body, due_at, created_at,
+      traceparent)
+    values (${newId()}, ${workspace_id}, ${webhook_id}, ${event_id}, ${testType}, ${body}, domain_now(), ${now},
+      ${traceparent})
     returning ${columns}`)
   return deliveryOf(row)
 }

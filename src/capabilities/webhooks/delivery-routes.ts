@@ -21,7 +21,7 @@ import {
   webhookParams,
 } from './webhook-shapes.ts'
 
-const needs = { scopes: ['write'], dashboard_role: 'admin' } as const
+const needs = { scopes: ['write'], role: 'admin' } as const
 const webhook_id = '019a7e6e-7c1a-7b55-9f53-0d6a1f0c7b01'
 const delivery_id = '019a7e6e-7c1a-7b55-9f53-0d6a1f0c7b02'
 const last = { at: '2026-11-15T09:30:00.050Z', status: 200, ms: 41, error: null }
@@ -179,8 +179,8 @@ export const deliveryRoutes: readonly Route[] = [
         delivery: { ...queued, type: 'webhook.test', sequence: null, attempts: 0, last: null },
       },
     },
-    handle: async (_app, tx, { caller: { workspace_id }, params }) => {
-      const delivery = await queueTest(tx, { workspace_id, ...params })
+    handle: async (_app, tx, { caller: { workspace_id, traceparent }, params }) => {
+      const delivery = await queueTest(tx, { workspace_id, traceparent, ...params })
       return ok({ ok: true, message: 'The test was queued.', delivery })
     },
   }),

@@ -1,12 +1,14 @@
 import { createHmac } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { Browser } from '../../../test/harness/browser.ts'
 import { until } from '../../../test/harness/process.ts'
 import type { Tenant } from '../../../test/harness/service.ts'
 import { Receiver, WebhookPlace } from '../../../test/harness/webhooks.ts'
 import { sql } from '../../db/sql.ts'
 import { version } from '../../lib/version.ts'
 import { verifyAudit } from '../audit/audit.ts'
+import { createStage } from '../pipeline/pipeline.ts'
 
 let place: WebhookPlace
 let receiver: Receiver
@@ -107,6 +109,88 @@ describe('a delivery', () => {
     expect((await deliverOne())?.headers['x-service-signature-previous']).toBeDefined()
     await place.advance(120)
     expect((await deliverOne())?.headers['x-service-signature-previous']).toBeUndefined()
+  })
+})
+
+describe("the trace of a caller's request", () => {
+  const trace_id = '4bf92f3577b34da6a3ce929d0e0e4736'
+  const parent_id = '00f067aa0ba902b7'
+  const traceparent = `00-${trace_id}-${parent_id}-01`
+  const traces = () => receiver.received.map(({ headers }) => headers.traceparent)
+  const move = async (stage_key: string, headers: Record<string, string>) => {
+    const body = { account_id, chat_id, stage_key }
+    const { status } = await place.service.post('/pipeline/move', { key: tenant.key, body, headers })
+    expect(status).toBe(200)
+  }
+  let account_id: string
+  let chat_id: string
+  beforeEach(async () => {
+    const { workspace_id } = tenant
+    account_id = await place.service.account(workspace_id)
+    chat_id = await place.service.chat({ account_id, workspace_id })
+    for (const key of ['talks', 'won']) {
+      await createStage(place.service.app, 'cli:ana', { workspace_id, key, label: key })
+    }
+  })
+
+  test('reaches every attempt to deliver what the request caused, each with a parent of its own', async () => {
+    await place.endpoint(tenant, receiver.url)
+    receiver.status(500)
+    await move('talks', { traceparent })
+    await place.advance(0)
+    receiver.status(200)
+    await place.advance(60)
+    expect(receiver.received).toHaveLength(2)
+    expect(receiver.ids[0]).toBe(receiver.ids[1])
+    for (const each of traces()) {
+      expect(each).toMatch(new RegExp(`^00-${trace_id}-[0-9a-f]{16}-01$`))
+      expect(each).not.toContain(parent_id)
+    }
+    expect(new Set(traces()).size).toBe(2)
+    expect(receiver.received[0]?.body).not.toContain(trace_id)
+  })
+
+  test('reaches the event of each chat of a deleted stage, and the test of an endpoint', async () => {
+    await move('talks', {})
+    const { id } = await place.endpoint(tenant, receiver.url)
+    const browser = await Browser.signedIn(place.service, tenant.user_id)
+    const deleted = await browser.ask('DELETE', `/w/${tenant.workspace_id}/stages/talks`, {
+      headers: { traceparent },
+    })
+    expect(deleted.status).toBe(200)
+    const asked = { key: tenant.key, body: {}, headers: { traceparent } }
+    expect((await place.service.post(`/webhooks/${id}/test`, asked)).status).toBe(200)
+    await place.advance(0)
+    const types = receiver.received.map(({ body }) => JSON.parse(body).type)
+    expect(types.toSorted()).toEqual(['pipeline.moved', 'webhook.test'])
+    for (const each of traces()) expect(each).toContain(`00-${trace_id}-`)
+  })
+
+  test('is that of one request: the next one of the same key has none, nor has a message that arrives', async () => {
+    await place.endpoint(tenant, receiver.url)
+    await move('talks', { traceparent })
+    await move('won', {})
+    await place.emitMany(tenant.workspace_id, 1)
+    await place.advance(0)
+    expect(traces().filter((each) => each !== undefined)).toHaveLength(1)
+    expect(receiver.received).toHaveLength(3)
+  })
+
+  test.each(['malformed', `${traceparent}-more`])('is ignored if it is malformed: %s', async (given) => {
+    await place.endpoint(tenant, receiver.url)
+    await move('talks', { traceparent: given })
+    await place.advance(0)
+    expect(traces()).toEqual([undefined])
+  })
+
+  test('brings no other header, whatever a restored row says', async () => {
+    await place.endpoint(tenant, receiver.url)
+    await place.rest()
+    await move('talks', {})
+    await place.db.run(sql`update outbox set traceparent = ${`${traceparent}, x`}`)
+    await place.work()
+    await place.advance(0)
+    expect(traces()).toEqual([undefined])
   })
 })
 

@@ -154,7 +154,7 @@ describe('the lease of an endpoint', () => {
     const [{ due } = { due: [] }] = await loadDue(service.app.db, { owner: one, wanted, busy: [] })
     const attempted = (n: number, more: Partial<AttemptResult>): AttemptResult => ({
       webhook_id,
-      url: 'https://example.com/',
+      url_no: 0,
       delivery_id: due[n]?.id ?? '',
       series_attempts: 0,
       test: false,

@@ -7,6 +7,7 @@ import { given } from '../../db/given.ts'
 import { type Db, sql, type Tx } from '../../db/sql.ts'
 import { retention } from '../../events/sequencer.ts'
 import { record } from '../audit/audit.ts'
+import type { StoredAddress } from './address.ts'
 import { behind } from './planning.ts'
 import { breakerFailures, disablingFailures, probeGapSeconds } from './schedule.ts'
 
@@ -63,9 +64,10 @@ export async function releaseLeases(db: Db, owner: string, ids: readonly string[
 }
 
 /** An endpoint as its owner needs it. */
-export interface EndpointState {
+export interface EndpointState extends StoredAddress {
   readonly webhook_id: string
-  readonly url: string
+  /** Counts its addresses. */
+  readonly url_no: number
   readonly secret: Buffer
   readonly previous_secret: Buffer | null
   readonly active: boolean
@@ -84,6 +86,7 @@ export interface DueDelivery {
   readonly body: string | null
   readonly occurred_at: Date | null
   readonly data: string | null
+  readonly traceparent: string | null
 }
 
 interface EndpointRoom {
@@ -100,10 +103,10 @@ export async function loadDue(
   { owner, wanted, busy }: { owner: string; wanted: readonly EndpointRoom[]; busy: readonly string[] },
 ): Promise<{ state: EndpointState; due: DueDelivery[] }[]> {
   const rows = await db.rows<LoadedRow>(sql`
-    select w.id as webhook_id, w.url, w.secret,
+    select w.id as webhook_id, w.url, w.url_sealed, w.url_no, w.secret,
       case when w.previous_until > domain_now() then w.previous_secret end as previous_secret, w.active,
       w.consecutive_failures, d.id, d.workspace_id, d.event_id, d.type, d.sequence::float8 as sequence, d.attempts,
-      d.series_attempts, d.created_at, d.body, e.occurred_at, e.data::text as data
+      d.series_attempts, d.created_at, d.body, d.traceparent, e.occurred_at, e.data::text as data
     from ${given(wanted, { webhook_id: 'uuid', room: 'int' })} as wanted
     join webhooks w on w.id = wanted.webhook_id and w.lease_owner = ${owner}
       and w.deleted_at is null -- guard: nothing is loaded for a deleted endpoint
@@ -129,7 +132,7 @@ export async function loadDue(
 export interface AttemptResult {
   readonly webhook_id: string
   /** The address it was sent to: the endpoint may have another one by now. */
-  readonly url: string
+  readonly url_no: number
   readonly delivery_id: string
   /** The attempts of the series before this one. */
   readonly series_attempts: number
@@ -178,8 +181,8 @@ function tallyOf(attempts: readonly AttemptResult[]) {
   // A test never counts as a failure, but its success resets the count like any other.
   const failed = attempts.slice(lastSuccess + 1).filter(({ test }) => !test)
   const probed = failed.some(({ probe }) => probe)
-  const { webhook_id, url } = attempts[0] as AttemptResult
-  return { webhook_id, url, succeeded: lastSuccess >= 0, failures: failed.length, probed }
+  const { webhook_id, url_no } = attempts[0] as AttemptResult
+  return { webhook_id, url_no, succeeded: lastSuccess >= 0, failures: failed.length, probed }
 }
 
 /** It was queued again during the attempt, which belongs to the previous series: the new series stays as requested. */
@@ -190,19 +193,19 @@ async function storeAttempts(
   owner: string,
   attempts: readonly AttemptResult[],
 ): Promise<DisabledEndpoint[]> {
-  const byAddress = Map.groupBy(attempts, ({ webhook_id, url }) => `${webhook_id} ${url}`)
+  const byAddress = Map.groupBy(attempts, ({ webhook_id, url_no }) => `${webhook_id} ${url_no}`)
   const tallies = [...byAddress.values()].map(tallyOf)
   const changed = await tx.rows<DisabledEndpoint & { disabled: boolean }>(sql`
     with tally as ${given(tallies, {
       webhook_id: 'uuid',
-      url: 'text',
+      url_no: 'int',
       succeeded: 'boolean',
       failures: 'int',
       probed: 'boolean',
     })},
     -- Endpoints before deliveries, by id: the lock order of every transaction.
     locked as materialized (
-      select w.id, w.url, w.lease_owner, w.active, w.consecutive_failures, w.probe_at, w.probe_gap_seconds
+      select w.id, w.url_no, w.lease_owner, w.active, w.consecutive_failures, w.probe_at, w.probe_gap_seconds
       from webhooks w where w.id in (select webhook_id from tally) order by w.id for no key update),
     result as (
       -- A manual clock stands still during an attempt.
@@ -239,7 +242,7 @@ async function storeAttempts(
       select l.*, t.succeeded, t.failures, t.probed,
         case when t.succeeded then t.failures else l.consecutive_failures + t.failures end as count
       from locked l join tally t on t.webhook_id = l.id
-        and t.url = l.url -- guard: count of the address
+        and t.url_no = l.url_no -- guard: count of the address
       where l.lease_owner = ${owner}), -- guard: count of the owner
     -- The breaker opens with the first gap. Attempts then in flight change nothing; a failed probe doubles the gap.
     breaker as (

@@ -1,10 +1,11 @@
-/** The loops of webhooks: one plans deliveries, one delivers, one forgets. */
-import { Counter, Gauge } from 'prom-client'
+/** The loops of webhooks: one plans deliveries, one delivers, one forgets, one seals old addresses. */
+import { Counter, Gauge, Histogram } from 'prom-client'
 import type { App } from '../../app.ts'
 import { sql } from '../../db/sql.ts'
 import { sequenced } from '../../events/sequencer.ts'
 import { sharedMetric } from '../../lib/metrics.ts'
 import type { Loop } from '../../loop.ts'
+import { sealWebhookAddresses } from './address-loop.ts'
 import { HttpCaller } from './call.ts'
 import { Deliverer, type Ending } from './deliverer.ts'
 import { countDue, findNextDue } from './endpoints.ts'
@@ -27,7 +28,7 @@ const planLoop: Loop = {
 
 function deliverLoop(app: App): Loop {
   const caller = new HttpCaller({ allow: app.config.webhook_allow })
-  const deliverer = new Deliverer(app, { caller, count: countAttempts(app) })
+  const deliverer = new Deliverer(app, { caller, count: countAttempts(app), lag: measureLag(app) })
   app.wake.on(planned, () => deliverer.lookForMore())
   return {
     name: 'deliver-webhooks',
@@ -48,7 +49,7 @@ const forgetLoop: Loop = {
 
 export const loops = (app: App): readonly Loop[] => {
   countInactive(app)
-  return [planLoop, deliverLoop(app), forgetLoop]
+  return [planLoop, deliverLoop(app), forgetLoop, sealWebhookAddresses]
 }
 
 function countAttempts(app: App): (ending: Ending) => void {
@@ -63,6 +64,18 @@ function countAttempts(app: App): (ending: Ending) => void {
   })
   return (outcome) => counter.inc({ outcome })
 }
+
+function measureLag({ metrics }: App): (seconds: number) => void {
+  const name = 'parley_webhook_lag_seconds'
+  const histogram = sharedMetric(metrics, name, () => {
+    const help = 'From an event until its endpoint accepted it, retries included.'
+    return new Histogram({ name, help, buckets: lagBuckets, registers: [metrics] })
+  })
+  return (seconds) => histogram.observe(Math.max(0, seconds))
+}
+
+/** In seconds. Retries go on for hours. */
+const lagBuckets = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1_800, 7_200, 43_200]
 
 function countInactive(app: App): void {
   const name = 'parley_webhooks_inactive'

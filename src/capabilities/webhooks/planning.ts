@@ -33,14 +33,15 @@ export function plan(db: Db): Promise<number> {
     found as materialized (
       select b.id as webhook_id, b.workspace_id, e.*
       from behind b cross join lateral (
-        select sequence, id, type, created_at from events
+        select sequence, id, type, created_at, traceparent from events
         where workspace_id = b.workspace_id and sequence > b.position and sequence <= b.up_to
           and (b.events = array[${allEvents}] or type = any(b.events))
           and created_at > domain_now() - ${retention}::interval
         order by sequence limit ${eventsMax}) e),
     planned as (
-      insert into webhook_deliveries (id, workspace_id, webhook_id, sequence, event_id, type, due_at, created_at)
-      select gen_random_uuid(), workspace_id, webhook_id, sequence, id, type, domain_now(), created_at from found
+      insert into webhook_deliveries (id, workspace_id, webhook_id, sequence, event_id, type, due_at, created_at, traceparent)
+      select gen_random_uuid(), workspace_id, webhook_id, sequence, id, type, domain_now(), created_at, traceparent
+      from found
       on conflict (webhook_id, sequence) do nothing)
     update webhooks w set position = case when f.count = ${eventsMax} then f.last else b.up_to end
     from behind b left join (

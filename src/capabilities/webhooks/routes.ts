@@ -8,7 +8,7 @@ import { eventsIn, secretOut, urlIn, webhookOut, webhookParams } from './webhook
 import { createWebhook, deleteWebhook, listWebhooks, rotateSecret, updateWebhook } from './webhooks.ts'
 
 /** No idempotency key: a replay would have to store the secret. */
-const needs = { scopes: ['write'], dashboard_role: 'admin' } as const
+const needs = { scopes: ['write'], role: 'admin' } as const
 const params = { webhook_id: '019a7e6e-7c1a-7b55-9f53-0d6a1f0c7b01' }
 const webhook = {
   id: params.webhook_id,
@@ -18,6 +18,8 @@ const webhook = {
   created_at: '2026-11-15T09:30:00.000Z',
   consecutive_failures: 0,
   disabled_at: null,
+  created_by: { user_id: '0199a1f0-0000-7000-8000-000000000002', name: 'Ana' },
+  stop_reason: null,
 }
 const secret = 'whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA='
 
@@ -49,7 +51,7 @@ export const routes: readonly Route[] = [
     example: { body: { url: webhook.url }, response: { webhook, secret } },
     handle: async (app, tx, { caller, body }) => ({
       status: 201,
-      body: await createWebhook(app, tx, actorOf(caller), { workspace_id: caller.workspace_id, ...body }),
+      body: await createWebhook(app, tx, actorOf(caller), { ...makerOf(caller), ...body }),
     }),
   }),
   route({
@@ -63,7 +65,7 @@ export const routes: readonly Route[] = [
       .object({ webhooks: z.array(webhookOut).meta({ description: 'Webhooks, oldest first.' }) })
       .meta({ id: 'WebhookList', description: 'All webhooks of the workspace.' }),
     example: { response: { webhooks: [webhook] } },
-    handle: async ({ db }, { caller }) => ok({ webhooks: await listWebhooks(db, caller.workspace_id) }),
+    handle: async (app, { caller }) => ok({ webhooks: await listWebhooks(app, caller.workspace_id) }),
   }),
   route({
     ...needs,
@@ -92,7 +94,13 @@ export const routes: readonly Route[] = [
     response: oneWebhook,
     example: { params, body: { active: true }, response: { webhook } },
     handle: async (app, tx, { caller, params, body }) =>
-      ok({ webhook: await updateWebhook(app, tx, actorOf(caller), { ...keyOf(caller, params), ...body }) }),
+      ok({
+        webhook: await updateWebhook(app, tx, actorOf(caller), {
+          ...makerOf(caller),
+          ...keyOf(caller, params),
+          ...body,
+        }),
+      }),
   }),
   route({
     ...needs,
@@ -133,4 +141,8 @@ export const routes: readonly Route[] = [
 
 function keyOf({ workspace_id }: Caller, { webhook_id }: { webhook_id: string }) {
   return { workspace_id, webhook_id }
+}
+
+function makerOf({ workspace_id, user_id }: Caller) {
+  return { workspace_id, user_id }
 }

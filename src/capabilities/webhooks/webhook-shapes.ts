@@ -35,6 +35,9 @@ export const deliveryParams = z.strictObject({
   delivery_id: id('Id of the delivery.'),
 })
 
+export const stopReasons = ['maker_removed', 'maker_disabled'] as const
+export type StopReason = (typeof stopReasons)[number]
+
 export const deliveryStates = ['pending', 'delivered', 'failed'] as const
 
 export const sinceIn = time.meta({
@@ -54,6 +57,18 @@ export const webhookOut = z
     disabled_at: momentOrNull(
       'When failures made it inactive; null if they did not, or if it was activated later.',
     ),
+    created_by: z
+      .object({ user_id: uuid('Id of the user.'), name: said('Name of the user.') })
+      .nullable()
+      .meta({
+        id: 'WebhookCreator',
+        description:
+          'The member who created it, took it over or gave it its address, and with whom it stops; null if that is unknown because it is older than this field.',
+      }),
+    stop_reason: z.enum(stopReasons).nullable().meta({
+      description:
+        'Why it became inactive: its creator was removed from the workspace (`maker_removed`) or disabled (`maker_disabled`); otherwise null.',
+    }),
   })
   .meta({ id: 'Webhook', description: 'An endpoint that receives events.' })
 

@@ -51,6 +51,8 @@ describe('POST /webhooks', () => {
       created_at: expect.any(String),
       consecutive_failures: 0,
       disabled_at: null,
+      created_by: { user_id: own.user_id, name: expect.any(String) },
+      stop_reason: null,
     })
     expect(secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/)
     expect(Buffer.from(secret.slice(6), 'base64')).toHaveLength(32)

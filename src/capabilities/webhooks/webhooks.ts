@@ -1,12 +1,16 @@
 /** The endpoints of a workspace: created, listed, changed, deleted. The secret is shown once and stored sealed. */
+import { requireMaker } from '../../access/makers.ts'
 import type { App } from '../../app.ts'
-import { type Db, sql, type Tx } from '../../db/sql.ts'
+import { lockSecretUse } from '../../db/secret-use.ts'
+import { type Db, type Sql, sql, type Tx } from '../../db/sql.ts'
 import { ApiError } from '../../lib/errors.ts'
 import { isUuid, newId } from '../../lib/ids.ts'
 import { newSecret, sealSecret } from '../../lib/webhook-signatures.ts'
 import { type Actor, record } from '../audit/audit.ts'
+import { memberName } from '../chats/chats.ts'
+import { readAddress, type StoredAddress, storedAddressOf } from './address.ts'
 import { readTarget } from './url-rules.ts'
-import { allEvents } from './webhook-shapes.ts'
+import { allEvents, type StopReason } from './webhook-shapes.ts'
 
 export { type CallOutcome, HttpCaller, isSuccess } from './call.ts'
 export { nextDelay } from './schedule.ts'
@@ -24,9 +28,26 @@ interface Webhook {
   readonly created_at: Date
   readonly consecutive_failures: number
   readonly disabled_at: Date | null
+  /** Null: from before Parley stored this. */
+  readonly created_by: { readonly user_id: string; readonly name: string } | null
+  readonly stop_reason: StopReason | null
 }
 
-const fields = sql`id, url, events, active, created_at, consecutive_failures, disabled_at`
+type WebhookRow = Omit<Webhook, 'url'> & StoredAddress
+
+/** An older process activates a webhook without clearing the reason. */
+const fieldsOf = (
+  w: Sql,
+) => sql`${w}.id, ${w}.url, ${w}.url_sealed, ${w}.events, ${w}.active, ${w}.created_at,
+  ${w}.consecutive_failures, ${w}.disabled_at, case when not ${w}.active then ${w}.stop_reason end as stop_reason,
+  (select json_build_object('user_id', u.id, 'name', ${memberName}) from users u where u.id = ${w}.made_by)
+    as created_by`
+const fields = fieldsOf(sql`webhooks`)
+
+/** With its address. Empty if that was sealed with another secret. */
+function shownWebhook(app: Pick<App, 'secrets'>, { url, url_sealed, ...rest }: WebhookRow): Webhook {
+  return { ...rest, url: readAddress(app, rest.id, { url, url_sealed }) ?? '' }
+}
 
 /** Identifies an endpoint of a workspace. */
 export interface WebhookKey {
@@ -36,6 +57,8 @@ export interface WebhookKey {
 
 interface NewWebhook {
   readonly workspace_id: string
+  /** Who makes it. Undefined: no member does. */
+  readonly user_id?: string
   readonly url: string
   readonly events?: readonly string[] | undefined
 }
@@ -45,7 +68,7 @@ export async function createWebhook(
   app: App,
   tx: Tx,
   actor: Actor,
-  { workspace_id, url, events = [allEvents] }: NewWebhook,
+  { workspace_id, user_id, url, events = [allEvents] }: NewWebhook,
 ): Promise<{ webhook: Webhook; secret: string }> {
   requireUrl(app, url)
   // The lock makes endpoints of one workspace one after the other, so the count below is exact.
@@ -55,9 +78,11 @@ export async function createWebhook(
   if (known >= webhooksMax) throw new ApiError('webhook_limit_reached')
   const id = newId()
   const secret = newSecret()
-  const webhook = await tx.one<Webhook>(sql`
-    insert into webhooks (id, workspace_id, url, events, secret, position)
-    values (${id}, ${workspace_id}, ${url}, ${events}, ${sealSecret(app.secrets, id, secret)},
+  const address = await storedAddressOf(app, tx, { webhook_id: id, url })
+  const webhook = await tx.one<WebhookRow>(sql`
+    insert into webhooks (id, workspace_id, made_by, url, url_sealed, events, secret, position)
+    values (${id}, ${workspace_id}, ${user_id ?? null}, ${address.url}, ${address.url_sealed}, ${events},
+      ${sealSecret(app.secrets, id, secret)},
       coalesce((select sequence from event_sequences where workspace_id = ${workspace_id}), 0))
     returning ${fields}`)
   await record(app, tx, actor, {
@@ -66,13 +91,15 @@ export async function createWebhook(
     workspace_id,
     detail: { host: hostOf(url), events },
   })
-  return { webhook, secret }
+  if (user_id !== undefined) await requireMaker(tx, { workspace_id, user_id }) // guard: webhooks of a member who leaves
+  return { webhook: shownWebhook(app, webhook), secret }
 }
 
-export function listWebhooks(db: Db, workspace_id: string): Promise<Webhook[]> {
-  return db.rows<Webhook>(sql`
+export async function listWebhooks(app: App, workspace_id: string): Promise<Webhook[]> {
+  const rows = await app.db.rows<WebhookRow>(sql`
     select ${fields} from webhooks where workspace_id = ${workspace_id} and deleted_at is null
     order by created_at, id`)
+  return rows.map((row) => shownWebhook(app, row))
 }
 
 /** The endpoints of all workspaces that Parley made inactive after too many failures. */
@@ -82,18 +109,80 @@ export function listDisabled(db: Db): Promise<{ id: string; workspace_id: string
     where disabled_at is not null and not active and deleted_at is null order by disabled_at, id`)
 }
 
+/** Webhooks that stopped with their maker, and that no member has activated or deleted since. */
+export function listStopped(db: Db): Promise<{ id: string; workspace_id: string }[]> {
+  return db.rows(sql`
+    select id, workspace_id from webhooks
+    where stop_reason is not null and not active and deleted_at is null order by id`)
+}
+
+/** Webhooks that stopped when their maker was disabled. */
+export function listStoppedWith(db: Db, user_id: string): Promise<{ id: string; workspace_id: string }[]> {
+  return db.rows(sql`
+    select id, workspace_id from webhooks
+    where made_by = ${user_id} and stop_reason = 'maker_disabled' and not active and deleted_at is null order by id`)
+}
+
+/** Identifies a member of a workspace. */
+interface MakerKey {
+  readonly workspace_id: string
+  readonly user_id: string
+}
+
+/** What a member made, and what stops with them. */
+export async function listWebhooksOf(
+  app: Pick<App, 'secrets'>,
+  db: Db,
+  { workspace_id, user_id }: MakerKey,
+): Promise<Webhook[]> {
+  const rows = await db.rows<WebhookRow>(sql`
+    select ${fields} from webhooks
+    where workspace_id = ${workspace_id} and made_by = ${user_id} and deleted_at is null order by created_at, id`)
+  return rows.map((row) => shownWebhook(app, row))
+}
+
+/** Gives webhooks of one member to another. Skips what is not the first one's. */
+export async function takeOverWebhooks(
+  tx: Tx,
+  { workspace_id, user_id, to, ids }: MakerKey & { to: string; ids: readonly string[] },
+): Promise<string[]> {
+  const rows = await tx.rows<{ id: string }>(sql`
+    with taken as materialized (
+      select id from webhooks
+      where workspace_id = ${workspace_id} and made_by = ${user_id} -- guard: only webhooks of the member are taken over
+        and id = any(${ids}::uuid[]) and deleted_at is null
+      order by id for no key update)
+    update webhooks w set made_by = ${to} from taken where w.id = taken.id returning w.id`)
+  return rows.map(({ id }) => id)
+}
+
 interface WebhookChange {
   readonly url?: string | undefined
   readonly events?: readonly string[] | undefined
   readonly active?: boolean | undefined
 }
 
-/** Activating it, or a new address, resets the failures and closes the breaker. */
+/** Whether the maker of webhook `w` no longer belongs to the workspace. */
+const isOrphaned = sql`w.made_by is not null and not exists (
+  select from memberships m join users u on u.id = m.user_id
+  where m.workspace_id = w.workspace_id and m.user_id = w.made_by and m.ended_at is null and u.disabled_at is null)`
+
+/**
+ * Activating it, or a new address, resets the failures and closes the breaker. A user who sets the address becomes its maker,
+ * because it ends with the person who gets the messages; so does one who activates it after its maker has left.
+ */
 export async function updateWebhook(
   app: App,
   tx: Tx,
   actor: Actor,
-  { workspace_id, webhook_id, url, events, active }: WebhookKey & WebhookChange,
+  {
+    workspace_id,
+    webhook_id,
+    user_id,
+    url,
+    events,
+    active,
+  }: WebhookKey & WebhookChange & { user_id: string },
 ): Promise<Webhook> {
   if (url === undefined && events === undefined && active === undefined) {
     throw new ApiError('invalid_request', {
@@ -101,34 +190,51 @@ export async function updateWebhook(
     })
   }
   if (url !== undefined) requireUrl(app, url)
-  const webhook =
-    isUuid(webhook_id) &&
-    (await tx.maybe<Webhook>(sql`
-      with before as (
-        select id, coalesce(${active ?? null}, false) or url is distinct from coalesce(${url ?? null}, url) as anew
-        from webhooks
-        where id = ${webhook_id} and workspace_id = ${workspace_id} and deleted_at is null for no key update)
-      update webhooks w set
-        url = coalesce(${url ?? null}, url),
-        events = coalesce(${events ?? null}::text[], events),
-        active = coalesce(${active ?? null}, active),
-        consecutive_failures = case when b.anew then 0 else consecutive_failures end,
-        probe_at = case when b.anew then null else probe_at end,
-        probe_gap_seconds = case when b.anew then null else probe_gap_seconds end,
-        disabled_at = case when ${active ?? null} then null else disabled_at end
-      from before b where w.id = b.id
-      returning ${qualified}`))
-  if (!webhook) throw new ApiError('webhook_not_found')
+  const before = await lockWebhook(tx, { workspace_id, webhook_id })
+  const moved = url !== undefined && url !== readAddress(app, before.id, before)
+  const address = moved ? await storedAddressOf(app, tx, { webhook_id: before.id, url }) : before
+  const anew = moved || active === true
+  const takenOver =
+    moved || // guard: a new address has a new maker
+    (active === true && before.orphaned)
+  const webhook = await tx.one<WebhookRow>(sql`
+    update webhooks w set
+      url = ${address.url},
+      url_sealed = ${address.url_sealed},
+      url_no = url_no + ${moved ? 1 : 0},
+      events = coalesce(${events ?? null}::text[], events),
+      active = coalesce(${active ?? null}, active),
+      made_by = case when ${takenOver} then ${user_id}::uuid else made_by end,
+      stop_reason = case when ${active ?? null} then null else stop_reason end,
+      consecutive_failures = case when ${anew} then 0 else consecutive_failures end,
+      probe_at = case when ${anew} then null else probe_at end,
+      probe_gap_seconds = case when ${anew} then null else probe_gap_seconds end,
+      disabled_at = case when ${active ?? null} then null else disabled_at end
+    where id = ${before.id} returning ${fieldsOf(sql`w`)}`)
+  await requireMaker(tx, { workspace_id, user_id }) // guard: a webhook that a leaving member redirects
   await record(app, tx, actor, {
     action: 'webhook.updated',
     target: webhook_id,
     workspace_id,
     detail: { ...(url !== undefined && { host: hostOf(url) }), ...(events && { events }), active },
   })
-  return webhook
+  return shownWebhook(app, webhook)
 }
 
-const qualified = sql`w.id, w.url, w.events, w.active, w.created_at, w.consecutive_failures, w.disabled_at`
+interface LockedWebhook extends StoredAddress {
+  readonly id: string
+  readonly orphaned: boolean
+}
+
+async function lockWebhook(tx: Tx, { workspace_id, webhook_id }: WebhookKey): Promise<LockedWebhook> {
+  const webhook =
+    isUuid(webhook_id) &&
+    (await tx.maybe<LockedWebhook>(sql`
+      select w.id, w.url, w.url_sealed, ${isOrphaned} as orphaned from webhooks w
+      where w.id = ${webhook_id} and w.workspace_id = ${workspace_id} and w.deleted_at is null for no key update`))
+  if (!webhook) throw new ApiError('webhook_not_found')
+  return webhook
+}
 
 /** Deletes the endpoint immediately; the loop `forget-deliveries` removes its deliveries in batches. */
 export async function deleteWebhook(
@@ -154,9 +260,10 @@ export async function rotateSecret(
   { workspace_id, webhook_id }: WebhookKey,
 ): Promise<{ webhook: Webhook; secret: string }> {
   const secret = newSecret()
+  await lockSecretUse(tx, app.secrets) // guard: a secret of a webhook is sealed with the secret in use
   const webhook =
     isUuid(webhook_id) &&
-    (await tx.maybe<Webhook>(sql`
+    (await tx.maybe<WebhookRow>(sql`
       update webhooks set previous_secret = secret,
         previous_until = domain_now() + make_interval(hours => ${rotationHours}),
         secret = ${sealSecret(app.secrets, webhook_id, secret)}
@@ -164,14 +271,17 @@ export async function rotateSecret(
       returning ${fields}`))
   if (!webhook) throw new ApiError('webhook_not_found')
   await record(app, tx, actor, { action: 'webhook.secret_rotated', target: webhook_id, workspace_id })
-  return { webhook, secret }
+  return { webhook: shownWebhook(app, webhook), secret }
 }
 
-export async function requireWebhook(db: Db, { workspace_id, webhook_id }: WebhookKey): Promise<Webhook> {
+export async function requireWebhook(
+  db: Db,
+  { workspace_id, webhook_id }: WebhookKey,
+): Promise<{ id: string }> {
   const webhook =
     isUuid(webhook_id) &&
-    (await db.maybe<Webhook>(sql`
-      select ${fields} from webhooks
+    (await db.maybe<{ id: string }>(sql`
+      select id from webhooks
       where id = ${webhook_id} and workspace_id = ${workspace_id} and deleted_at is null`))
   if (!webhook) throw new ApiError('webhook_not_found')
   return webhook

@@ -1,7 +1,8 @@
 /** What a user can do in a workspace now, and what closes the rest. */
-import { findObstacle } from '../../access/needs.ts'
+import { findObstacle, hasRole } from '../../access/needs.ts'
 import type { App } from '../../app.ts'
 import type { Caller } from '../../contract.ts'
+import { type Db, sql } from '../../db/sql.ts'
 import { findSendingStop } from '../../ledger/liveness.ts'
 import { requireWorkspace } from './workspaces.ts'
 
@@ -27,12 +28,13 @@ const routeOf = {
 export const capabilityNames = Object.keys(routeOf) as readonly (keyof typeof routeOf)[]
 
 export async function describeWorkspace(app: App, caller: Caller) {
-  const [settings, workspace, reason] = await Promise.all([
+  const [settings, workspace, reason, stopped_webhooks] = await Promise.all([
     app.settings.current(),
     requireWorkspace(app.db, caller.workspace_id),
     findSendingStop(app),
+    countStoppedWebhooks(app.db, caller),
   ])
-  const { id, name, timezone, sending_window } = workspace
+  const { id, name, timezone, timezone_before, timezone_from, sending_window } = workspace
   const role = caller.via.kind === 'session' ? caller.via.role : null
   const capabilities = capabilityNames.map((capability) => {
     const needs = app.routes.find((route) => route.name === routeOf[capability])
@@ -41,9 +43,19 @@ export async function describeWorkspace(app: App, caller: Caller) {
     return [capability, { open: closed_by === null, closed_by }]
   })
   return {
-    workspace: { id, name, timezone, sending_window, role },
+    workspace: { id, name, timezone, timezone_before, timezone_from, sending_window, role },
     dispatch: { on: reason === null, reason },
     opt_out_words: app.config.opt_out_words,
+    stopped_webhooks,
     capabilities: Object.fromEntries(capabilities),
   }
+}
+
+/** How the admins of a workspace learn that webhooks stopped with their maker: members see no webhooks. */
+async function countStoppedWebhooks(db: Db, caller: Caller): Promise<number> {
+  if (!hasRole(caller, 'admin')) return 0
+  const { count } = await db.one<{ count: number }>(sql`
+    select count(*)::int as count from webhooks
+    where workspace_id = ${caller.workspace_id} and stop_reason is not null and not active and deleted_at is null`)
+  return count
 }

@@ -59,6 +59,8 @@ describe('GET /workspace', () => {
       id,
       name: 'Acme',
       timezone: 'UTC',
+      timezone_before: null,
+      timezone_from: null,
       sending_window: null,
       role: 'owner',
     })
@@ -171,6 +173,8 @@ describe('PATCH /workspace', () => {
         id: tenant.workspace_id,
         name: before.name,
         timezone: 'Europe/Vienna',
+        timezone_before: 'UTC',
+        timezone_from: expect.stringMatching(/T00:00:00.000Z$/),
         sending_window: 'mon-fri 09:00-18:00',
       },
     ])

@@ -1,7 +1,7 @@
 /** Workspaces on the dashboard: for operators all of them, for members what they can do in theirs. */
 import { z } from 'zod'
 import { roles } from '../../contract.ts'
-import { moment, momentOrNull, said, uuid } from '../../lib/wire.ts'
+import { count, moment, momentOrNull, said, uuid } from '../../lib/wire.ts'
 import { ok, ownRoute, type Route, route } from '../../route.ts'
 import { actorOf } from '../audit/audit.ts'
 import { capabilityNames, describeWorkspace } from './capabilities.ts'
@@ -11,6 +11,8 @@ const workspace = {
   id: '0199a1f0-0000-7000-8000-000000000001',
   name: 'Acme',
   timezone: 'Europe/Berlin',
+  timezone_before: null,
+  timezone_from: null,
   sending_window: null,
 }
 
@@ -18,6 +20,11 @@ const workspaceOut = {
   id: uuid('Id of the workspace.'),
   name: said('Name of the workspace.'),
   timezone: said('Time zone in which its day ends at midnight.'),
+  timezone_before: z.string().nullable().meta({
+    description:
+      'After a change of the zone, the one that holds until `timezone_from`; null once that has passed.',
+  }),
+  timezone_from: momentOrNull('When a new zone begins to hold: at the end of the day that has begun.'),
   sending_window: z.string().nullable().meta({ description: 'When campaigns can send; null for always.' }),
 }
 
@@ -55,6 +62,7 @@ export const workspaceRoutes: readonly Route[] = [
           .nullable()
           .meta({ description: 'Why it does not, as a sentence; null if it does.' }),
       }),
+      stopped_webhooks: count('Webhooks that stopped with their maker and wait for an admin; 0 for members.'),
       opt_out_words: z.array(z.string()).meta({
         description: 'A message that consists of one of these adds its sender to the suppression list.',
       }),
@@ -69,6 +77,7 @@ export const workspaceRoutes: readonly Route[] = [
       response: {
         workspace: { ...workspace, role: 'member' },
         dispatch: { on: true, reason: null },
+        stopped_webhooks: 0,
         opt_out_words: ['stop', 'unsubscribe'],
         capabilities: Object.fromEntries(
           capabilityNames.map((name) => [

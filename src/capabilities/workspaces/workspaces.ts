@@ -1,13 +1,15 @@
 /** Workspaces: the tenants. Everything else belongs to exactly one. */
 import type { App } from '../../app.ts'
-import { type Db, sql } from '../../db/sql.ts'
+import { type Db, sql, type Tx } from '../../db/sql.ts'
 import { emitted } from '../../events/emit.ts'
 import { accountsChanged, revokeLeases } from '../../ledger/leases.ts'
+import { readChange, type StoredChange, zoneChange } from '../../ledger/workspace-days.ts'
 import { ApiError } from '../../lib/errors.ts'
 import { isUuid, newId } from '../../lib/ids.ts'
 import { notFound, requireName } from '../../lib/names.ts'
-import { formatWindow, parseWindow } from '../../lib/sending-window.ts'
 import { quote } from '../../lib/text.ts'
+import { formatWindow, parseWindow } from '../../rules/sending-window.ts'
+import { changeOf } from '../../rules/zones.ts'
 import { type Actor, record } from '../audit/audit.ts'
 import { addStages, defaultStage } from '../pipeline/pipeline.ts'
 
@@ -15,6 +17,9 @@ interface Workspace {
   readonly id: string
   readonly name: string
   readonly timezone: string
+  /** The zone that still holds, until `timezone_from`; null: `timezone` does. */
+  readonly timezone_before: string | null
+  readonly timezone_from: Date | null
   /** When campaigns and broadcasts may write, in its time zone. Null: always. */
   readonly sending_window: string | null
   readonly created_at: Date
@@ -22,7 +27,9 @@ interface Workspace {
   readonly disabled_at: Date | null
 }
 
-const fields = sql`id, name, timezone, sending_window, created_at, disabled_at`
+/** Until a new zone holds, the one that does, and until when. */
+const fields = sql`id, name, timezone, case when timezone_from > domain_now() then timezone_before end as timezone_before,
+  case when timezone_from > domain_now() then timezone_from end as timezone_from, sending_window, created_at, disabled_at`
 
 export interface WorkspaceFields {
   readonly name?: string | undefined
@@ -63,14 +70,31 @@ export async function updateWorkspace(
   const sending_window = window === undefined || window === 'none' ? null : readWindow(window)
   await requireWorkspace(app.db, id)
   return app.db.transaction(async (tx) => {
+    if (timezone !== undefined) await changeZone(tx, id, timezone)
     const workspace = await tx.one<Workspace>(sql`
-      update workspaces set name = coalesce(${name ?? null}, name), timezone = coalesce(${timezone ?? null}, timezone),
+      update workspaces set name = coalesce(${name ?? null}, name),
         sending_window = case when ${window !== undefined} then ${sending_window} else sending_window end
       where id = ${id} returning ${fields}`)
-    const { created_at: _, id: __, disabled_at: ___, ...detail } = workspace
+    const { created_at: _, id: __, disabled_at: ___, timezone_before: ____, ...detail } = workspace
     await record(app, tx, actor, { action: 'workspace.updated', target: id, workspace_id: id, detail })
     return workspace
   })
+}
+
+/** The new zone holds from the end of the day that has begun: at once it would open another day's quota. */
+async function changeZone(tx: Tx, id: string, timezone: string): Promise<void> {
+  const known = await tx.one<{ timezone: string; zone_change: StoredChange | null; now: Date }>(sql`
+    select w.timezone, ${zoneChange(sql`w`)} as zone_change, domain_now() as now from workspaces w
+    where w.id = ${id} for no key update`)
+  if (known.timezone === timezone) return
+  const { before, from, floor } = changeOf(
+    { timezone: known.timezone, change: readChange(known.zone_change) },
+    known.now,
+  )
+  await tx.run(sql`
+    update workspaces set timezone = ${timezone},
+      timezone_before = ${before}, timezone_from = ${from}, day_floor = ${floor}::date -- guard: a change keeps the day that has begun
+    where id = ${id}`)
 }
 
 /**

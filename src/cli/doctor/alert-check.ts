@@ -24,7 +24,7 @@ export async function lookAtAlerts(
       : ok('PARLEY_ALERT_URL is not set: Parley posts no alerts.')
   }
   const problem = findAlertUrlProblem(config)
-  if (problem) return fault(`PARLEY_ALERT_URL ${problem}.`, repair)
+  if (problem) return fault(problem, repair)
   if (send) {
     const outcome = await sendAlert({ config }, url, { text: test, kind: 'test', at: new Date() })
     const refused = outcome ? problemOf(outcome) : 'cut off'

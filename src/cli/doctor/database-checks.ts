@@ -2,6 +2,7 @@
 import type { Config } from '../../config.ts'
 import { listPending } from '../../db/migrate.ts'
 import {
+  connectionsBeside,
   connectionsShort,
   countConnections,
   isPooledByTransaction,
@@ -79,18 +80,26 @@ export const databaseChecks: readonly Check<DatabaseSubject>[] = [
   {
     name: 'connections',
     async look({ db, config: { pool_size } }) {
-      const { allowed, left } = await countConnections(db)
+      const { allowed, left, ours, of_role, processes } = await countConnections(db)
       if (pool_size > allowed) {
         return warning(
           `PARLEY_POOL_SIZE is ${pool_size}, and the server allows this role ${counted(allowed, 'connection')}.`,
           'Lower PARLEY_POOL_SIZE, or raise max_connections or the limit of the role or the database.',
         )
       }
-      if (left >= connectionsShort) return ok(`${left} of ${allowed} are left.`)
-      return warning(
-        `Only ${left} of ${allowed} are left.`,
-        'Lower PARLEY_POOL_SIZE of the processes, or raise max_connections or the limit of the role or the database.',
-      )
+      const wanted = processes * (pool_size + connectionsBeside)
+      const running =
+        `${counted(processes, 'running process', 'running processes')} with a PARLEY_POOL_SIZE of ${pool_size} may open ` +
+        `${wanted} (each has up to ${connectionsBeside} besides)`
+      // guard: connections of all processes
+      if (wanted > ours) {
+        return warning(
+          `${running}, and ${ours} of ${allowed} can be theirs. This role has ${of_role} open.`,
+          fewerConnections,
+        )
+      }
+      if (left >= connectionsShort) return ok(`${left} of ${allowed} are left. ${running}.`)
+      return warning(`Only ${left} of ${allowed} are left.`, fewerConnections)
     },
   },
   {
@@ -118,6 +127,9 @@ export const databaseChecks: readonly Check<DatabaseSubject>[] = [
     },
   },
 ]
+
+const fewerConnections =
+  'Lower PARLEY_POOL_SIZE of the processes, or raise max_connections or the limit of the role or the database.'
 
 export const migrationsCheck: Check<DatabaseSubject> = {
   name: 'migrations',

@@ -4,7 +4,9 @@ import { constants } from 'node:fs'
 import { access, open, rm, stat, statfs } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import type { Config } from '../../config.ts'
+import { requireTrusted } from '../../db/data-directory.ts'
 import { diskShortBytes } from '../../ledger/workers.ts'
+import { Refusal } from '../../lib/errors.ts'
 import { type Finding, fault, mebibytes, ok, orOk, warning } from './finding.ts'
 
 /** File systems whose files are gone after a restart: of the machine, or of the container. From linux/magic.h. */
@@ -36,7 +38,12 @@ export async function lookAtDirectory(
   }
   const unwritable = await findUnwritable(directory)
   if (unwritable) return [unwritable]
-  const problems = [await findPassing(directory), await findShort(directory), await findSlow(directory)]
+  const problems = [
+    await findUntrusted(directory),
+    await findPassing(directory),
+    await findShort(directory),
+    await findSlow(directory),
+  ]
   return orOk(
     problems.filter((each) => each !== undefined),
     `${directory} is writable and lasting.`,
@@ -53,6 +60,17 @@ async function findUnwritable(directory: string): Promise<Finding | undefined> {
       `This user cannot write to ${directory} (${code}).`,
       'Run Parley as its owner, or make it writable.',
     )
+  }
+}
+
+/** What `work` and `start` refuse. */
+async function findUntrusted(directory: string): Promise<Finding | undefined> {
+  try {
+    await requireTrusted(directory) // guard: doctor refuses what work refuses
+    return undefined
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error
+    return fault(error.message, 'Until then `parley start` and `parley work` refuse to start.')
   }
 }
 

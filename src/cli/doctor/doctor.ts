@@ -35,8 +35,8 @@ export function addDoctorVerb(program: Command): void {
 }
 
 const help = `
-It checks the configuration, the database, the data directory, Redis, the platforms, the workers, the accounts, the webhooks
-and the public address. Every line is ok, warning or fault, with what to do. It exits with 1 if there is a fault. Run it with the
+It checks the configuration, the database, the data directory, Redis, the platforms, the workers, the accounts, the webhooks,
+the keys and the public address. Every line is ok, warning or fault, with what to do. It exits with 1 if there is a fault. Run it with the
 environment of a process, on that process's machine.`
 
 async function report(lines: readonly Line[], options: Shared): Promise<void> {

@@ -6,6 +6,7 @@ import type { Config } from '../../config.ts'
 import { isOurAnswer, type ProbeWay, probeHeaders } from '../../http/doctor-probe.ts'
 import { Refusal } from '../../lib/errors.ts'
 import type { Secrets } from '../../lib/secrets.ts'
+import type { ReachProblem } from '../../platform/module.ts'
 import { platformModules } from '../platforms.ts'
 import { type Finding, fault, ok, orOk, warning } from './finding.ts'
 
@@ -70,11 +71,10 @@ export async function lookAtPlatforms(
 
 const noProxies: AccountProxies = { proxies: [], direct: true, unreadable: [] }
 
-function unreached(problem: string): Finding {
-  return fault(
-    problem,
-    'Check the network and the firewall of this machine, and the proxies of the accounts.',
-  )
+const checkNetwork = 'Check the network and the firewall of this machine, and the proxies of the accounts.'
+
+function unreached({ problem, advice = checkNetwork }: ReachProblem): Finding {
+  return fault(problem, advice)
 }
 
 /** Asks our own public address for a proof that only this instance can give. */

@@ -1,12 +1,13 @@
 /** What an account can ask of the platform. Each returns immediately; the session sends the answer when `World.durable` resolves. */
 import { Heap } from '../../lib/heap.ts'
 import { isWellFormed, lengthOf } from '../../lib/text.ts'
+import type { Identifier } from '../../rules/identifier.ts'
 import type {
+  AskedPerson,
   Chat,
   ChatPage,
   FilePlace,
   HistoryPage,
-  Identifier,
   Message,
   Outcome,
   Person,
@@ -33,24 +34,38 @@ export function refused(reason: PlatformRefusal): Outcome<never> {
   return { kind: 'refused', reason }
 }
 
+/** Finds people by a phone number also where they do not show it. Nobody is found by an id. */
 export function resolve(world: World, account: Account, { kind, value }: Identifier): Outcome<Person> {
   const { state } = world
-  const found = find(state, kind, value)
+  const found = find(state, { kind, value })
   if (found === undefined) return refused('username_not_found')
   // A public group has a username too, but is not a person.
   if (found < 0) return refused('identity_ineligible')
   return accepted(viewPerson(state, account, found))
 }
 
-function find(state: State, kind: Identifier['kind'], value: string): number | undefined {
-  switch (kind) {
-    case 'username':
-      return state.usernames.get(value.toLowerCase())
-    case 'phone':
-      return state.phones.get(digitsOf(value))
-    case 'id':
-      return state.people.get(Number(value))?.person_id
-  }
+function find(state: State, { kind, value }: Identifier): number | undefined {
+  if (kind === 'username') return state.usernames.get(value.toLowerCase())
+  return kind === 'phone' ? state.phones.get(digitsOf(value)) : undefined
+}
+
+/** By id, anybody: the sandbox has no access hashes. Under a name, only people with whom the account shares a chat. */
+export function askPerson(
+  { state }: World,
+  account: Account,
+  { person_id, identifier: { kind, value } }: { readonly person_id: string; readonly identifier: Identifier },
+): AskedPerson | null {
+  const id = Number(person_id)
+  if (!state.people.has(id) || (kind !== 'id' && !sharesChat(state, account, id))) return null
+  const person = viewPerson(state, account, id)
+  if (kind === 'username') return { person, has_name: person.username?.toLowerCase() === value.toLowerCase() }
+  const has_name = kind === 'id' || (person.phone !== null && digitsOf(person.phone) === digitsOf(value))
+  return { person, has_name }
+}
+
+function sharesChat(state: State, { boxes }: Account, person_id: number): boolean {
+  if (boxes.has(person_id)) return true
+  return [...boxes.keys()].some((chat_id) => state.groups.get(chat_id)?.members.includes(person_id))
 }
 
 export function openChat(world: World, account: Account, person_id: string): Outcome<Chat> {
@@ -157,6 +172,11 @@ export function listChats(
   for (const box of [...account.boxes.values()].reverse()) {
     if (!isListed(box)) continue
     total++
+    const least = found < limit ? undefined : newest.first()
+    if (least && box.last_at < least.box.last_at) {
+      found++
+      continue
+    }
     const order = orderOf(box)
     if (after !== null && order >= after) continue
     if (++found > limit) {
@@ -195,7 +215,11 @@ export function listContacts(world: World, account: Account): Outcome<readonly P
 export function setReadState(
   world: World,
   account: Account,
-  { chat_id, unread }: { readonly chat_id: string; readonly unread: boolean },
+  {
+    chat_id,
+    unread,
+    up_to_message_id: upTo,
+  }: { readonly chat_id: string; readonly unread: boolean; readonly up_to_message_id?: string | undefined },
 ): Outcome<{ readonly unread_count: number }> {
   const box = account.boxes.get(Number(chat_id))
   if (!box) return refused('chat_unavailable')
@@ -203,7 +227,8 @@ export function setReadState(
   const seq = world.state.journal.length + 1
   const delivery = world.takeDelivery(account_id)
   const at = world.nowText()
-  world.commit({ entry: 'read_state', seq, account_id, chat_id: box.chat_id, unread, at, ...delivery })
+  const read = { unread, ...(upTo !== undefined && { up_to_message_id: Number(upTo) }) }
+  world.commit({ entry: 'read_state', seq, account_id, chat_id: box.chat_id, ...read, at, ...delivery })
   return accepted({ unread_count: box.unread_count })
 }
 

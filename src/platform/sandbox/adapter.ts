@@ -17,14 +17,10 @@ import { chunkBytesMax, type Link, type LinkEvents, type Opened, type Wire } fro
 /** How long to wait for a connection. Giving up is safe: nothing has been asked of it yet. */
 const connectMsMax = 10_000
 
-/** This number and lower ones are channels, as on Telegram. */
-const channelsFrom = '-1000000000000'
-
 export function sandboxPlatform(link: Link): Platform {
   return {
     name: 'sandbox',
     paceMs: 0,
-    ownCountUpTo: channelsFrom,
     gapJitter: 0,
     coldRamp: false,
     takeoverSeconds: 0,
@@ -80,6 +76,8 @@ function makeSession({ wire, self }: Opened, finish: () => void): Session {
     self,
     ping: async () => (await wire.call('ping', {})).kind === 'accepted',
     resolve: ({ kind, value }) => wire.call('resolve', { kind, value }),
+    askPerson: (person_id, { kind, value }) =>
+      wire.call('ask_person', { person_id, identifier: { kind, value } }),
     openChat: (person_id) => wire.call('open_chat', { person_id }),
     upload: (file) => upload(wire, file),
     send: ({ chat_id, text, file, random_id }: Submission) =>

@@ -34,11 +34,11 @@ export function apply(state: State, entry: Entry): void {
     case 'person':
       addPerson(state, entry.person)
       break
+    case 'person_changed':
+      for (const person of [...entry.former, entry.person]) changePerson(state, person)
+      break
     case 'account':
       addAccount(state, entry)
-      break
-    case 'auth_key':
-      state.auth_keys.set(entry.key_id, entry)
       break
     case 'group':
       addGroup(state, entry)
@@ -96,13 +96,30 @@ function addPerson(state: State, person: WorldPerson): void {
   if (person.phone !== null) state.phones.set(digitsOf(person.phone), person.person_id)
 }
 
-function addAccount(state: State, { account_id, person, password }: AccountEntry): void {
+/** Only accounts that have the person in a chat get an update, as on Telegram. */
+function changePerson(state: State, person: WorldPerson): void {
+  const { person_id } = person
+  const before = state.people.get(person_id)
+  const forget = (names: Map<string, number>, name: string | undefined) => {
+    if (name !== undefined && names.get(name) === person_id) names.delete(name)
+  }
+  forget(state.usernames, before?.username?.toLowerCase())
+  forget(state.phones, before?.phone ? digitsOf(before.phone) : undefined)
+  addPerson(state, person)
+  for (const account of state.accounts.values()) {
+    const shared = [...account.boxes.keys()].some(
+      (chat_id) => chat_id === person_id || state.groups.get(chat_id)?.members.includes(person_id),
+    )
+    if (shared) stream(state, account, undefined, [{ kind: 'person', chat_id: person_id, person }])
+  }
+}
+
+function addAccount(state: State, { account_id, person }: AccountEntry): void {
   addPerson(state, person)
   state.account_of_person.set(person.person_id, account_id)
   state.accounts.set(account_id, {
     account_id,
     person_id: person.person_id,
-    password: password ?? null,
     boxes: new Map(),
     chat_of_message: new Map(),
     sent_ids: new Map(),
@@ -169,19 +186,24 @@ function applyReadState(state: State, entry: ReadStateEntry): void {
   if (entry.unread) {
     box.unread_count = Math.max(box.unread_count, 1)
   } else {
-    box.unread_count = 0
-    box.read_by_us = box.posts.at(-1)?.message_id ?? box.read_by_us
+    const last = box.posts.at(-1)?.message_id ?? 0
+    const { up_to_message_id: upTo = last } = entry
+    box.read_by_us = Math.max(box.read_by_us, Math.min(upTo, last))
+    const isUnread = (post: Post) => !post.is_sender && post.message_id > box.read_by_us
+    box.unread_count = upTo < last ? box.posts.filter(isUnread).length : 0
   }
+  const cause = entry.unread ? 'marked' : 'read'
   stream(state, account, entry.delivery, [
-    { kind: 'unread', chat_id: entry.chat_id, unread_count: box.unread_count },
+    { kind: 'unread', chat_id: entry.chat_id, unread_count: box.unread_count, cause },
   ])
 }
 
 function applyWritten(state: State, entry: WrittenEntry): void {
   const account = requireAccount(state, entry.account_id)
-  const post = postOf(entry, entry.person_id, false)
+  const is_sender = entry.person_id === null
+  const post = postOf(entry, entry.person_id ?? account.person_id, is_sender)
   const box = addPost(account, entry.chat_id, post)
-  box.unread_count++
+  if (!is_sender) box.unread_count++
   stream(state, account, entry.delivery, [
     { kind: 'message', chat_id: entry.chat_id, post, unread_count: box.unread_count },
   ])
@@ -253,7 +275,7 @@ function applyDeleted(state: State, entry: DeletedEntry): void {
   const { chat_id, message_ids } = entry
   const happenings: Happening[] = [{ kind: 'deleted', chat_id, message_ids }]
   if (box.unread_count !== unreadBefore) {
-    happenings.push({ kind: 'unread', chat_id, unread_count: box.unread_count })
+    happenings.push({ kind: 'unread', chat_id, unread_count: box.unread_count, cause: 'deleted' })
   }
   stream(state, account, entry.delivery, happenings)
 }

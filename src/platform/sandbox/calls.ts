@@ -1,7 +1,17 @@
 /** The calls of a session to the sandbox, whichever link carries them. */
 import { z } from 'zod'
 import type { ChatNumber } from '../../lib/shapes.ts'
-import type { Chat, ChatPage, FileInfo, Message, Outcome, Person, Sent, UpdateBatch } from '../port.ts'
+import type {
+  AskedPerson,
+  Chat,
+  ChatPage,
+  FileInfo,
+  Message,
+  Outcome,
+  Person,
+  Sent,
+  UpdateBatch,
+} from '../port.ts'
 
 const number64 = z.string().regex(/^-?\d{1,19}$/)
 const chat_id = number64.transform((digits) => digits as ChatNumber)
@@ -22,6 +32,10 @@ export const partBytes = 64 * 1024
 export const callParams = {
   ping: z.strictObject({}),
   resolve: z.strictObject({ kind: z.enum(['username', 'phone', 'id']), value: name }),
+  ask_person: z.strictObject({
+    person_id: number64,
+    identifier: z.strictObject({ kind: z.enum(['username', 'phone', 'id']), value: name }),
+  }),
   open_chat: z.strictObject({ person_id: number64 }),
   upload_begin: attachment,
   upload_chunk: z.strictObject({
@@ -45,7 +59,7 @@ export const callParams = {
   }),
   chats: z.strictObject({ after: z.string().max(100).nullable(), limit: z.int().min(1).max(1000) }),
   contacts: z.strictObject({}),
-  read_state: z.strictObject({ chat_id, unread: z.boolean() }),
+  read_state: z.strictObject({ chat_id, unread: z.boolean(), up_to_message_id: number64.optional() }),
   file_part: z.strictObject({
     chat_id,
     message_id: number64,
@@ -69,6 +83,7 @@ export function parseParams<M extends Method>(method: M, given: unknown): Params
 interface Results {
   readonly ping: null
   readonly resolve: Person
+  readonly ask_person: AskedPerson | null
   readonly open_chat: Chat
   readonly upload_begin: { readonly handle: string }
   readonly upload_chunk: null

@@ -25,7 +25,10 @@ describe.each(
   test('400 for an unknown field', async () => {
     if (!operation.body) return
     const body = { ...Object(operation.example.request), surprise: true }
-    const error = await operation.handle(openWorld({ data_dir: null }), { body }).catch((thrown) => thrown)
+    const { params } = operation.example
+    const error = await operation
+      .handle(openWorld({ data_dir: null }), { params, body })
+      .catch((thrown) => thrown)
     expect(error).toBeInstanceOf(ApiError)
     expect(error).toMatchObject({ code: 'invalid_request', message: expect.stringContaining('surprise') })
   })
@@ -94,27 +97,4 @@ test('200 reads the journal after a number, and counts the faults it clears', as
   await expect(ask('readJournal', { after: '-1' })).rejects.toMatchObject({ code: 'invalid_request' })
   await ask('addFault', { on: 'send', fault: 'refuse' })
   expect(await ask('clearFaults', {})).toEqual({ cleared: 1 })
-})
-
-test('400 for an existing account, or the phone number of one', async () => {
-  const { world, ask } = setScene()
-  const phone = '+9996620001'
-  await ask('addAccount', { account_id: 'acc_two', name: 'Support', phone })
-  const before = world.counts()
-  const again: object[] = [
-    { account_id, name: 'Sales desk' },
-    { account_id: 'acc_three', name: 'Third', phone: '9996620001' },
-    { account_id: 'acc_three', name: 'Third', phone: 'x' },
-  ]
-  for (const input of again) {
-    await expect(ask('addAccount', input)).rejects.toMatchObject({ code: 'invalid_request' })
-  }
-  expect(world.counts()).toEqual(before)
-})
-
-test('400 for a hostile network without a data centre', async () => {
-  const { ask } = setScene()
-  const wanted = { case: 'cut', on: 'accept' }
-  await expect(ask('addHostility', wanted)).rejects.toMatchObject({ code: 'invalid_request' })
-  await expect(ask('clearHostilities', {})).rejects.toMatchObject({ code: 'invalid_request' })
 })

@@ -10,10 +10,9 @@ import { lengthOf } from '../../lib/text.ts'
 import { type ControlOperation, operation } from '../control-operation.ts'
 import { platformRefusals } from '../port.ts'
 import { givenFile, makeFile } from './control-files.ts'
-import { hostileOperations } from './control-hostile.ts'
 import { faultKinds, faultTargets } from './faults.ts'
 import { behaviours, delaySecondsDefault } from './people.ts'
-import { deleteMessage, editMessage, readMessages, writeMessage } from './person-acts.ts'
+import { deleteMessage, editMessage, readMessages, writeFromPhone, writeMessage } from './person-acts.ts'
 import type { World } from './world.ts'
 
 const account_id = z.string().min(1).max(200).describe('An account that has connected to this sandbox.')
@@ -28,8 +27,6 @@ const text = z
   .min(1)
   .refine((value) => lengthOf(value) <= 4096, 'A text has at most 4096 characters.')
 const phone = z.string().regex(/^\+?\d{5,20}$/)
-const newAccountId = z.string().min(1).max(200).describe('How the journal and the other calls name it.')
-const password = z.string().min(1).max(200).optional()
 const seconds = z.number().min(0).max(31_536_000)
 
 const journalEntry = z.strictObject({
@@ -61,6 +58,7 @@ export const controlOperations: readonly ControlOperation<World>[] = [
       username: username.optional(),
       name,
       phone: phone.optional(),
+      phone_visible_to: z.array(account_id).max(1000).optional(),
       kind: z.enum(['person', 'bot', 'deleted']).optional(),
       behaviour: z.enum(behaviours).optional(),
       reply_text: text.optional(),
@@ -75,48 +73,48 @@ export const controlOperations: readonly ControlOperation<World>[] = [
     handle: (world, { body }) => ({ person_id: world.addPerson(body).person_id }),
   }),
   operation({
-    name: 'addAccount',
-    method: 'POST',
-    path: '/accounts',
-    summary: 'Add an account',
+    name: 'changePerson',
+    method: 'PATCH',
+    path: '/people/{person_id}',
+    summary: 'Change a person',
     description:
-      'Adds an account that can log in over MTProto (`parley sandbox --mtproto-port`): with the code 12345 or a QR code, ' +
-      'then with its two-step `password` if it has one. Numbers that begin with +999664 belong to the second data centre. ' +
-      'Accounts of the platform `sandbox` need no such call: connecting creates them.',
-    body: z.strictObject({ account_id: newAccountId, name, phone: phone.optional(), password }),
+      'Changes the given fields; null removes a username or phone number. One that somebody else has passes to this person at ' +
+      'once. Only accounts that have the person in a chat get an update. `phone_visible_to` names the accounts that see the ' +
+      'number; null: all of them. Every account finds the person by it.',
+    params: z.strictObject({ person_id: z.coerce.number().int().positive() }),
+    body: z.strictObject({
+      name: name.optional(),
+      username: username.nullable().optional(),
+      phone: phone.nullable().optional(),
+      phone_visible_to: z.array(account_id).max(1000).nullable().optional(),
+    }),
     query: null,
-    response: z.strictObject({ person_id }),
+    response: z.strictObject({
+      person_id,
+      name,
+      username: username.nullable(),
+      phone: phone.nullable(),
+      phone_visible_to: z.array(account_id).nullable(),
+    }),
     example: {
-      request: { account_id: account, name: 'Sales desk', phone: '+9996620001', password: 'correct horse' },
-      response: { person_id: 1043 },
+      params: { person_id: person },
+      request: { username: 'mara_lind_2' },
+      response: {
+        person_id: person,
+        name: 'Mara Lind',
+        username: 'mara_lind_2',
+        phone: null,
+        phone_visible_to: null,
+      },
     },
-    handle: (world, { body }) => {
-      if (world.state.accounts.has(body.account_id)) {
-        throw new ApiError('invalid_request', { detail: 'The sandbox already has this account.' })
+    handle: (world, { params, body }) => {
+      const changed = world.changePerson(params.person_id, body)
+      const { person_id: id, name: called, username: known, phone: number } = changed
+      const phone_visible_to = [...(changed.phone_visible_to ?? [])]
+      return {
+        ...{ person_id: id, name: called, username: known, phone: number },
+        phone_visible_to: changed.phone_visible_to ? phone_visible_to : null,
       }
-      return { person_id: world.addAccount(body).person_id }
-    },
-  }),
-  operation({
-    name: 'acceptLogin',
-    method: 'POST',
-    path: '/logins',
-    summary: 'Accept the QR code of a login',
-    description:
-      'The account with this phone number scans the newest QR code that a client of the data centre shows.',
-    body: z.strictObject({ phone }),
-    query: null,
-    response: z.strictObject({ account_id: z.string() }),
-    example: { request: { phone: '+9996620001' }, response: { account_id: account } },
-    handle: (world, { body }) => {
-      const found = world.findAccountByPhone(body.phone)
-      if (!found) throw new ApiError('not_found', { detail: 'The sandbox has no account with this number.' })
-      if (!world.acceptLogin?.(found)) {
-        throw new ApiError('invalid_request', {
-          detail: 'No login is waiting for its QR code to be accepted.',
-        })
-      }
-      return { account_id: found.account_id }
     },
   }),
   operation({
@@ -148,6 +146,25 @@ export const controlOperations: readonly ControlOperation<World>[] = [
       const written = { ...writing, text: said ?? '', file: file && makeFile(file), at: when?.toISOString() }
       return { message_id: writeMessage(world, written) }
     },
+  }),
+  operation({
+    name: 'writeFromPhone',
+    method: 'POST',
+    path: '/phone-messages',
+    summary: "Write to a person on the account's phone",
+    description:
+      'Sends a private message of the account that Parley has not sent: it has no random id, as one from another device. ' +
+      '`at` is the time of the message.',
+    body: z.strictObject({ account_id, person_id, text, at: time.optional() }),
+    query: null,
+    response: z.strictObject({ message_id: z.int().positive() }),
+    example: {
+      request: { account_id: account, person_id: person, text: 'As we agreed on the phone: Tuesday.' },
+      response: { message_id: 18 },
+    },
+    handle: (world, { body: { at: when, ...writing } }) => ({
+      message_id: writeFromPhone(world, { ...writing, at: when?.toISOString() }),
+    }),
   }),
   operation({
     name: 'addGroup',
@@ -310,5 +327,4 @@ export const controlOperations: readonly ControlOperation<World>[] = [
       return { entries }
     },
   }),
-  ...hostileOperations,
 ]

@@ -58,13 +58,16 @@ export interface ReadStateEntry extends StreamedEntry {
   readonly entry: 'read_state'
   readonly seq: number
   readonly unread: boolean
+  /** The last message that was read; all of them by default. */
+  readonly up_to_message_id?: number
 }
 
-/** A person writes to the account, or history is filled in (`seeded`: no session gets an update). */
+/** A person writes to the account, or the account from its phone, or history is filled in (`seeded`: no session gets an update). */
 export interface WrittenEntry extends StreamedEntry, FromDue {
   readonly entry: 'written'
   readonly message_id: number
-  readonly person_id: number
+  /** Null: the account wrote it on its phone. */
+  readonly person_id: number | null
   readonly text: string
   readonly file?: WorldFile
 }
@@ -100,20 +103,6 @@ export interface AccountEntry {
   readonly entry: 'account'
   readonly account_id: string
   readonly person: WorldPerson
-  /** The two-step password of its login over MTProto. */
-  readonly password?: string
-}
-
-/** A key that the data centre and a client agreed on. The last entry of a `key_id` wins. */
-export interface AuthKeyEntry {
-  readonly entry: 'auth_key'
-  readonly key_id: string
-  /** In base64. */
-  readonly key: string
-  /** The data centre that knows it. */
-  readonly dc: number
-  /** Null: no account is logged in with it. */
-  readonly account_id: string | null
 }
 
 export interface GroupEntry {
@@ -139,8 +128,13 @@ interface FloodRuleEntry {
 
 export type Entry =
   | { readonly entry: 'person'; readonly person: WorldPerson }
+  /** The person as they are from now on; `former` has lost the name that passed to them. */
+  | {
+      readonly entry: 'person_changed'
+      readonly person: WorldPerson
+      readonly former: readonly WorldPerson[]
+    }
   | AccountEntry
-  | AuthKeyEntry
   | GroupEntry
   | SendEntry
   | StartEntry

@@ -6,6 +6,7 @@ export const faultTargets = [
   'send',
   'start',
   'resolve',
+  'ask',
   'read_state',
   'history',
   'chats',

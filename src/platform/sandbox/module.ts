@@ -20,6 +20,6 @@ export const sandboxModule: PlatformModule = {
     const answer = await fetch(`${url}/healthz`, { signal: AbortSignal.timeout(5_000) }).catch(
       () => undefined,
     )
-    return answer?.ok ? [] : [`The sandbox of PARLEY_SANDBOX_URL does not answer at ${url}.`]
+    return answer?.ok ? [] : [{ problem: `The sandbox of PARLEY_SANDBOX_URL does not answer at ${url}.` }]
   },
 }

@@ -49,9 +49,13 @@ async function reachSandbox(url: string, manual_from: Date | undefined): Promise
 }
 
 /** What a sandbox serves in a process of its own. */
-export function aloneControl(sandbox: LocalSandbox, { manual }: { manual: boolean }): Control {
+export function aloneControl(
+  sandbox: LocalSandbox,
+  { manual, calls }: { manual: boolean; calls: readonly ControlCall[] },
+): Control {
   return controlOf([
     ...bind(controlOperations, sandbox.world),
+    ...calls,
     ...(manual ? bind([followOperation], sandbox) : []),
   ])
 }

@@ -8,6 +8,8 @@ export interface WorldPerson {
   readonly username: string | null
   readonly name: string
   readonly phone: string | null
+  /** The accounts that see the phone number; all others only find the person by it. Null, or left out in an old log: all. */
+  readonly phone_visible_to?: readonly string[] | null
   readonly kind: 'person' | 'bot' | 'deleted'
   readonly behaviour: Behaviour
   /** Their answer; null means a sentence that the seed chooses, or STOP. */
@@ -20,6 +22,7 @@ export interface NewPerson {
   readonly username?: string | undefined
   readonly name: string
   readonly phone?: string | undefined
+  readonly phone_visible_to?: readonly string[] | undefined
   readonly kind?: WorldPerson['kind'] | undefined
   readonly behaviour?: Behaviour | undefined
   readonly reply_text?: string | undefined
@@ -36,11 +39,34 @@ export function makePerson(person_id: number, given: NewPerson): WorldPerson {
     username: given.username ?? null,
     name: given.name,
     phone: given.phone ?? null,
+    phone_visible_to: given.phone_visible_to ?? null,
     kind: given.kind ?? (isBot ? 'bot' : 'person'),
     behaviour: given.behaviour ?? 'silent',
     reply_text: given.reply_text ?? null,
     delay_seconds: given.delay_seconds ?? delaySecondsDefault,
   }
+}
+
+/** What may change about a person. Null: they have none any more. */
+export interface PersonChange {
+  readonly name?: string | undefined
+  readonly username?: string | null | undefined
+  readonly phone?: string | null | undefined
+  /** Null: every account sees the number. */
+  readonly phone_visible_to?: readonly string[] | null | undefined
+}
+
+export function changed(person: WorldPerson, change: PersonChange): WorldPerson {
+  const given = Object.fromEntries(Object.entries(change).filter(([, value]) => value !== undefined))
+  return { ...person, ...given }
+}
+
+/** Whether an account sees the person's phone number. Everybody sees their own. */
+export function showsPhone(
+  { person_id, phone_visible_to }: WorldPerson,
+  account: { readonly account_id: string; readonly person_id: number },
+): boolean {
+  return !phone_visible_to || person_id === account.person_id || phone_visible_to.includes(account.account_id)
 }
 
 /** A phone number in comparable form: `+44 20` and `4420` are the same one. */

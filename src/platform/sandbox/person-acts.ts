@@ -42,6 +42,27 @@ export function writeMessage(world: World, writing: Writing): number {
   return message_id
 }
 
+/** The account's user writes to a person on its phone: a message of the account that no session of ours has sent. */
+export function writeFromPhone(
+  world: World,
+  { account_id, person_id, text, at }: ByPerson & { readonly text: string; readonly at?: string | undefined },
+): number {
+  const account = world.requireAccount(account_id)
+  world.requirePerson(person_id)
+  const message_id = account.last_message_id + 1
+  world.commit({
+    entry: 'written',
+    account_id,
+    chat_id: person_id,
+    person_id: null,
+    message_id,
+    text,
+    at: at === undefined ? world.nowText() : new Date(at).toISOString(),
+    ...world.takeDelivery(account_id),
+  })
+  return message_id
+}
+
 function requireMember(world: World, of: { account_id: string; chat_id: number; person_id: number }): void {
   const group = world.state.groups.get(of.chat_id)
   if (group?.account_id !== of.account_id) {

@@ -5,6 +5,7 @@
 import type { FloodScope, Outcome, Person, PlatformRefusal, UpdateBatch } from '../port.ts'
 import {
   accepted,
+  askPerson,
   listChats,
   listContacts,
   openChat,
@@ -41,6 +42,7 @@ const refusalOn: Record<Exclude<FaultTarget, 'updates'>, PlatformRefusal> = {
   login: 'needs_login',
   start: 'identity_ineligible',
   resolve: 'username_not_found',
+  ask: 'username_not_found',
   send: 'chat_unavailable',
   read_state: 'chat_unavailable',
   history: 'chat_unavailable',
@@ -55,6 +57,7 @@ const floodOn: Record<Exclude<FaultTarget, 'updates'>, FloodScope> = {
   login: 'reading',
   start: 'lookups',
   resolve: 'lookups',
+  ask: 'reading',
   send: 'sends',
   read_state: 'reading',
   history: 'reading',
@@ -69,6 +72,7 @@ const targetOf: Partial<Record<Method, Exclude<FaultTarget, 'updates'>>> = {
   read_state: 'read_state',
   history: 'history',
   resolve: 'resolve',
+  ask_person: 'ask',
   chats: 'chats',
   file_part: 'download',
 }
@@ -111,15 +115,17 @@ export class ServedSession {
   readonly uploads = new Uploads()
   readonly #world: World
   readonly #peer: Peer
+  readonly #device: string
   #session: { readonly account: Account; readonly handlers: Handlers; readonly release: () => void } | null =
     null
   #open = true
   #thawed: Promise<void> = Promise.resolve()
   #wake: () => void = () => {}
 
-  constructor(world: World, peer: Peer) {
+  constructor(world: World, peer: Peer, device = '') {
     this.#world = world
     this.#peer = peer
+    this.#device = device
   }
 
   /** Opens the session. Like every answer of the platform, this one may never arrive. */
@@ -132,10 +138,8 @@ export class ServedSession {
     if (fault?.fault === 'slow') await sleep(fault.seconds)
     await this.#listening()
     const account = this.#world.addAccount(greeting)
-    const release = this.#world.occupy(account.account_id, {
-      wake: () => this.#wake(),
-      evict: (reason) => this.end(reason),
-    })
+    const occupant = { wake: () => this.#wake(), evict: (reason: string) => this.end(reason) }
+    const release = this.#world.occupy(account.account_id, occupant, this.#device)
     this.#session = { account, handlers: handlersOf(this.#world, account, this.uploads), release }
     const beginning = positionOf(account, greeting.position)
     if (fault?.fault === 'freeze') this.#freeze(fault.seconds)
@@ -244,6 +248,7 @@ function handlersOf(world: World, account: Account, uploads: Uploads): Handlers 
   return {
     ping: () => accepted(null),
     resolve: (identifier) => resolve(world, account, identifier),
+    ask_person: (asked) => accepted(askPerson(world, account, asked)),
     open_chat: ({ person_id }) => openChat(world, account, person_id),
     upload_begin: (file) => accepted({ handle: uploads.begin(file) }),
     upload_chunk: ({ handle, data }) =>

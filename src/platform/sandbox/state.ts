@@ -1,5 +1,5 @@
 /** The state of the world. Only `apply.ts` changes it. */
-import type { AuthKeyEntry, FloodRule, GroupEntry, JournalEntry, WorldFile } from './entries.ts'
+import type { FloodRule, GroupEntry, JournalEntry, WorldFile } from './entries.ts'
 import type { Fault } from './faults.ts'
 import type { WorldPerson } from './people.ts'
 
@@ -39,13 +39,19 @@ export type Happening =
       readonly message_id: number
       readonly at: string
     }
-  | { readonly kind: 'unread'; readonly chat_id: number; readonly unread_count: number }
+  | {
+      readonly kind: 'unread'
+      readonly chat_id: number
+      readonly unread_count: number
+      /** The account read the chat or marked it unread, or an unread message was deleted. */
+      readonly cause: 'read' | 'marked' | 'deleted'
+    }
+  /** The person's name, username or phone number is this one from now on. `chat_id` is their number. */
+  | { readonly kind: 'person'; readonly chat_id: number; readonly person: WorldPerson }
 
 export interface Account {
   readonly account_id: string
   readonly person_id: number
-  /** Null: a login needs no password. */
-  readonly password: string | null
   readonly boxes: Map<number, Box>
   readonly chat_of_message: Map<number, number>
   /** The message first sent under each random id. */
@@ -77,8 +83,6 @@ export class State {
   /** Lower-cased username to person (positive) or group (negative). */
   readonly usernames = new Map<string, number>()
   readonly phones = new Map<string, number>()
-  /** The keys that the data centre has agreed on with its clients, by key id. */
-  readonly auth_keys = new Map<string, AuthKeyEntry>()
   readonly journal: JournalEntry[] = []
   /** In the order they fall due. */
   readonly dues: Due[] = []

@@ -2,6 +2,7 @@
 import type { ChatNumber } from '../../lib/shapes.ts'
 import type { Attachment, Chat, Message, Person, Update } from '../port.ts'
 import type { WorldFile } from './entries.ts'
+import { showsPhone } from './people.ts'
 import type { Account, Box, Happening, Post, State } from './state.ts'
 
 export function viewPerson(state: State, account: Account, person_id: number): Person {
@@ -10,7 +11,7 @@ export function viewPerson(state: State, account: Account, person_id: number): P
     id: String(person_id),
     name: person?.name ?? '',
     username: person?.username ?? null,
-    phone: person?.phone ?? null,
+    phone: person && showsPhone(person, account) ? person.phone : null,
     kind: person_id === account.person_id ? 'self' : (person?.kind ?? 'deleted'),
   }
 }
@@ -75,5 +76,7 @@ export function viewUpdate(state: State, account: Account, happening: Happening)
     }
     case 'unread':
       return { kind: 'unread', chat_id, unread_count: happening.unread_count }
+    case 'person':
+      return { kind: 'person', person: viewPerson(state, account, happening.chat_id) }
   }
 }

@@ -6,9 +6,16 @@ import { ApiError } from '../../lib/errors.ts'
 import { apply } from './apply.ts'
 import type { Delivery, Entry, FloodRule, JournalEntry } from './entries.ts'
 import { type Fault, type FaultQuestion, findFault, makeFault, type NewFault } from './faults.ts'
-import type { HostileNetwork } from './hostility.ts'
 import { type Log, memoryLog, openLog } from './log.ts'
-import { answerOf, digitsOf, makePerson, type NewPerson, type WorldPerson } from './people.ts'
+import {
+  answerOf,
+  changed,
+  digitsOf,
+  makePerson,
+  type NewPerson,
+  type PersonChange,
+  type WorldPerson,
+} from './people.ts'
 import { type Account, type Due, type Happening, State } from './state.ts'
 import { type Clock, systemClock } from './world-clock.ts'
 
@@ -34,7 +41,6 @@ interface NewAccount {
   readonly name: string
   readonly username?: string | undefined
   readonly phone?: string | undefined
-  readonly password?: string | undefined
 }
 
 interface NewGroup {
@@ -74,14 +80,13 @@ export class World {
   readonly seed: number
   readonly clock: Clock
   readonly dedupe: boolean
-  /** Accepts the QR code of a waiting login for the account; false if no login is waiting. The data centre sets it. */
-  acceptLogin: ((account: Account) => boolean) | null = null
-  /** The network in front of the data centre, which sets it. */
-  network: HostileNetwork | null = null
   /** Called when the first due time may have changed. */
   onDueChanged: (() => void) | null = null
+  /** Called after each entry, but not for those of the log that a start reads. */
+  onCommitted: ((entry: Entry) => void) | null = null
   readonly #log: Log
-  readonly #occupants = new Map<string, Occupant>()
+  /** By account, then by device. */
+  readonly #occupants = new Map<string, Map<string, Occupant>>()
   #unsynced: Promise<void> | null = null
 
   constructor(parts: { state: State; log: Log; seed: number; clock: Clock; dedupe: boolean }) {
@@ -99,7 +104,8 @@ export class World {
     apply(this.state, entry)
     if ('seq' in entry) this.#startSync()
     if (this.state.dues[0] !== dueBefore) this.onDueChanged?.()
-    if ('account_id' in entry && entry.account_id !== null) this.#occupants.get(entry.account_id)?.wake()
+    if ('account_id' in entry) this.#wake(entry.account_id)
+    this.onCommitted?.(entry)
   }
 
   /** Resolves when the whole journal is on the disk. No session gets an answer to an accepted call before that. */
@@ -128,8 +134,25 @@ export class World {
     return person
   }
 
+  /** A username or phone number that somebody else has passes to this person at once. */
+  changePerson(person_id: number, change: PersonChange): WorldPerson {
+    const before = this.requirePerson(person_id)
+    const person = changed(before, change)
+    const former = new Map<number, WorldPerson>()
+    const takeFrom = (holder: number | undefined, lost: PersonChange) => {
+      if (holder === undefined || holder === person_id) return
+      former.set(holder, changed(former.get(holder) ?? this.requirePerson(holder), lost))
+    }
+    const { usernames, phones } = this.state
+    if (person.username !== null) takeFrom(usernames.get(person.username.toLowerCase()), { username: null })
+    if (person.phone !== null) takeFrom(phones.get(digitsOf(person.phone)), { phone: null })
+    this.commit({ entry: 'person_changed', person, former: [...former.values()] })
+    for (const account_id of this.#occupants.keys()) this.#wake(account_id)
+    return person
+  }
+
   /** The account in this world; the first call creates it. */
-  addAccount({ account_id, name, username, phone, password }: NewAccount): Account {
+  addAccount({ account_id, name, username, phone }: NewAccount): Account {
     const known = this.state.accounts.get(account_id)
     if (known) return known
     if (username !== undefined) this.#requireFreeUsername(username)
@@ -140,7 +163,7 @@ export class World {
       username: username ?? this.#freeUsername(name),
       kind: 'person',
     })
-    this.commit({ entry: 'account', account_id, person, ...(password !== undefined && { password }) })
+    this.commit({ entry: 'account', account_id, person })
     return this.requireAccount(account_id)
   }
 
@@ -242,7 +265,7 @@ export class World {
     const when = last_at > at && last_at <= this.nowText() ? last_at : at
     if (act.kind === 'stream') {
       this.commit({ entry: 'streamed', due_id })
-      this.#occupants.get(account_id)?.wake()
+      this.#wake(account_id)
       return
     }
     const common = { account_id, chat_id: act.chat_id, at: when, due_id, ...this.takeDelivery(account_id) }
@@ -261,14 +284,23 @@ export class World {
     return this.requireAccount(account_id).stream.slice(position, position + limit)
   }
 
-  /** Makes this the account's only session and ends the former one. Call the returned function to give it up. */
-  occupy(account_id: string, occupant: Occupant): () => void {
-    const former = this.#occupants.get(account_id)
-    this.#occupants.set(account_id, occupant)
+  /**
+   * Makes this the only session of the account's device, and ends the former one. An account of the sandbox has one device. Call
+   * the returned function to give it up.
+   */
+  occupy(account_id: string, occupant: Occupant, device = ''): () => void {
+    const devices = this.#occupants.get(account_id) ?? new Map<string, Occupant>()
+    this.#occupants.set(account_id, devices)
+    const former = devices.get(device)
+    devices.set(device, occupant)
     former?.evict('The account was connected from elsewhere.')
     return () => {
-      if (this.#occupants.get(account_id) === occupant) this.#occupants.delete(account_id)
+      if (devices.get(device) === occupant) devices.delete(device)
     }
+  }
+
+  #wake(account_id: string): void {
+    for (const occupant of this.#occupants.get(account_id)?.values() ?? []) occupant.wake()
   }
 
   requireAccount(account_id: string): Account {
@@ -292,7 +324,9 @@ export class World {
   }
 
   async close(): Promise<void> {
-    for (const occupant of this.#occupants.values()) occupant.evict('The sandbox is closing.')
+    for (const devices of this.#occupants.values()) {
+      for (const occupant of devices.values()) occupant.evict('The sandbox is closing.')
+    }
     await this.#log.close()
   }
 

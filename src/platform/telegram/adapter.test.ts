@@ -1,14 +1,16 @@
 /** The adapter against the data centre on loopback: the suite that every adapter passes, and logins. */
+
 import { randomBytes } from 'node:crypto'
+import { release, type } from 'node:os'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { heldAccount, MemoryAccountStore } from '../../../test/platform/account-store.ts'
 import { conformance } from '../../../test/platform/conformance.ts'
 import { Recorder } from '../../../test/platform/conformance-recorder.ts'
 import { telegramAt, trust } from '../../../test/platform/data-centre-fixture.ts'
-import { askWorld, otherSide } from '../../../test/platform/sandbox-fixture.ts'
+import { type DataCentre, openDataCentre } from '../../../test/platform/mtproto/data-centre.ts'
+import { askCentre, askWorld, otherSide } from '../../../test/platform/sandbox-fixture.ts'
 import { version } from '../../lib/version.ts'
 import type { LoginStep, Platform } from '../port.ts'
-import { type DataCentre, openDataCentre } from '../sandbox/mtproto/data-centre.ts'
 import { openWorld, type World } from '../sandbox/world.ts'
 
 /** What a login would have stored. */
@@ -67,13 +69,16 @@ describe('on one data centre', () => {
     expect(outcome).toMatchObject({ detail: expect.stringContaining('no longer knows the login') })
   })
 
-  test('a session shows as the device Parley with its version', async () => {
+  test('a session shows as the device Parley with its version, its system and its language', async () => {
     const account_id = 'acc_device'
     world.addAccount({ account_id, name: 'x' })
     const account = heldAccount({ account_id, name: 'x', store: sessionOf(centre.makeKey(account_id)) })
     const outcome = await platform.connect(account, new Recorder())
     if (outcome.kind !== 'accepted') throw new Error(JSON.stringify(outcome))
-    expect(centre.listDevices()).toEqual([`Parley ${version}`])
+    const { locale } = new Intl.DateTimeFormat().resolvedOptions()
+    const [language = ''] = locale.split('-')
+    expect(language).not.toBe('')
+    expect(centre.listDevices()).toEqual([`Parley ${version}, ${type()} ${release()}, ${locale} ${language}`])
     await outcome.value.close()
   })
 
@@ -84,7 +89,7 @@ describe('on one data centre', () => {
     const recorder = new Recorder()
     const outcome = await platform.connect(account, recorder)
     if (outcome.kind !== 'accepted') throw new Error(JSON.stringify(outcome))
-    world.state.auth_keys.clear()
+    centre.store.state.auth_keys.clear()
     expect(await outcome.value.ping()).toBe(false)
     expect(await recorder.closedReason).toEqual({ status: 'lost', reason: 'Transport error -404.' })
     expect(await platform.connect(account, new Recorder())).toMatchObject({ reason: 'needs_login' })
@@ -164,7 +169,7 @@ describe('on one data centre', () => {
   async function begin(phone: string, { qr = false, password }: { qr?: boolean; password?: string } = {}) {
     const n = ++accounts
     const account_id = `acc_login_${n}`
-    await askWorld(world)('addAccount', {
+    await askCentre(centre)('addAccount', {
       account_id,
       name: `Login ${n}`,
       phone,
@@ -227,7 +232,7 @@ describe('on one data centre', () => {
   test.each(['+9996620014', '+9996640014'])('a login by a QR code that %s accepts', async (phone) => {
     const { next } = await begin(phone, { qr: true })
     expect(await next('qr')).toMatchObject({ url: expect.stringMatching(/^tg:\/\/login\?token=/) })
-    await askWorld(world)('acceptLogin', { phone })
+    await askCentre(centre)('acceptLogin', { phone })
     expect(await next('done')).toMatchObject({ kind: 'done' })
   })
 

@@ -1,31 +1,45 @@
 /** Telegram as a platform. */
 import type { Platform } from '../port.ts'
 import type { Endpoint } from './client.ts'
+import { ConnectMemory } from './connect-memory.ts'
+import { beginImport } from './import.ts'
 import { beginLogin, logout } from './login.ts'
 import { openSession } from './session.ts'
 import { Tally } from './tally.ts'
-
-/** Channels have this number and lower ones. */
-const channelsFrom = '-1000000000000'
 
 const paceMsDefault = 1_000 // limit: pace of the sync
 
 export function telegramPlatform(
   endpoint: Endpoint,
-  { paceMs = paceMsDefault }: { paceMs?: number } = {},
+  { paceMs = paceMsDefault, doubtMs }: { paceMs?: number; doubtMs?: number } = {},
 ): Platform {
   const tally = new Tally()
+  /** By account. Not shared: what a proxy of one account makes up must not touch another. */
+  const memories = new Map<string, ConnectMemory>()
+  const memoryOf = (account_id: string) => {
+    const memory = memories.get(account_id) ?? new ConnectMemory(doubtMs)
+    memories.set(account_id, memory)
+    return memory
+  }
   return {
     name: 'telegram',
     paceMs,
-    ownCountUpTo: channelsFrom,
     gapJitter: 0.5,
     coldRamp: true,
     takeoverSeconds: 75, // limit: takeover
-    connect: (account, listener) => openSession(endpoint, account, { listener, tally }),
-    login: (request, report) => beginLogin(endpoint, request, report),
+    connect: (account, listener) =>
+      openSession(endpoint, account, { listener, tally, memory: memoryOf(account.account_id) }),
+    login: (request, report) =>
+      request.session_string === undefined
+        ? beginLogin(endpoint, request, report)
+        : beginImport(endpoint, { ...request, session_string: request.session_string }, report),
     logout: (request) => logout(endpoint, request),
-    figures: () => tally.figures(),
+    figures: () => ({
+      ...tally.figures(),
+      clock_offset_seconds: [...memories.values()]
+        .map(({ clock }) => clock.offsetSeconds)
+        .reduce((furthest, each) => (Math.abs(each) > Math.abs(furthest) ? each : furthest), 0),
+    }),
     close: () => Promise.resolve(),
   }
 }

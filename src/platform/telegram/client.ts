@@ -2,6 +2,7 @@
  * One client of mtcute, which is one connection. A lost connection ends it; the client never reconnects, waits out a
  * flood or repeats a call. Every call passes one gate.
  */
+import { release, type } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type ITelegramStorageProvider, MtSecurityError, MtTypeAssertionError, type tl } from '@mtcute/core'
 import { BaseTelegramClient } from '@mtcute/core/client.js'
@@ -11,6 +12,7 @@ import { Crypto } from '../mtcute-crypto.ts'
 import type { AccountProxy } from '../port.ts'
 import { ProxyFailed } from './dial.ts'
 import { ConnectionRefused, NoAnswer, NotWritten } from './errors.ts'
+import { type ServerClock, serverSecondsOf } from './server-clock.ts'
 import { surroundings } from './surroundings.ts'
 import { type GuardedTransport, guardedTransport, isTransportError, tooManyConnections } from './transport.ts'
 
@@ -18,7 +20,7 @@ import { type GuardedTransport, guardedTransport, isTransportError, tooManyConne
 export interface Endpoint {
   readonly api_id: number
   readonly api_hash: string
-  /** A data centre on loopback instead of Telegram's own. */
+  /** A data centre on loopback instead of Telegram's own, or Telegram's test servers (`testMode`). */
   readonly test_dc: BasicDcOption | null
 }
 
@@ -31,6 +33,8 @@ export interface ClientOptions {
   /** For downloads: they get no updates. Null: the account's own data centre. */
   readonly media?: { readonly dc: BasicDcOption | null }
   readonly proxy: AccountProxy | null
+  /** What an earlier client of the account has learned of Telegram's time, for this one and the next. */
+  readonly clock?: ServerClock | undefined
   pushed(container: tl.TypeUpdates): void
   /** The client has ended without `close`. Not called after `close`. */
   ended(reason: string, cause: Error): void
@@ -43,6 +47,26 @@ const closeMsMax = 5_000
 
 /** Enough for the data centres of Telegram, of which there are five. */
 const loginDialsMax = 5
+
+const { locale } = new Intl.DateTimeFormat().resolvedOptions()
+/**
+ * How the login describes itself in the list of devices. Logins with empty values are reported to be ended on all devices
+ * minutes later (Telethon#4051, TDLibKit#40).
+ */
+const device = {
+  deviceModel: 'Parley',
+  appVersion: version,
+  systemVersion: `${type()} ${release()}`, // guard: a login names a real system
+  systemLangCode: locale, // guard: a login names the language of its system
+  langCode: locale.split('-')[0] ?? locale, // guard: a login names its language
+}
+
+/** The first data centre that a client dials, and whether it is one of Telegram's test servers. Without one, mtcute's own default. */
+export function serversOf({ test_dc }: Endpoint, media: BasicDcOption | null) {
+  const dc = media ?? test_dc
+  const testMode = test_dc?.testMode ?? false // guard: the test servers are dialled in test mode
+  return { ...(dc && { defaultDcs: { main: dc, media: dc } }), testMode }
+}
 
 type Answer<T extends tl.RpcMethod> = tl.RpcCallReturn[T['_']]
 
@@ -60,8 +84,11 @@ export class Client {
     this.#options = options
     const { test_dc } = endpoint
     const { proxy } = options
-    const dc = options.media?.dc ?? test_dc
-    const rules = { dialsMax: options.migrates ? loginDialsMax : 1, loopbackOnly: test_dc !== null, proxy }
+    const rules = {
+      dialsMax: options.migrates ? loginDialsMax : 1,
+      loopbackOnly: test_dc?.testMode === false,
+      proxy,
+    }
     this.#transport = guardedTransport(
       {
         held: () => options.held(),
@@ -77,12 +104,12 @@ export class Client {
       transport: this.#transport,
       storage: options.storage,
       storageOptions: { cleanup: false },
-      ...(dc && { defaultDcs: { main: dc, media: dc } }),
+      ...serversOf(endpoint, options.media?.dc ?? null),
       logLevel: 0,
       updates: false,
       disableUpdates: options.media !== undefined,
       reconnectionStrategy: () => false,
-      initConnectionOptions: { deviceModel: 'Parley', appVersion: version },
+      initConnectionOptions: device,
       // The default middlewares wait for floods and repeat what failed.
       network: { middlewares: [], connectionCount: () => 1 },
     })
@@ -103,6 +130,7 @@ export class Client {
     const late = AbortSignal.timeout(connectMsMax)
     try {
       await unlessAborted(this.#client.connect(), AbortSignal.any([this.#over.signal, late]))
+      this.#options.clock?.set(this.#client) // guard: the next client has the right time
     } catch (error) {
       this.end('The connection was not made.')
       throw error
@@ -132,6 +160,8 @@ export class Client {
     try {
       const answer = await promise
       this.#hasAnswer = true
+      // Telegram may have corrected the time without ending the connection.
+      this.#options.clock?.keep(this.#client) // guard: a corrected time is known while connected
       return answer
     } catch (error) {
       const { reason } = this.#over.signal
@@ -166,6 +196,11 @@ export class Client {
     )
   }
 
+  /** Telegram's time in seconds, as far as the connection knows it. */
+  serverSeconds(): number {
+    return serverSecondsOf(this.#client)
+  }
+
   proveKnowledge(request: tl.account.RawPassword, password: string): Promise<tl.RawInputCheckPasswordSRP> {
     return this.#client.computeSrpParams(request, password)
   }
@@ -173,6 +208,7 @@ export class Client {
   /** Ends it immediately: every call that waits for an answer rejects. */
   end(reason: string, cause = new Error(reason)): void {
     if (this.isOver) return
+    this.#options.clock?.keep(this.#client)
     this.#over.abort(cause)
     this.#client.destroy().catch(() => {})
     this.#rejectCalls(reason)

@@ -43,7 +43,7 @@ type Meaning = PlatformRefusal | 'flood_wait' | 'unknown'
 const names: Readonly<Record<Meaning, string>> = {
   flood_wait: 'FLOOD_WAIT FLOOD_PREMIUM_WAIT SLOWMODE_WAIT',
   cold_stopped: 'PEER_FLOOD',
-  blocked_by_person: 'USER_IS_BLOCKED YOU_BLOCKED_USER',
+  blocked_by_person: 'USER_IS_BLOCKED',
   privacy_restricted: `USER_PRIVACY_RESTRICTED PRIVACY_PREMIUM_REQUIRED ALLOW_PAYMENT_REQUIRED VOICE_MESSAGES_FORBIDDEN
     PREMIUM_ACCOUNT_REQUIRED PAYMENT_UNSUPPORTED`,
   identity_ineligible: 'INPUT_USER_DEACTIVATED USER_IS_BOT',
@@ -71,8 +71,18 @@ const names: Readonly<Record<Meaning, string>> = {
     AUTH_KEY_PERM_EMPTY SESSION_PASSWORD_NEEDED`,
   restricted: 'USER_DEACTIVATED USER_DEACTIVATED_BAN PHONE_NUMBER_BANNED',
   unknown: `RANDOM_ID_DUPLICATE MSG_ID_INVALID PHOTO_SAVE_FILE_INVALID PINNED_DIALOGS_TOO_MUCH CONNECTION_LAYER_INVALID
-    CDN_METHOD_INVALID DATE_EMPTY PERSISTENT_TIMESTAMP_EMPTY PERSISTENT_TIMESTAMP_INVALID FOLDER_ID_INVALID
-    OFFSET_PEER_ID_INVALID`,
+    CDN_METHOD_INVALID DATE_EMPTY PERSISTENT_TIMESTAMP_EMPTY PERSISTENT_TIMESTAMP_INVALID
+    PERSISTENT_TIMESTAMP_OUTDATED FOLDER_ID_INVALID OFFSET_PEER_ID_INVALID`,
+}
+
+/**
+ * Beyond what is documented for a method, from Telethon's list of errors (`errors.csv`). All of them refuse the request itself.
+ * YOU_BLOCKED_USER is the account's own block, which its user lifts in the app.
+ */
+const undocumented: Partial<typeof names> = {
+  chat_unavailable: 'CHAT_INVALID USER_ID_INVALID YOU_BLOCKED_USER',
+  message_invalid: 'INPUT_REQUEST_TOO_LONG',
+  file_unavailable: 'FILEREF_UPGRADE_NEEDED DC_ID_INVALID',
 }
 
 /** Prefixes of error names: Telegram adds names to these families. */
@@ -84,8 +94,9 @@ const families: readonly (readonly [RegExp, Meaning])[] = [
   [/^CHAT_SEND_\w+_FORBIDDEN$/, 'message_invalid'],
 ]
 
+const listed = [...Object.entries(names), ...Object.entries(undocumented)] // guard: names beyond the documentation
 const meanings = new Map(
-  Object.entries(names).flatMap(([meaning, list]) =>
+  listed.flatMap(([meaning, list]) =>
     list.split(/\s+/).map((name): [string, Meaning] => [name, meaning as Meaning]),
   ),
 )
@@ -108,8 +119,12 @@ export function outcomeOf(error: unknown, stops: FloodScope): Exclude<Outcome<ne
   const text = findErrorText(error)
   if (text === undefined)
     return { kind: 'unknown', reason: error instanceof NoAnswer ? 'timeout' : 'connection_lost' }
-  const meaning = findMeaning(text) ?? 'unknown' // guard: an error that is not listed is unknown
-  if (meaning === 'unknown') return { kind: 'unknown', reason: nameOf(text) }
+  const listed = findMeaning(text)
+  const meaning = listed ?? 'unknown' // guard: an error that is not listed is unknown
+  if (meaning === 'unknown') {
+    const reason = nameOf(text)
+    return { kind: 'unknown', reason, ...(listed === undefined && { error: reason }) } // guard: an unlisted error keeps its name
+  }
   if (meaning !== 'flood_wait') return { kind: 'refused', reason: meaning, detail: nameOf(text) }
   const seconds = findSeconds(error)
   return seconds === undefined

@@ -12,10 +12,11 @@ import type {
   LogoutRequest,
   Outcome,
 } from '../port.ts'
-import { Client, type Endpoint } from './client.ts'
+import { Client, type ClientOptions, type Endpoint } from './client.ts'
 import { ProxyFailed } from './dial.ts'
 import { ConnectionRefused, findErrorText, findSeconds, nameOf, outcomeOf, refusedSeconds } from './errors.ts'
 import { Peers } from './peers.ts'
+import { retryWithTime, ServerClock } from './server-clock.ts'
 import { makeBlob, openLoginStorage, openSessionStorage } from './storage.ts'
 import { findMisconfiguration } from './trouble.ts'
 
@@ -40,20 +41,37 @@ const failures: Readonly<Record<string, LoginFailure>> = {
 }
 
 /** The input is wrong; the person may try again. */
-const wrongInputs = new Set(['PHONE_CODE_INVALID', 'PHONE_CODE_EMPTY', 'PASSWORD_HASH_INVALID'])
+const wrongInputs = new Set([
+  'PHONE_CODE_INVALID',
+  'PHONE_CODE_EMPTY',
+  'CODE_INVALID',
+  'EMAIL_VERIFY_EXPIRED',
+  'PASSWORD_HASH_INVALID',
+])
 
 const ways: Readonly<Record<string, LoginCodeWay>> = {
   'auth.sentCodeTypeApp': 'app',
   'auth.sentCodeTypeSms': 'sms',
   'auth.sentCodeTypeFirebaseSms': 'sms',
-  'auth.sentCodeTypeSmsWord': 'sms',
-  'auth.sentCodeTypeSmsPhrase': 'sms',
-  'auth.sentCodeTypeFragmentSms': 'sms',
+  'auth.sentCodeTypeSmsWord': 'word',
+  'auth.sentCodeTypeSmsPhrase': 'phrase',
+  'auth.sentCodeTypeFragmentSms': 'fragment',
   'auth.sentCodeTypeCall': 'call',
   'auth.sentCodeTypeFlashCall': 'call',
-  'auth.sentCodeTypeMissedCall': 'call',
+  'auth.sentCodeTypeMissedCall': 'missed_call',
   'auth.sentCodeTypeEmailCode': 'email',
+  'auth.codeTypeSms': 'sms',
+  'auth.codeTypeCall': 'call',
+  'auth.codeTypeFlashCall': 'call',
+  'auth.codeTypeMissedCall': 'missed_call',
+  'auth.codeTypeFragmentSms': 'fragment',
 }
+
+/** How often a login begins again because Telegram asks for it (AUTH_RESTART), or a password is proven again. */
+const restartsMax = 2
+
+/** The proof was for an older question (SRP_ID_INVALID), or the password has changed since. */
+const staleProofs = new Set(['SRP_ID_INVALID', 'SRP_PASSWORD_CHANGED'])
 
 class LoginFailed extends Error {
   override readonly name = 'LoginFailed'
@@ -77,7 +95,7 @@ export function beginLogin(
 
 class LoginAttempt implements Login {
   readonly #endpoint: Endpoint
-  readonly #request: LoginRequest
+  readonly #wanted: LoginRequest
   readonly #report: (step: LoginStep) => void
   readonly #timer: NodeJS.Timeout
   #storage = openLoginStorage()
@@ -86,12 +104,13 @@ class LoginAttempt implements Login {
   #asked: ((text: string) => Promise<void>) | undefined
   #renewal: NodeJS.Timeout | undefined
   #wrong = 0
+  #restarts = 0
   #hasBegun = false
   #isOver = false
 
   constructor(endpoint: Endpoint, request: LoginRequest, report: (step: LoginStep) => void) {
     this.#endpoint = endpoint
-    this.#request = request
+    this.#wanted = request
     this.#report = report
     this.#client = this.#newClient()
     this.#timer = setTimeout(() => this.#fail(new LoginFailed('timed_out')), loginMsMax)
@@ -122,9 +141,14 @@ class LoginAttempt implements Login {
 
   async #takeFirstStep(): Promise<void> {
     await this.#client.connect()
-    const { phone } = this.#request
+    await this.#request()
+  }
+
+  /** Also when Telegram has the login begin again. From then on a lost connection ends it. */
+  async #request(): Promise<void> {
+    const { phone } = this.#wanted
     await (phone === null ? this.#showCode() : this.#sendCode(phone))
-    this.#hasBegun = true
+    this.#hasBegun = true // guard: a login that began again notices a lost connection
   }
 
   answer(text: string): void {
@@ -143,7 +167,7 @@ class LoginAttempt implements Login {
       storage: this.#storage,
       held: () => true,
       migrates: true,
-      proxy: this.#request.proxy,
+      proxy: this.#wanted.proxy,
       pushed: (container) => this.#pushed(container),
       ended: () => {
         if (this.#hasBegun) this.#fail(new LoginFailed('connection_lost'))
@@ -153,7 +177,11 @@ class LoginAttempt implements Login {
 
   #do(work: () => Promise<void>): void {
     if (this.#isOver) return
-    void work().catch((error) => this.#fail(error))
+    void work().catch((error) => {
+      const isRestart = findErrorText(error) === 'AUTH_RESTART' && this.#restarts++ < restartsMax // guard: a login begins again when asked to
+      if (isRestart) this.#do(() => this.#request())
+      else this.#fail(error)
+    })
   }
 
   #stop(): void {
@@ -193,10 +221,11 @@ class LoginAttempt implements Login {
       return this.#takeToken(await this.#client.call({ _: 'auth.importLoginToken', token: told.token }))
     }
     const url = `tg://login?token=${Buffer.from(told.token).toString('base64url')}`
-    const expires = told.expires * 1000
-    const ms = Math.max(1_000, expires - Date.now() - renewMs)
+    // By Telegram's time: ours may be wrong, and then the code would expire unseen or be renewed every second.
+    const leftMs = (told.expires - this.#client.serverSeconds()) * 1000 // guard: a code expires by the time of the server
+    const ms = Math.max(1_000, leftMs - renewMs)
     this.#renewal = setTimeout(() => this.#do(() => this.#showCode()), ms)
-    this.#report({ kind: 'qr', url, expires_at: new Date(expires).toISOString() })
+    this.#report({ kind: 'qr', url, expires_at: new Date(Date.now() + leftMs).toISOString() })
   }
 
   async #sendCode(phone: string): Promise<void> {
@@ -204,29 +233,45 @@ class LoginAttempt implements Login {
     const phoneNumber = phone.replaceAll(/\D/g, '')
     const settings: tl.TypeCodeSettings = { _: 'codeSettings' }
     const sent = await this.#client.call({ _: 'auth.sendCode', phoneNumber, apiId, apiHash, settings })
-    if (sent._ === 'auth.sentCodeSuccess') return this.#authorised(sent.authorization)
-    if (sent._ !== 'auth.sentCode') throw new LoginFailed('refused')
-    if (sent.type._ === 'auth.sentCodeTypeSetUpEmailRequired') throw new LoginFailed('email_set_up_required')
-    this.#askForCode(
-      { phoneNumber, phoneCodeHash: sent.phoneCodeHash, way: ways[sent.type._] ?? 'other' },
-      false,
-    )
+    this.#takeSent(sent, phoneNumber)
   }
 
-  #askForCode(sent: { phoneNumber: string; phoneCodeHash: string; way: LoginCodeWay }, wrong: boolean): void {
-    const { phoneNumber, phoneCodeHash, way } = sent
-    this.#ask({ kind: 'code', sent_by: way, wrong }, (text) =>
-      this.#orAgain(
+  #takeSent(sent: tl.auth.TypeSentCode, phoneNumber: string): void {
+    if (sent._ === 'auth.sentCodeSuccess') {
+      this.#authorised(sent.authorization)
+      return
+    }
+    if (sent._ === 'auth.sentCodePaymentRequired') throw new LoginFailed('payment_required') // guard: a code that costs money
+    if (sent.type._ === 'auth.sentCodeTypeSetUpEmailRequired') throw new LoginFailed('email_set_up_required')
+    const { type, nextType, timeout = 0, phoneCodeHash } = sent
+    const by = nextType && ways[nextType._]
+    this.#askForCode({
+      ...{ phoneNumber, phoneCodeHash },
+      way: ways[type._] ?? 'other',
+      place: placeOf(type),
+      again: by ? { by, at: new Date(Date.now() + timeout * 1000).toISOString() } : null,
+    })
+  }
+
+  #askForCode(sent: SentCode, wrong = false): void {
+    const { way: sent_by, place, again } = sent
+    this.#ask({ kind: 'code', sent_by, wrong, place, again }, (text) => {
+      if (text.trim() === '' && again) return this.#sendAgain(sent, again.at) // guard: an empty code has it sent again
+      return this.#orAgain(
         () => this.#askForCode(sent, true),
         () =>
           this.#orPassword(async () => {
-            const phoneCode = text.replaceAll(/\s/g, '')
-            this.#authorised(
-              await this.#client.call({ _: 'auth.signIn', phoneNumber, phoneCodeHash, phoneCode }),
-            )
+            this.#authorised(await this.#client.call(signInOf(sent, text)))
           }),
-      ),
-    )
+      )
+    })
+  }
+
+  /** By the next way, once Telegram allows it. Until then the same question stands. */
+  async #sendAgain(sent: SentCode, at: string): Promise<void> {
+    const { phoneNumber, phoneCodeHash } = sent
+    if (Date.parse(at) > Date.now()) return this.#askForCode(sent)
+    this.#takeSent(await this.#client.call({ _: 'auth.resendCode', phoneNumber, phoneCodeHash }), phoneNumber)
   }
 
   async #askForPassword(wrong: boolean): Promise<void> {
@@ -234,12 +279,23 @@ class LoginAttempt implements Login {
     this.#ask({ kind: 'password', hint: request.hint ?? null, wrong }, (text) =>
       this.#orAgain(
         () => this.#askForPassword(true),
-        async () => {
-          const password = await this.#client.proveKnowledge(request, text)
-          this.#authorised(await this.#client.call({ _: 'auth.checkPassword', password }))
-        },
+        () => this.#checkPassword(request, text),
       ),
     )
+  }
+
+  /** Proves it again if the question has changed since it was asked. */
+  async #checkPassword(request: tl.account.RawPassword, text: string): Promise<void> {
+    for (let tries = 0; ; tries++) {
+      try {
+        const asked = tries === 0 ? request : await this.#client.call({ _: 'account.getPassword' })
+        const password = await this.#client.proveKnowledge(asked, text)
+        return this.#authorised(await this.#client.call({ _: 'auth.checkPassword', password }))
+      } catch (error) {
+        const isStale = staleProofs.has(findErrorText(error) ?? '') && tries < restartsMax // guard: a password is proven again
+        if (!isStale) throw error
+      }
+    }
   }
 
   #ask(step: LoginStep, asked: (text: string) => Promise<void>): void {
@@ -284,7 +340,31 @@ class LoginAttempt implements Login {
   }
 }
 
-async function personOf(user: tl.RawUser) {
+interface SentCode {
+  readonly phoneNumber: string
+  readonly phoneCodeHash: string
+  readonly way: LoginCodeWay
+  readonly place: string | null
+  readonly again: { readonly by: LoginCodeWay; readonly at: string } | null
+}
+
+/** A code by e-mail goes another way (TDLib, `AuthManager::send_auth_sign_in_query`), and a phrase has spaces. */
+function signInOf({ phoneNumber, phoneCodeHash, way }: SentCode, text: string): tl.auth.RawSignInRequest {
+  const request = { _: 'auth.signIn', phoneNumber, phoneCodeHash } as const
+  const digits = text.replaceAll(/\s/g, '')
+  // guard: a code by mail is sent as one
+  if (way === 'email') return { ...request, emailVerification: { _: 'emailVerificationCode', code: digits } }
+  const isText = way === 'phrase' || way === 'word' // guard: a phrase keeps its spaces
+  return { ...request, phoneCode: isText ? text.trim() : digits }
+}
+
+function placeOf(type: tl.auth.TypeSentCodeType): string | null {
+  if (type._ === 'auth.sentCodeTypeFragmentSms') return type.url // guard: an address of a code is shown
+  if (type._ === 'auth.sentCodeTypeEmailCode') return type.emailPattern
+  return null
+}
+
+export async function personOf(user: tl.RawUser) {
   const peers = await Peers.load({
     readSession: () => Promise.resolve(null),
     writeSession: () => Promise.resolve(),
@@ -292,7 +372,7 @@ async function personOf(user: tl.RawUser) {
     writePeers: () => Promise.resolve(),
   })
   peers.learn({ users: [user] })
-  const person = peers.findPerson(`${user.id}`)
+  const person = peers.with([user]).findPerson(`${user.id}`)
   if (!person) throw new LoginFailed('refused')
   return person
 }
@@ -321,22 +401,31 @@ export function failureOf(error: unknown): Failure {
 export async function logout(endpoint: Endpoint, { session, proxy }: LogoutRequest): Promise<Outcome<null>> {
   const storage = openSessionStorage(session)
   if (!storage) return { kind: 'accepted', value: null }
+  const clock = new ServerClock()
+  try {
+    await retryWithTime(clock, () => revokeKey(endpoint, { storage, proxy, clock }))
+    return { kind: 'accepted', value: null }
+  } catch (error) {
+    const outcome = outcomeOf(error, 'reading')
+    const isGone = outcome.kind === 'refused' && outcome.reason === 'needs_login'
+    return isGone ? { kind: 'accepted', value: null } : outcome
+  }
+}
+
+async function revokeKey(
+  endpoint: Endpoint,
+  given: Pick<ClientOptions, 'storage' | 'proxy' | 'clock'>,
+): Promise<void> {
   const client = new Client(endpoint, {
-    storage,
+    ...given,
     held: () => true,
     migrates: false,
-    proxy,
     pushed: () => {},
     ended: () => {},
   })
   try {
     await client.connect()
     await client.call({ _: 'auth.logOut' })
-    return { kind: 'accepted', value: null }
-  } catch (error) {
-    const outcome = outcomeOf(error, 'reading')
-    const isGone = outcome.kind === 'refused' && outcome.reason === 'needs_login'
-    return isGone ? { kind: 'accepted', value: null } : outcome
   } finally {
     await client.close()
   }

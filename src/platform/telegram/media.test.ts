@@ -49,11 +49,11 @@ describe('a download', () => {
   })
 
   test('exports the login again if the data centre has forgotten it', async () => {
-    const { world, connect, sendFile, fetch, keysOf } = await openMediaScene()
+    const { centre, connect, sendFile, fetch, keysOf } = await openMediaScene()
     const { session } = await connect()
     const place = sendFile({ size: 9, seed: 5, dc: 4 })
     await fetch(session, place)
-    for (const key of keysOf(4)) world.commit({ ...key, account_id: null })
+    for (const key of keysOf(4)) centre.store.commit({ ...key, account_id: null })
     expect(await fetch(session, place)).toBe(hashOf(9, 5))
   })
 
@@ -118,6 +118,8 @@ describe('a download', () => {
     fault({ on: 'export', fault: 'flood_wait', seconds: 145 })
     expect(await fetch(session, place)).toMatchObject({ kind: 'flood_wait', retry_after_seconds: 145 })
     fault({ on: 'export', fault: 'refuse', error: 'DC_ID_INVALID' })
+    expect(await fetch(session, place)).toMatchObject({ kind: 'refused' })
+    fault({ on: 'export', fault: 'refuse', error: 'A_NAME_THAT_IS_NOT_LISTED' })
     expect(await fetch(session, place)).toMatchObject({ kind: 'unknown' })
     expect(await fetch(session, place)).toBe(hashOf(9, 11))
     expect(recorder.closedWith).toBeNull()

@@ -16,9 +16,12 @@ const variables = {
   PARLEY_TELEGRAM_DC: z
     .string()
     .refine((text) => parseDc(text) !== undefined, {
-      message: 'must be 127.0.0.1:PORT,FILE with the public key of a data centre on this machine',
+      message:
+        "must be test, for Telegram's own test servers, or 127.0.0.1:PORT,FILE with the public key of a data centre on this machine",
     })
-    .optional(),
+    .optional()
+    // A script that meant a data centre for tests must not reach the real Telegram.
+    .meta({ empty: 'fault' }),
 }
 
 export const telegramModule: PlatformModule = {
@@ -43,7 +46,7 @@ export const telegramModule: PlatformModule = {
 }
 
 /** Undefined: no variable of Telegram is set. */
-function readApplication(env: Readonly<Record<string, string>>): Application | undefined {
+export function readApplication(env: Readonly<Record<string, string>>): Application | undefined {
   const given = z.object(variables).parse(env)
   const { PARLEY_TELEGRAM_API_ID: api_id, PARLEY_TELEGRAM_API_HASH: api_hash } = given
   const dc = given.PARLEY_TELEGRAM_DC
@@ -54,8 +57,9 @@ function readApplication(env: Readonly<Record<string, string>>): Application | u
   return { api_id, api_hash, dc: dc === undefined ? null : (parseDc(dc) ?? null) }
 }
 
-/** Undefined: malformed, or not on this machine. */
-export function parseDc(text: string): Dc | undefined {
+/** Undefined: malformed, or not on this machine. `test`: Telegram's test servers. */
+export function parseDc(text: string): Dc | 'test' | undefined {
+  if (text === 'test') return text
   const [, address = '', digits, key_file = ''] = /^([\d.]+):(\d{1,5}),(.+)$/.exec(text) ?? []
   const port = Number(digits)
   // guard: a foreign data centre is on loopback

@@ -1,10 +1,11 @@
 /** Opens Telegram, or a data centre on loopback in its place. Only this and what it imports load mtcute. */
 import { readFileSync } from 'node:fs'
-import { addPublicKey, type BasicDcOption } from '@mtcute/core/utils.js'
+import { addPublicKey, type BasicDcOption, defaultTestDc } from '@mtcute/core/utils.js'
 import { Refusal } from '../../lib/errors.ts'
 import type { OpenPlatform } from '../module.ts'
 import { Crypto } from '../mtcute-crypto.ts'
 import { telegramPlatform } from './adapter.ts'
+import type { Endpoint } from './client.ts'
 
 export interface Dc {
   readonly address: string
@@ -15,14 +16,23 @@ export interface Dc {
 export interface Application {
   readonly api_id: number
   readonly api_hash: string
-  /** Null: Telegram itself. */
-  readonly dc: Dc | null
+  /** Null: Telegram itself. `test`: its own test servers, which have made-up numbers and real rules. */
+  readonly dc: Dc | 'test' | null
 }
 
-export function openTelegram({ api_id, api_hash, dc }: Application): OpenPlatform {
-  const platform = telegramPlatform({ api_id, api_hash, test_dc: dc && trustDc(dc) })
-  return { platform, real: dc === null, close: () => platform.close() }
+/** Dials nothing. */
+export function endpointOf({ api_id, api_hash, dc }: Application): Endpoint {
+  const test_dc = dc === 'test' ? testServers : dc && trustDc(dc) // guard: the test servers are not telegram itself
+  return { api_id, api_hash, test_dc }
 }
+
+export function openTelegram(application: Application): OpenPlatform {
+  const { dc } = application
+  const platform = telegramPlatform(endpointOf(application))
+  return { platform, real: dc === null || dc === 'test', close: () => platform.close() }
+}
+
+const testServers: BasicDcOption = { ...defaultTestDc.main, ipv6: false, mediaOnly: false, testMode: true }
 
 /** The whole process then trusts this key, which is why the address must be on loopback. */
 function trustDc({ address, port, key_file }: Dc): BasicDcOption {

@@ -1,6 +1,7 @@
 /**
  * The people and groups that an account can write to. Telegram accepts a number only together with its access hash,
- * so each is kept forever: in memory during a session, and in the account's store.
+ * so each is kept forever: in memory during a session, and in the account's store. Their names are kept for updates that leave
+ * them out. Nobody is found by them, and a phone number is not kept: only an answer that has it says that it is theirs.
  */
 import type { tl } from '@mtcute/core'
 import Long from 'long'
@@ -12,19 +13,22 @@ interface Peer {
   /** A person's. Basic groups have none. */
   readonly hash?: string
   readonly username?: string
-  /** Digits. */
-  readonly phone?: string
   readonly kind?: 'bot' | 'deleted' | 'self'
 }
+
+/** What can be shown of people and groups. */
+export type KnownPeople = Pick<Peers, 'findPerson' | 'groupName'>
+
+/** Telegram's service chat: it brings login codes as ordinary messages, so nothing of it is shown or kept. */
+export const serviceUserId = 777_000
 
 const pageSize = 5_000
 
 export class Peers {
   readonly #store: AccountStore
   readonly #peers = new Map<ChatNumber, Peer>()
-  /** By lower-case username and by phone: a name belongs to the person who was last seen with it. */
+  /** By lower-case username: it belongs to the person who was last seen with it. */
   readonly #usernames = new Map<string, ChatNumber>()
-  readonly #phones = new Map<string, ChatNumber>()
   #changed = new Set<ChatNumber>()
 
   private constructor(store: AccountStore) {
@@ -35,7 +39,7 @@ export class Peers {
     const peers = new Peers(store)
     for (let after: ChatNumber | null = null; ; ) {
       const page: readonly StoredPeer[] = await store.listPeers({ after, limit: pageSize })
-      for (const { number, text } of page) peers.#set(number, JSON.parse(text))
+      for (const { number, text } of page) peers.#set(number, readPeer(text))
       after = page.at(-1)?.number ?? null
       if (page.length < pageSize) return peers
     }
@@ -49,7 +53,10 @@ export class Peers {
     users?: readonly tl.TypeUser[]
     chats?: readonly tl.TypeChat[]
   }): void {
-    for (const user of users) if (user._ === 'user' && !user.min) this.#keep(`${user.id}`, peerOf(user))
+    for (const user of users) {
+      const isKept = user._ === 'user' && !user.min && user.id !== serviceUserId // guard: the service user is not kept
+      if (isKept) this.#keep(`${user.id}`, peerOf(user))
+    }
     for (const chat of chats) {
       if (chat._ === 'chat' && !chat.deactivated) this.#keep(`${-chat.id}`, { name: chat.title })
     }
@@ -89,24 +96,23 @@ export class Peers {
   findPerson(number: ChatNumber): Person | undefined {
     const peer = this.#peers.get(number)
     if (!peer || Number(number) < 0) return undefined
-    const { name, username, phone, kind } = peer
+    const { name, username, kind } = peer
+    return { id: number, name, username: username ?? null, phone: null, kind: kind ?? 'person' }
+  }
+
+  /** The same people, with the phone numbers that this answer shows. */
+  with(users: readonly tl.TypeUser[]): KnownPeople {
+    const shown = new Map(
+      users.flatMap((user) => (user._ === 'user' && user.phone ? [[`${user.id}`, user.phone]] : [])),
+    )
     return {
-      id: number,
-      name,
-      username: username ?? null,
-      phone: phone === undefined ? null : `+${phone}`,
-      kind: kind ?? 'person',
+      groupName: (number) => this.groupName(number),
+      findPerson: (number) => {
+        const person = this.findPerson(number)
+        const phone = shown.get(number)
+        return person && phone !== undefined ? { ...person, phone: `+${phone}` } : person
+      },
     }
-  }
-
-  findByUsername(username: string): Person | undefined {
-    const number = this.#usernames.get(username.toLowerCase())
-    return number && this.findPerson(number)
-  }
-
-  findByPhone(digits: string): Person | undefined {
-    const number = this.#phones.get(digits)
-    return number && this.findPerson(number)
   }
 
   groupName(number: ChatNumber): string {
@@ -115,10 +121,8 @@ export class Peers {
 
   #keep(number: ChatNumber, peer: Peer): void {
     const known = this.#peers.get(number)
-    // A known phone number is kept when the next answer omits it.
-    const kept = peer.phone === undefined && known?.phone ? { ...peer, phone: known.phone } : peer
-    if (known && isSame(known, kept)) return
-    this.#set(number, kept)
+    if (known && isSame(known, peer)) return
+    this.#set(number, peer)
     this.#changed.add(number)
   }
 
@@ -126,9 +130,28 @@ export class Peers {
     const known = this.#peers.get(number)?.username?.toLowerCase()
     if (known !== undefined && this.#usernames.get(known) === number) this.#usernames.delete(known)
     this.#peers.set(number, peer)
-    if (peer.username !== undefined) this.#usernames.set(peer.username.toLowerCase(), number)
-    if (peer.phone !== undefined) this.#phones.set(peer.phone, number)
+    if (peer.username !== undefined) this.#take(peer.username.toLowerCase(), number)
   }
+
+  /** The person who had the name until now no longer shows it. */
+  #take(name: string, number: ChatNumber): void {
+    const former = this.#usernames.get(name)
+    this.#usernames.set(name, number)
+    const peer = former !== undefined && former !== number && this.#peers.get(former) // guard: a former owner does not show the name
+    if (!peer) return
+    const { username, ...rest } = peer
+    this.#peers.set(former, {
+      ...rest,
+      ...(username !== undefined && username.toLowerCase() !== name && { username }),
+    })
+    this.#changed.add(former)
+  }
+}
+
+/** What a release before this one stored has a phone number. */
+function readPeer(text: string): Peer {
+  const { phone: _, ...peer } = JSON.parse(text) as Peer & { readonly phone?: string }
+  return peer
 }
 
 function peerOf(user: tl.RawUser): Peer {
@@ -138,7 +161,6 @@ function peerOf(user: tl.RawUser): Peer {
     name: fullName(user.firstName, user.lastName),
     ...(user.accessHash && { hash: user.accessHash.toString() }),
     ...(username && { username }),
-    ...(user.phone && { phone: user.phone }),
     ...(kind && { kind }),
   }
 }
@@ -152,6 +174,6 @@ function activeName(usernames: readonly tl.TypeUsername[]): string | undefined {
 }
 
 function isSame(one: Peer, other: Peer): boolean {
-  const fields = ['name', 'hash', 'username', 'phone', 'kind'] as const
+  const fields = ['name', 'hash', 'username', 'kind'] as const
   return fields.every((field) => one[field] === other[field])
 }

@@ -2,9 +2,10 @@ import type { tl } from '@mtcute/core'
 import Long from 'long'
 import { describe, expect, test } from 'vitest'
 import { MemoryAccountStore } from '../../../test/platform/account-store.ts'
+import type { Identifier } from '../../rules/identifier.ts'
 import type { ListedChat, Person } from '../port.ts'
 import { Peers } from './peers.ts'
-import { listChats, type Reader, readHistory, resolve, setReadState } from './read.ts'
+import { askPerson, listChats, type Reader, readHistory, resolve, setReadState } from './read.ts'
 
 const self: Person = { id: '1', name: 'Sales', username: null, phone: null, kind: 'self' }
 
@@ -12,6 +13,7 @@ const self: Person = { id: '1', name: 'Sales', username: null, phone: null, kind
 async function open(answer: (request: tl.RpcMethod) => unknown = () => undefined) {
   const asked: tl.RpcMethod[] = []
   const fed: tl.TypeUpdates[] = []
+  const shown: number[] = []
   const peers = await Peers.load(new MemoryAccountStore())
   peers.learn({ users: [userOf(7, 'ada')] })
   const reader: Reader = {
@@ -21,10 +23,13 @@ async function open(answer: (request: tl.RpcMethod) => unknown = () => undefined
       asked.push(request)
       return answer(request) as never
     },
-    learn: async (found) => peers.learn(found),
+    learn: async (found, only) => {
+      peers.learn(found)
+      if (only) shown.push(...only)
+    },
     feed: (container) => fed.push(container),
   }
-  return { reader, asked, fed }
+  return { reader, asked, fed, shown }
 }
 
 function userOf(id: number, username: string): tl.RawUser {
@@ -42,27 +47,80 @@ function messageOf(id: number): tl.RawMessage {
   return { _: 'message', id, peerId: { _: 'peerUser', userId: id }, date: id, message: `${id}` }
 }
 
+/** As Telegram answers a look-up. */
+const foundAs = (user: tl.RawUser) => ({
+  _: 'contacts.resolvedPeer',
+  peer: { _: 'peerUser', userId: user.id },
+  chats: [],
+  users: [user],
+})
+
 describe('resolve', () => {
-  test('asks Telegram only about names that no stored person has', async () => {
-    const found = {
-      _: 'contacts.resolvedPeer',
-      peer: { _: 'peerUser', userId: 8 },
-      chats: [],
-      users: [userOf(8, 'bob')],
+  test('asks Telegram about every name, also one that a stored person has, and finds nobody by id', async () => {
+    const { reader, asked } = await open(() => foundAs(userOf(8, 'ada')))
+    for (const value of ['ADA', 'ada']) {
+      expect(await resolve(reader, { kind: 'username', value })).toMatchObject({ id: '8', phone: '+493008' })
     }
-    const { reader, asked } = await open(() => found)
-    expect(await resolve(reader, { kind: 'username', value: 'ADA' })).toMatchObject({ id: '7' })
-    expect(await resolve(reader, { kind: 'phone', value: '+49300 7' })).toMatchObject({ id: '7' })
-    expect(await resolve(reader, { kind: 'id', value: '7' })).toMatchObject({ id: '7' })
-    expect(asked).toEqual([])
-    expect(await resolve(reader, { kind: 'username', value: 'bob' })).toMatchObject({ id: '8' })
-    expect(await resolve(reader, { kind: 'username', value: 'bob' })).toMatchObject({ id: '8' })
-    expect(asked).toHaveLength(1)
-    await expect(resolve(reader, { kind: 'id', value: '9' })).rejects.toMatchObject({
+    expect(asked.map(({ _ }) => _)).toEqual(['contacts.resolveUsername', 'contacts.resolveUsername'])
+    await expect(resolve(reader, { kind: 'id', value: '7' })).rejects.toMatchObject({
       reason: 'username_not_found',
+    })
+    expect(asked).toHaveLength(2)
+    // The former owner no longer shows the name.
+    expect(reader.peers.findPerson('7')?.username).toBeNull()
+  })
+
+  test('returns no phone number that the answer does not show', async () => {
+    const { reader } = await open(() => foundAs(without(userOf(7, 'ada'))))
+    expect(await resolve(reader, { kind: 'phone', value: '+49300 7' })).toMatchObject({
+      id: '7',
+      phone: null,
     })
   })
 })
+
+describe('askPerson', () => {
+  const second: tl.RawUsername[] = [
+    { _: 'username', username: 'ada', active: true },
+    { _: 'username', username: 'Ada_Sales', active: true },
+    { _: 'username', username: 'ada_old' },
+  ]
+  const { username: _, ...nameless } = userOf(7, 'ada')
+  test.each<[string, tl.RawUser, Identifier, boolean]>([
+    ['under their username in any case', userOf(7, 'ada'), { kind: 'username', value: 'ADA' }, true],
+    [
+      'under a second username',
+      { ...nameless, usernames: second },
+      { kind: 'username', value: 'ada_sales' },
+      true,
+    ],
+    [
+      'not under a username that is switched off',
+      { ...nameless, usernames: second },
+      { kind: 'username', value: 'ada_old' },
+      false,
+    ],
+    ['not under a former one', userOf(7, 'ada_new'), { kind: 'username', value: 'ada' }, false],
+    ['under their phone number', userOf(7, 'ada'), { kind: 'phone', value: '+49300 7' }, true],
+    ['not under a hidden one', without(userOf(7, 'ada')), { kind: 'phone', value: '+493007' }, false],
+    ['by id, whatever they are called', userOf(7, 'ada_new'), { kind: 'id', value: '7' }, true],
+  ])('shows a person %s', async (_, user, identifier, has_name) => {
+    const { reader, asked } = await open(() => [user])
+    expect(await askPerson(reader, '7', identifier)).toMatchObject({ person: { id: '7' }, has_name })
+    expect(asked).toMatchObject([{ _: 'users.getUsers', id: [{ userId: 7 }] }])
+  })
+
+  test('makes no call about somebody whom the account cannot reach', async () => {
+    const { reader, asked } = await open()
+    expect(await askPerson(reader, '9', { kind: 'id', value: '9' })).toBeNull()
+    expect(asked).toEqual([])
+  })
+})
+
+/** As Telegram shows a person who hides their number. */
+function without({ phone: _, ...user }: tl.RawUser): tl.RawUser {
+  return user
+}
 
 function dialogOf(id: number, more: Partial<tl.RawDialog> = {}): tl.RawDialog {
   return {
@@ -126,10 +184,43 @@ describe('listChats', () => {
     const dead: tl.TypeChat = { _: 'chatForbidden', id: 4, title: 'Gone' }
     const first = { ...dialogsOf([[30]])({ _: 'messages.getDialogs', limit: 9 } as never), chats: [dead] }
     const dialogs = [dialogOf(30), dialogOf(5, { peer: group }), dialogOf(6, { peer })]
-    const { reader } = await open(() => ({ ...first, dialogs }))
+    const { reader, shown } = await open(() => ({ ...first, dialogs }))
     const page = await listChats(reader, { after: null, limit: 3 })
     expect(page.chats.map(({ chat }) => chat.id)).toEqual(['30'])
     expect(page.next).not.toBeNull()
+    expect(shown).toEqual([30])
+  })
+
+  test('begins the next page with the channel that ended the last one, and its access hash', async () => {
+    const ends: [tl.TypePeer, tl.TypeInputPeer][] = [
+      [
+        { _: 'peerChannel', channelId: 3 },
+        { _: 'inputPeerChannel', channelId: 3, accessHash: Long.fromNumber(-30) },
+      ],
+      [
+        { _: 'peerUser', userId: 30 },
+        { _: 'inputPeerUser', userId: 30, accessHash: Long.fromNumber(30) },
+      ],
+      [
+        { _: 'peerChat', chatId: 4 },
+        { _: 'inputPeerChat', chatId: 4 },
+      ],
+    ]
+    const channel = { _: 'channel', id: 3, accessHash: Long.fromNumber(-30), title: 'News' }
+    for (const [peer, offsetPeer] of ends) {
+      const { reader, asked } = await open(() => ({
+        ...dialogsOf([[30]])({ _: 'messages.getDialogs', offsetId: 0, limit: 9 } as never),
+        dialogs: [dialogOf(30, { peer })],
+        messages: [{ ...messageOf(30), peerId: peer }],
+        chats: [channel],
+      }))
+      const { next } = await listChats(reader, { after: null, limit: 1 })
+      await listChats(reader, { after: next, limit: 1 })
+      expect(asked[1]).toMatchObject({ offsetPeer, offsetDate: 30, offsetId: 30 })
+    }
+    const { reader, asked } = await open(dialogsOf([[30]]))
+    await listChats(reader, { after: '0.30.30.0.7', limit: 1 })
+    expect(asked[0]).toMatchObject({ offsetPeer: { _: 'inputPeerUser', userId: 7 } })
   })
 })
 

@@ -2,23 +2,29 @@
 import type { tl } from '@mtcute/core'
 import Long from 'long'
 import type { ChatNumber } from '../../lib/shapes.ts'
-import type { ChatPage, HistoryPage, Identifier, ListedChat, Message, Person } from '../port.ts'
+import type { Identifier } from '../../rules/identifier.ts'
+import type { AskedPerson, ChatPage, HistoryPage, ListedChat, Message, Person } from '../port.ts'
 import { Refused } from './errors.ts'
-import { findChatNumber, type Viewer, viewChat, viewMessage } from './view.ts'
+import type { Peers } from './peers.ts'
+import { findChatNumber, peopleIn, type Viewer, viewChat, viewMessage } from './view.ts'
+
+/** The people and groups that Telegram adds to an answer. */
+export interface Answered {
+  readonly users?: readonly tl.TypeUser[]
+  readonly chats?: readonly tl.TypeChat[]
+}
 
 /** What reading needs of a session. Functions here throw; the session turns errors into outcomes. */
 export interface Reader extends Viewer {
+  readonly peers: Peers
   call<T extends tl.RpcMethod>(request: T): Promise<tl.RpcCallReturn[T['_']]>
-  /** Keeps the people and groups that came with an answer. */
-  learn(answer: { users?: tl.TypeUser[]; chats?: tl.TypeChat[] }): Promise<void>
+  /** Keeps the groups that came with an answer, and its people: all of them, or only those that are shown. */
+  learn(answer: Answered, shown?: ReadonlySet<number>): Promise<void>
   feed(container: tl.TypeUpdates): void
 }
 
-/** Telegram rations look-ups, so it is asked only about names that no stored person has. */
+/** Looks a name up, which Telegram rations. By an id, it finds nobody. */
 export async function resolve(reader: Reader, { kind, value }: Identifier): Promise<Person> {
-  const known = findKnown(reader, { kind, value }) // guard: known people are not looked up
-  if (known) return known
-  // No call can be made about a number without an access hash.
   if (kind === 'id') throw new Refused('username_not_found')
   const found = await reader.call(
     kind === 'username'
@@ -26,15 +32,33 @@ export async function resolve(reader: Reader, { kind, value }: Identifier): Prom
       : { _: 'contacts.resolvePhone', phone: digitsOf(value) },
   )
   await reader.learn(found)
-  const person = found.peer._ === 'peerUser' ? reader.peers.findPerson(`${found.peer.userId}`) : undefined
+  const { peer, users } = found
+  const person = peer._ === 'peerUser' ? reader.peers.with(users).findPerson(`${peer.userId}`) : undefined
   if (!person) throw new Refused('identity_ineligible')
   return person
 }
 
-function findKnown({ peers }: Reader, { kind, value }: Identifier): Person | undefined {
-  if (kind === 'username') return peers.findByUsername(value)
-  if (kind === 'phone') return peers.findByPhone(digitsOf(value))
-  return peers.findPerson(value as ChatNumber)
+/** No call can be made about a number without an access hash. A phone number that is not shown proves nothing. */
+export async function askPerson(
+  reader: Reader,
+  person_id: string,
+  { kind, value }: Identifier,
+): Promise<AskedPerson | null> {
+  const peer = reader.peers.findInput(person_id as ChatNumber)
+  if (peer?._ !== 'inputPeerUser') return null
+  const { userId, accessHash } = peer
+  const users = await reader.call({ _: 'users.getUsers', id: [{ _: 'inputUser', userId, accessHash }] })
+  await reader.learn({ users })
+  const user = users.find((one) => one._ === 'user' && one.id === userId)
+  const person = reader.peers.with(users).findPerson(person_id as ChatNumber)
+  if (user?._ !== 'user' || user.min || !person) return null
+  if (kind === 'id') return { person, has_name: true }
+  const active = (user.usernames ?? []).flatMap((one) => (one.active ? [one.username] : [])) // guard: a username that is switched off
+  const has_name =
+    kind === 'username'
+      ? [user.username, ...active].some((name) => name?.toLowerCase() === value.toLowerCase())
+      : user.phone === digitsOf(value) // guard: a number that is not shown proves nothing
+  return { person, has_name }
 }
 
 function digitsOf(phone: string): string {
@@ -46,10 +70,16 @@ interface Cursor {
   readonly archive: 0 | 1
   readonly date: number
   readonly message_id: number
-  readonly peer: ChatNumber | null
+  /**
+   * The chat that ended the page, with its access hash: Telegram looks for it, and a channel is not kept elsewhere. Null: the
+   * first page.
+   */
+  readonly peer: string | null
   /** How many chats the earlier folders have. */
   readonly counted: number
 }
+
+type Dialogs = tl.messages.RawDialogs | tl.messages.RawDialogsSlice
 
 const firstPage: Cursor = { archive: 0, date: 0, message_id: 0, peer: null, counted: 0 }
 
@@ -61,7 +91,7 @@ function readCursor(after: string | null): Cursor {
     date: Number(date),
     message_id: Number(message_id),
     counted: Number(counted),
-    peer: peer ? (peer as ChatNumber) : null,
+    peer: peer || null,
   }
 }
 
@@ -83,22 +113,20 @@ export async function listChats(
     ...(!isFirst && { excludePinned: true }),
     offsetDate: date,
     offsetId: message_id,
-    offsetPeer: (peer && reader.peers.findInput(peer)) ?? { _: 'inputPeerEmpty' },
+    offsetPeer: peer === null ? { _: 'inputPeerEmpty' } : readOffsetPeer(reader, peer),
     limit,
     hash: Long.ZERO,
   })
   if (page._ === 'messages.dialogsNotModified') return { chats: [], next: null, total: null }
-  await reader.learn(page)
+  await reader.learn(page, peopleOfDialogs(page, reader.self.id))
   const total = counted + (page._ === 'messages.dialogsSlice' ? page.count : page.dialogs.length)
-  const next = nextCursor(page, { cursor, total, self_id: reader.self.id })
+  const next = nextCursor(page, { cursor, total })
   return { chats: viewDialogs(reader, page), next: next && writeCursor(next), total }
 }
 
 /** Null: this was the last page of the archive. */
-function nextCursor(
-  { _: kind, dialogs, messages }: tl.messages.RawDialogs | tl.messages.RawDialogsSlice,
-  { cursor, total, self_id }: { cursor: Cursor; total: number; self_id: string },
-): Cursor | null {
+function nextCursor(page: Dialogs, { cursor, total }: { cursor: Cursor; total: number }): Cursor | null {
+  const { _: kind, dialogs, messages } = page
   const last = dialogs.findLast((each) => each._ === 'dialog')
   const folderEnds = { ...firstPage, archive: 1, counted: total } as const
   const isEnd = kind === 'messages.dialogs' || !last
@@ -108,7 +136,7 @@ function nextCursor(
     ...cursor,
     date: message && 'date' in message ? message.date : cursor.date,
     message_id: last.topMessage,
-    peer: offsetPeerOf(last.peer, self_id) ?? cursor.peer,
+    peer: writeOffsetPeer(last.peer, page),
   }
   // A page whose end equals its start would be requested forever.
   if (writeCursor(next) === writeCursor(cursor)) return cursor.archive === 1 ? null : folderEnds
@@ -120,15 +148,35 @@ function isOf(message: tl.TypeMessage, peer: tl.TypePeer): boolean {
   return JSON.stringify(message.peerId) === JSON.stringify(peer)
 }
 
-/** A channel is not kept, and its offset uses date and message alone. */
-function offsetPeerOf(peer: tl.TypePeer, self_id: string): ChatNumber | undefined {
-  return peer._ === 'peerUser' ? `${peer.userId}` : findChatNumber(peer, self_id)
+/** As `user:7:70`, `channel:3:30` or `chat:4`. */
+function writeOffsetPeer(peer: tl.TypePeer, { users, chats }: Dialogs): string {
+  if (peer._ === 'peerChat') return `chat:${peer.chatId}`
+  const isUser = peer._ === 'peerUser'
+  const id = isUser ? peer.userId : peer.channelId
+  const found = (isUser ? users : chats).find((each) => each.id === id)
+  const hash = found && 'accessHash' in found ? found.accessHash : undefined
+  return `${isUser ? 'user' : 'channel'}:${id}:${hash ?? 0}` // guard: the cursor keeps the channel
 }
 
-function viewDialogs(
-  reader: Reader,
-  { dialogs, messages, chats }: tl.messages.RawDialogs | tl.messages.RawDialogsSlice,
-): ListedChat[] {
+/** A cursor of release 0.3 has the chat's number alone. */
+function readOffsetPeer({ peers }: Reader, text: string): tl.TypeInputPeer {
+  const [kind, id, hash = '0'] = text.split(':')
+  const accessHash = Long.fromString(hash)
+  if (kind === 'user') return { _: 'inputPeerUser', userId: Number(id), accessHash }
+  if (kind === 'channel') return { _: 'inputPeerChannel', channelId: Number(id), accessHash }
+  if (kind === 'chat') return { _: 'inputPeerChat', chatId: Number(id) }
+  return peers.findInput(text as ChatNumber) ?? { _: 'inputPeerEmpty' }
+}
+
+/** The people of the private chats, and who wrote the last message of a group. */
+function peopleOfDialogs({ dialogs, messages }: Dialogs, self_id: string): Set<number> {
+  const people = peopleIn(messages, self_id)
+  for (const { peer } of dialogs) if (peer?._ === 'peerUser') people.add(peer.userId)
+  return people
+}
+
+function viewDialogs(reader: Reader, { dialogs, messages, chats, users }: Dialogs): ListedChat[] {
+  const viewer = { self: reader.self, peers: reader.peers.with(users) }
   const groups = new Set(chats.flatMap((each) => (each._ === 'chat' && !each.deactivated ? [-each.id] : [])))
   return dialogs.flatMap((dialog): ListedChat[] => {
     const id = dialog._ === 'dialog' ? findChatNumber(dialog.peer, reader.self.id) : undefined
@@ -138,7 +186,7 @@ function viewDialogs(
     const top = messages.find((each) => each.id === dialog.topMessage && isOf(each, dialog.peer))
     const unread_count = Math.max(dialog.unreadCount, dialog.unreadMark ? 1 : 0)
     const last = top?._ === 'message' ? viewMessage(reader.self, top) : null
-    return [{ chat: viewChat(reader, id, unread_count), last }]
+    return [{ chat: viewChat(viewer, id, unread_count), last }]
   })
 }
 
@@ -146,7 +194,8 @@ export async function listContacts(reader: Reader): Promise<readonly Person[]> {
   const found = await reader.call({ _: 'contacts.getContacts', hash: Long.ZERO })
   if (found._ === 'contacts.contactsNotModified') return []
   await reader.learn(found)
-  return found.users.flatMap(({ id }) => reader.peers.findPerson(`${id}`) ?? [])
+  const known = reader.peers.with(found.users)
+  return found.users.flatMap(({ id }) => known.findPerson(`${id}`) ?? [])
 }
 
 /** The most that Telegram returns in one answer. */
@@ -169,7 +218,7 @@ export async function readHistory(
       ...{ peer, offsetId, offsetDate: 0, addOffset: 0, limit: asked, maxId: 0, minId: 0, hash: Long.ZERO },
     })
     if (page._ === 'messages.messagesNotModified') break
-    await reader.learn(page)
+    await reader.learn(page, peopleIn(page.messages, reader.self.id))
     const shown = page.messages.filter((each) => each._ === 'message')
     found.push(...shown.map((each) => viewMessage(reader.self, each)))
     const oldest = page.messages.at(-1)

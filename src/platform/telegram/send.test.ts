@@ -63,6 +63,11 @@ test('accepts a full answer that names our random id, and treats another as unkn
   expect(other.fed).toHaveLength(1)
 })
 
+test('treats an answer that names only the random id of another message as unknown', async () => {
+  const updates: tl.TypeUpdate[] = [{ _: 'updateMessageID', id: 5, randomId: randomId.add(1) }]
+  expect((await sendText({ answer: { ...whole, updates } })).outcome).toMatchObject({ kind: 'unknown' })
+})
+
 test("refuses a caption above the account's limit before the call", async () => {
   const plain = await sendText({ text: '👋'.repeat(1025), withFile: true, answer: whole })
   expect(plain.outcome).toMatchObject({ kind: 'refused', reason: 'message_invalid' })

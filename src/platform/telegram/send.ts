@@ -69,6 +69,7 @@ function lengthen(
 
 function findSent(answer: tl.TypeUpdates, randomId: Long): Outcome<Sent> {
   const updates = 'updates' in answer ? answer.updates : []
+  // guard: only our random id proves our message
   const proof = updates.find((each) => each._ === 'updateMessageID' && each.randomId.eq(randomId))
   // guard: an answer without our random id is unknown
   if (proof?._ !== 'updateMessageID') return { kind: 'unknown', reason: `unexpected answer ${answer._}` }

@@ -4,8 +4,10 @@
  */
 import type { tl } from '@mtcute/core'
 import type { ChatNumber } from '../../lib/shapes.ts'
+import type { Identifier } from '../../rules/identifier.ts'
 import type {
   AccountRef,
+  AskedPerson,
   Chat,
   ChatPage,
   Closed,
@@ -13,7 +15,6 @@ import type {
   FilePlace,
   FloodScope,
   HistoryPage,
-  Identifier,
   Listener,
   Message,
   Outcome,
@@ -25,22 +26,33 @@ import type {
   UploadedFile,
 } from '../port.ts'
 import { Client, type ClientOptions, type Endpoint } from './client.ts'
+import { type ConnectMemory, mayPass } from './connect-memory.ts'
 import { ProxyFailed } from './dial.ts'
 import { ConnectionRefused, findErrorText, outcomeOf, Refused, refusedSeconds } from './errors.ts'
 import { Media } from './media.ts'
 import { MediaKeys } from './media-keys.ts'
 import type { MediaOwner } from './media-line.ts'
-import { Peers } from './peers.ts'
-import { listChats, listContacts, type Reader, readHistory, resolve, setReadState } from './read.ts'
+import { Peers, serviceUserId } from './peers.ts'
+import {
+  type Answered,
+  askPerson,
+  listChats,
+  listContacts,
+  type Reader,
+  readHistory,
+  resolve,
+  setReadState,
+} from './read.ts'
 import { send } from './send.ts'
+import { explainClock, type ServerClock } from './server-clock.ts'
 import { openSessionStorage } from './storage.ts'
 import type { Tally } from './tally.ts'
 import { keyUnknown } from './transport.ts'
-import { explainTrouble, findMisconfiguration, type Trouble } from './trouble.ts'
+import { explainTrouble, findMisconfiguration, refusedBy, type Trouble } from './trouble.ts'
 import { readPosition, writePosition } from './update-state.ts'
 import { type TelegramBatch, UpdateStream, UpdatesMissed } from './updates.ts'
 import { upload } from './upload.ts'
-import { viewChat, viewUpdates } from './view.ts'
+import { messagesIn, peopleIn, viewChat, viewUpdates } from './view.ts'
 
 /** Only a person can correct a variable, and then restarts the worker. */
 const misconfiguredSeconds = 600
@@ -50,17 +62,27 @@ const isOverReason = 'The session is over.'
 export async function openSession(
   endpoint: Endpoint,
   account: AccountRef,
-  { listener, tally }: { readonly listener: Listener; readonly tally: Tally },
-): Promise<Outcome<Session>> {
+  {
+    listener,
+    tally,
+    memory,
+  }: { readonly listener: Listener; readonly tally: Tally; readonly memory: ConnectMemory },
+): Promise<Outcome<TelegramSession>> {
   const blob = await account.store.readSession()
   const storage = blob && openSessionStorage(blob)
-  if (!storage) return refusedBy('needs_login', 'no_session', account)
+  if (!storage) return refusedBy('needs_login', 'no_session', account.account_id)
   const peers = await Peers.load(account.store)
   // Every connection of the account is made here, so that all have the same lease and the same proxy.
   const openClient: OpenClient = (options) =>
-    new Client(endpoint, { held: () => account.held(), migrates: false, proxy: account.proxy, ...options })
+    new Client(endpoint, {
+      held: () => account.held(),
+      migrates: false,
+      proxy: account.proxy,
+      clock: memory.clock,
+      ...options,
+    })
   const keys = new MediaKeys(account.store, blob)
-  const session = new TelegramSession(account, { listener, tally, peers, keys, openClient })
+  const session = new TelegramSession(account, { listener, tally, memory, peers, keys, openClient })
   const client = openClient({
     storage,
     pushed: (container) => session.pushed(container),
@@ -69,26 +91,30 @@ export async function openSession(
       session.finish({ status: 'lost', reason, ...(isRefused && { retry_after_seconds: refusedSeconds }) })
     },
   })
+  const { corrections } = memory.clock
   try {
     await session.open(client)
   } catch (error) {
     await session.close()
     // In a session that was open it only ends the connection: this frame is not encrypted, so the next connect decides.
     // guard: an unknown key needs a login
-    if (session.endReason === keyUnknown) return refusedBy('needs_login', 'key_unknown', account)
+    if (session.endReason === keyUnknown) return memory.doubt('key_unknown', account)
     const outcome = outcomeOf(error, 'reading')
     // No call so far could have had an effect.
     if (outcome.kind === 'flood_wait') return outcome
+    if (outcome.kind === 'refused' && mayPass(outcome.detail)) return memory.doubt(outcome.detail, account)
     if (outcome.kind === 'refused' && isTrouble(outcome.reason)) {
-      return refusedBy(outcome.reason, outcome.detail ?? outcome.reason, account)
+      return refusedBy(outcome.reason, outcome.detail ?? outcome.reason, account.account_id)
     }
-    return notConnected(error)
+    const isCorrected = memory.clock.corrections !== corrections // guard: a corrected clock keeps no account away
+    return notConnected(error, isCorrected ? memory.clock : undefined)
   }
+  memory.noteConnected()
   return { kind: 'accepted', value: session }
 }
 
-/** Nothing is wrong with the account. The worker retries. */
-function notConnected(error: unknown): Outcome<never> {
+/** Nothing is wrong with the account. The worker retries. `corrected`: Telegram has corrected the time meanwhile. */
+function notConnected(error: unknown, corrected: ServerClock | undefined): Outcome<never> {
   const kind = 'not_written'
   if (error instanceof ProxyFailed) return { kind, cause: 'proxy', reason: error.message }
   const misconfiguration = findMisconfiguration(findErrorText(error))
@@ -103,17 +129,14 @@ function notConnected(error: unknown): Outcome<never> {
     const reason = `Telegram refuses connections from this address for now. (${error.message})`
     return { kind, cause: 'refused', reason, retry_after_seconds: refusedSeconds } // guard: a refused connection says how long to wait
   }
+  const wrongTime = corrected && explainClock(corrected.offsetSeconds)
+  if (wrongTime) return { kind, cause: 'clock', reason: wrongTime } // guard: the account says that the clock is wrong
   return { kind, reason: 'Telegram could not be reached.' }
 }
 
 type OpenClient = (options: Omit<ClientOptions, 'held' | 'migrates' | 'proxy'>) => Client
 
-/** The detail is what `status_reason` says. */
-function refusedBy(reason: Trouble, name: string, { account_id }: AccountRef): Outcome<never> {
-  return { kind: 'refused', reason, detail: explainTrouble(reason, name, account_id) }
-}
-
-class TelegramSession implements Session, Reader {
+export class TelegramSession implements Session, Reader {
   self: Person = { id: '0', name: '', username: null, phone: null, kind: 'self' }
   /** Why the session ended without `close`. */
   endReason: string | undefined
@@ -127,6 +150,7 @@ class TelegramSession implements Session, Reader {
   readonly #handedOver = Promise.withResolvers<void>()
   #client: Client | undefined
   readonly #tally: Tally
+  readonly #memory: ConnectMemory
   readonly #unwatch: () => void
   #isPremium = false
   #isOver = false
@@ -136,12 +160,21 @@ class TelegramSession implements Session, Reader {
     {
       listener,
       tally,
+      memory,
       peers,
       keys,
       openClient,
-    }: { listener: Listener; tally: Tally; peers: Peers; keys: MediaKeys; openClient: OpenClient },
+    }: {
+      listener: Listener
+      tally: Tally
+      memory: ConnectMemory
+      peers: Peers
+      keys: MediaKeys
+      openClient: OpenClient
+    },
   ) {
     this.#tally = tally
+    this.#memory = memory
     this.peers = peers
     this.#account_id = account_id
     this.#listener = listener
@@ -179,7 +212,7 @@ class TelegramSession implements Session, Reader {
     const [user] = await this.call({ _: 'users.getUsers', id: [{ _: 'inputUserSelf' }] })
     if (user?._ !== 'user') throw new Error('Telegram does not say who the user of the session is.')
     await this.learn({ users: [user] })
-    this.self = this.peers.findPerson(`${user.id}`) ?? this.self
+    this.self = this.peers.with([user]).findPerson(`${user.id}`) ?? this.self
     this.#isPremium = user.premium ?? false
     await this.#stream.locate()
     setImmediate(() => {
@@ -201,8 +234,10 @@ class TelegramSession implements Session, Reader {
     return this.#client.call(request, msMax)
   }
 
-  async learn(answer: { users?: tl.TypeUser[]; chats?: tl.TypeChat[] }): Promise<void> {
-    this.peers.learn(answer)
+  async learn({ users = [], chats = [] }: Answered, shown?: ReadonlySet<number>): Promise<void> {
+    // Everybody who is known may have changed, also where they are not shown.
+    const isKept = ({ id }: tl.TypeUser) => !shown || shown.has(id) || this.peers.has(`${id}`) // guard: strangers are not kept
+    this.peers.learn({ users: users.filter(isKept), chats })
     try {
       await this.peers.save()
     } catch (error) {
@@ -246,6 +281,10 @@ class TelegramSession implements Session, Reader {
     return this.#ask('lookups', () => resolve(this, identifier))
   }
 
+  askPerson(person_id: string, identifier: Identifier): Promise<Outcome<AskedPerson | null>> {
+    return this.#ask('reading', () => askPerson(this, person_id, identifier))
+  }
+
   /** Makes no call: a chat begins with its first message. */
   openChat(person_id: string): Promise<Outcome<Chat>> {
     return this.#ask('lookups', async () => {
@@ -285,8 +324,7 @@ class TelegramSession implements Session, Reader {
       call: (request, msMax) => this.call(request, msMax),
       feed: (container) => this.feed(container),
     })
-    this.#endOnTrouble(outcome)
-    return outcome
+    return this.#endOnTrouble(outcome)
   }
 
   history(page: HistoryPage): Promise<Outcome<readonly Message[]>> {
@@ -320,14 +358,21 @@ class TelegramSession implements Session, Reader {
   }
 
   #outcome(error: unknown, stops: FloodScope): Outcome<never> {
-    const outcome = outcomeOf(error, stops)
-    this.#endOnTrouble(outcome)
-    return outcome
+    return this.#endOnTrouble(outcomeOf(error, stops))
   }
 
-  #endOnTrouble(outcome: Outcome<unknown>): void {
-    if (outcome.kind !== 'refused' || !isTrouble(outcome.reason)) return
-    this.#finishIn(outcome.reason, outcome.detail ?? outcome.reason)
+  /** A login that Telegram does not know may be known again: the next connect asks, and the call may be repeated. */
+  #endOnTrouble<T>(outcome: Outcome<T>): Outcome<T> {
+    if (outcome.kind !== 'refused' || !isTrouble(outcome.reason)) return outcome
+    const { reason, detail } = outcome
+    const doubt = mayPass(detail) ? this.#memory.doubt(detail, { account_id: this.#account_id }) : undefined // guard: a 401 in a session may pass
+    if (doubt?.kind !== 'not_written') {
+      this.#finishIn(reason, detail ?? reason)
+      return outcome
+    }
+    const { retry_after_seconds = 0 } = doubt
+    this.finish({ status: 'lost', reason: doubt.reason, retry_after_seconds })
+    return { kind: 'not_written', reason: doubt.reason }
   }
 
   #finishIn(trouble: Trouble, name: string): void {
@@ -346,19 +391,19 @@ class TelegramSession implements Session, Reader {
   }
 
   #knows(peer: tl.TypePeer): boolean {
-    if (peer._ === 'peerChannel') return true
+    if (peer._ === 'peerChannel' || (peer._ === 'peerUser' && peer.userId === serviceUserId)) return true
     return this.peers.has(peer._ === 'peerUser' ? `${peer.userId}` : `${-peer.chatId}`)
   }
 
   async #take({ updates, users, chats, state, caught_up, gap }: TelegramBatch): Promise<void> {
     await this.#handedOver.promise
     for (const update of updates) if (update._ === 'updateUserName') this.peers.rename(update)
-    await this.learn({ users: [...users], chats: [...chats] })
+    await this.learn({ users, chats }, peopleIn(messagesIn(updates), this.self.id))
     if (this.#isOver) return
     await this.#listener.updates({
       updates: [
         ...(gap ? [{ kind: 'gap', chat_id: null } as const] : []),
-        ...viewUpdates(this, updates, state.date),
+        ...viewUpdates({ self: this.self, peers: this.peers.with(users) }, updates, state.date),
       ],
       position: writePosition(state),
       caught_up,

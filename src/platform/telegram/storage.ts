@@ -1,9 +1,10 @@
 /**
  * What mtcute stores, as one blob: the account's data centre and its auth key, which gives full control of the
- * account. Only a login makes a blob (`login.ts`); a session adds the keys of other data centres (`media-keys.ts`) and
+ * account. Only a login or an import makes a blob (`login.ts`, `import.ts`); a session adds the keys of other data centres (`media-keys.ts`) and
  * changes nothing else. `peers.ts` keeps the peers.
  */
 import { type ITelegramStorageProvider, MemoryStorage } from '@mtcute/core'
+import { type BasicDcOption, serializeBasicDcOption } from '@mtcute/core/utils.js'
 import { z } from 'zod'
 
 const blobShape = z.strictObject({
@@ -80,6 +81,18 @@ export async function makeBlob(storage: ITelegramStorageProvider, dc_id: number)
     if (value) places[name] = encode(value)
   }
   const blob: z.infer<typeof blobShape> = { version: 1, dc_id, key: encode(key), places }
+  return Buffer.from(JSON.stringify(blob))
+}
+
+/** The session of another program. Its data centre is where mtcute dials. */
+export function importBlob(dc: BasicDcOption, key: Uint8Array): Uint8Array {
+  const place = encode(serializeBasicDcOption(dc))
+  const blob: z.infer<typeof blobShape> = {
+    version: 1,
+    dc_id: dc.id,
+    key: encode(key),
+    places: { dc_main: place, dc_media: place },
+  }
   return Buffer.from(JSON.stringify(blob))
 }
 

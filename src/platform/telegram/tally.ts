@@ -12,7 +12,7 @@ export class Tally {
     return () => void this.#streams.delete(stream)
   }
 
-  figures(): PlatformFigures {
+  figures(): Omit<PlatformFigures, 'clock_offset_seconds'> {
     const { differences, uploads } = this
     const batches_waiting = [...this.#streams].reduce((sum, { waiting }) => sum + waiting, 0)
     return { differences, batches_waiting, uploads }

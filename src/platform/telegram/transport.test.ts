@@ -1,5 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { createServer, type Server, type Socket } from 'node:net'
+import { ConnectionClosedError } from '@fuman/net'
+import { TcpConnection } from '@fuman/node'
 import { afterEach, describe, expect, test } from 'vitest'
 import { within } from '../../../test/platform/conformance-recorder.ts'
 import { Client } from './client.ts'
@@ -121,6 +123,16 @@ describe('the transport of a session', () => {
     const transport = guardedTransport(guard, { dialsMax: 1, loopbackOnly: true, proxy: null })
     await transport.connect(dc)
     await expect(transport.connect(dc)).rejects.toThrow()
+    transport.close()
+  })
+
+  test('reports a write that fails as the end of the connection, whatever the socket says', async () => {
+    const { dc } = await listen()
+    const transport = guardedTransport(guard, { dialsMax: 1, loopbackOnly: true, proxy: null })
+    const connection = await transport.connect(dc)
+    if (!(connection instanceof TcpConnection)) throw new Error('It is another connection.')
+    connection.socket.destroy()
+    await expect(connection.write(Buffer.from('bytes'))).rejects.toThrow(ConnectionClosedError)
     transport.close()
   })
 

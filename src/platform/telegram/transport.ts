@@ -116,7 +116,7 @@ function watchConnection(
     } catch {
       end('The connection was lost.')
       // After any other error mtcute would write the same bytes again on its next connection.
-      throw new ConnectionClosedError()
+      throw new ConnectionClosedError() // guard: a failed write is not repeated
     }
   }
   connection.read = async (into) => {

@@ -54,6 +54,22 @@ export function unpack(container: tl.TypeUpdates): Container | null {
   }
 }
 
+/** Updates without a position in the account's order that are still shown. */
+const shownKinds: ReadonlySet<tl.TypeUpdate['_']> = new Set([
+  'updateMessageID',
+  'updateUserName',
+  'updateDialogUnreadMark',
+])
+
+/**
+ * Without what is never shown and moves nothing: supergroups and channels push every message that anybody writes there, and
+ * contacts push whenever they come and go. Null: nothing is left of it.
+ */
+export function reduceContainer(container: Container): Container | null {
+  const updates = container.updates.filter((update) => placeOf(update) || shownKinds.has(update._))
+  return updates.length > 0 || container.seq > 0 ? { ...container, updates } : null // guard: nothing is queued for strangers
+}
+
 /** A short message is a message without the people it names. */
 function lengthen(short: tl.RawUpdateShortMessage | tl.RawUpdateShortChatMessage): tl.RawUpdateNewMessage {
   const { id, out, date, message, pts, ptsCount } = short

@@ -78,6 +78,11 @@ function textOf(update: tl.TypeUpdate): string[] {
   return update._ === 'updateNewMessage' && update.message._ === 'message' ? [update.message.message] : []
 }
 
+function answerOf<T>(next: T | Error): T {
+  if (next instanceof Error) throw next
+  return next
+}
+
 function rpcError(errorMessage: string, errorCode: number): Error {
   return tl.RpcError.fromTl({ errorCode, errorMessage })
 }
@@ -145,6 +150,27 @@ describe('pushed updates', () => {
     expect(batches.at(-1)?.state.pts).toBe(11)
   })
 
+  test('of channels and of who is online are dropped before the queue, however many arrive', async () => {
+    const { stream, batches, texts, until } = play({ take: () => new Promise(() => {}) })
+    stream.feed(pushOf(11))
+    await until(() => batches.length === 1)
+    const channel = { _: 'updateNewChannelMessage', message: messageOf(1), pts: 900, ptsCount: 1 } as const
+    const online: tl.TypeUpdate = { _: 'updateUserStatus', userId: 7, status: { _: 'userStatusEmpty' } }
+    // Fewer than end the stream, which would empty its queue.
+    for (let n = 0; n < 4_000; n++) stream.feed({ ...pushOf(11), updates: [n % 2 ? channel : online] })
+    expect(stream.waiting).toBe(0)
+    expect(texts()).toEqual(['11'])
+  })
+
+  test('of channels that have a place among the containers move it, and are no batch', async () => {
+    const { stream, batches, texts, until } = play()
+    const channel = { _: 'updateNewChannelMessage', message: messageOf(1), pts: 900, ptsCount: 1 } as const
+    stream.feed({ ...pushOf(11, { seq: 6 }), updates: [channel] })
+    stream.feed(pushOf(11, { seq: 7 }))
+    await until(() => texts().length === 1)
+    expect(batches.map((batch) => batch.state.seq)).toEqual([7])
+  })
+
   test('wait until the batch before is stored', async () => {
     const gate = Promise.withResolvers<void>()
     const { stream, batches, until } = play({ take: () => gate.promise })
@@ -199,7 +225,10 @@ describe('the start', () => {
 describe('a push that arrives before the first difference', () => {
   test('is not caught up: what was sent before the session is not known yet', async () => {
     const { stream, batches, until } = play({ answer: () => differenceOf([11], 11) })
-    const update: tl.TypeUpdate = { _: 'updateUserStatus', userId: 7, status: { _: 'userStatusEmpty' } }
+    const update: tl.TypeUpdate = {
+      _: 'updateUserName',
+      ...{ userId: 7, firstName: 'Ada', lastName: '', usernames: [] },
+    }
     stream.feed({ _: 'updateShort', update, date: 1_000 })
     stream.begin()
     await until(() => batches.length === 2)
@@ -246,14 +275,28 @@ describe('the difference', () => {
     expect(batches).toMatchObject([{ gap: true, caught_up: false, state: { pts: 70 } }])
   })
 
+  test('from a state that Telegram has not reached yet is requested again, and no gap', async () => {
+    const answers = [rpcError('PERSISTENT_TIMESTAMP_OUTDATED', 500), differenceOf([11], 11)]
+    const { stream, batches, until } = play({ answer: () => answerOf(answers.shift()) })
+    stream.begin()
+    await until(() => batches.length === 1)
+    expect(batches).toMatchObject([{ gap: false, caught_up: true, state: { pts: 11 } }])
+  })
+
+  test('whose slices do not advance ends the stream after a few of them', async () => {
+    // Without the bound it would go on for as long as Telegram answers like this.
+    let slices = 0
+    const answer = () => (slices++ < 50 ? sliceOf([], 10) : differenceOf([], 10))
+    const { stream, batches, failed, differences } = play({ answer })
+    stream.begin()
+    expect(await within(20_000, failed)).toMatchObject({ message: 'The difference does not advance.' })
+    expect(differences()).toBe(3)
+    expect(batches.every(({ caught_up }) => !caught_up)).toBe(true)
+  })
+
   test('that fails a few times is requested again, and delivered before anything else', async () => {
     const answers = [rpcError('INTERNAL', 500), rpcError('FLOOD_WAIT_0', 420), differenceOf([11], 11)]
-    const answer = () => {
-      const next = answers.shift()
-      if (next instanceof Error) throw next
-      return next
-    }
-    const { stream, batches, texts, until } = play({ answer })
+    const { stream, batches, texts, until } = play({ answer: () => answerOf(answers.shift()) })
     stream.begin()
     stream.feed(pushOf(12))
     await until(() => texts().length === 2)

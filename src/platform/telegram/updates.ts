@@ -10,6 +10,7 @@ import {
   type Container,
   fitContainer,
   peersNamed,
+  reduceContainer,
   stateOf,
   type UpdateState,
   unpack,
@@ -50,6 +51,8 @@ const waitingMax = 5_000
 /** How often the stream requests a difference that Telegram fails to return. */
 const triesMax = 5
 const retryMs = 200
+/** How many slices in a row may leave the position where it was (Telethon#808). */
+const stallsMax = 3
 
 export class UpdateStream {
   readonly #options: StreamOptions
@@ -85,7 +88,10 @@ export class UpdateStream {
   feed(container: tl.TypeUpdates): void {
     // Pushed before the stream has a beginning: Telegram's current state, which `locate` requests, includes it.
     if (!this.#state) return // guard: a push before the beginning
-    this.#add(() => this.#take(container))
+    const unpacked = unpack(container)
+    const reduced = unpacked && reduceContainer(unpacked)
+    if (reduced) this.#add(() => this.#take(reduced))
+    else if (!unpacked) this.#add(() => this.#difference())
   }
 
   /** Telegram reported its position: if that is ahead of ours, something was not pushed. */
@@ -137,9 +143,7 @@ export class UpdateStream {
     this.#options.failed(error)
   }
 
-  async #take(pushed: tl.TypeUpdates): Promise<void> {
-    const container = unpack(pushed)
-    if (!container) return this.#difference()
+  async #take(container: Container): Promise<void> {
     if (await this.#apply(container)) await this.#applyWaiting()
   }
 
@@ -157,6 +161,7 @@ export class UpdateStream {
       return true
     }
     this.#state = found.state
+    if (found.fresh.length === 0) return true // guard: an empty container is no batch
     const { users, chats } = container
     const caught_up = this.#isCaughtUp && this.#waiting.length === 0 // guard: no push is caught up before the difference
     await this.#hand(found.fresh, { users, chats, caught_up })
@@ -202,7 +207,8 @@ export class UpdateStream {
 
   async #difference(): Promise<void> {
     this.#options.asksDifference?.()
-    for (;;) {
+    for (let stalls = 0; ; ) {
+      const before = this.#known
       const found = await this.#askDifference()
       if (found._ === 'updates.differenceTooLong') return this.#miss({ ...this.#known, pts: found.pts })
       if (found._ === 'updates.differenceEmpty') {
@@ -216,6 +222,8 @@ export class UpdateStream {
       // guard: a slice is not caught up
       await this.#hand(updatesOf(found), { users, chats, caught_up: isLast })
       if (isLast) break
+      stalls = isAhead(this.#known, before) ? 0 : stalls + 1
+      if (stalls >= stallsMax) throw new Error('The difference does not advance.') // guard: a difference advances
     }
     this.#isCaughtUp = true
     await this.#applyWaiting()
@@ -232,7 +240,9 @@ export class UpdateStream {
         const text = findErrorText(error) ?? ''
         const seconds = findSeconds(error)
         if (seconds !== undefined) await this.#rest(seconds * 1000)
-        else if (/^(PERSISTENT_TIMESTAMP|DATE_EMPTY)/.test(text)) {
+        // ..._OUTDATED, a 500, only asks for patience: it is tried again.
+        // guard: an outdated position is no gap
+        else if (/^(PERSISTENT_TIMESTAMP_(EMPTY|INVALID)|DATE_EMPTY)$/.test(text)) {
           await this.#miss(stateOf(await this.#options.call({ _: 'updates.getState' })))
         } else if (isFailing(error) && tries < triesMax) await this.#rest(retryMs * tries++)
         else throw error
@@ -272,6 +282,10 @@ function updatesOf(found: tl.updates.RawDifference | tl.updates.RawDifferenceSli
     ...messages,
     ...found.otherUpdates.filter((update) => !isId(update)),
   ]
+}
+
+function isAhead(now: UpdateState, before: UpdateState): boolean {
+  return now.pts > before.pts || now.qts > before.qts
 }
 
 /** A temporary failure at Telegram. */

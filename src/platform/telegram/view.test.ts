@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { MemoryAccountStore } from '../../../test/platform/account-store.ts'
 import type { Person } from '../port.ts'
 import { Peers } from './peers.ts'
-import { viewMessage, viewUpdates } from './view.ts'
+import { peopleIn, viewMessage, viewUpdates } from './view.ts'
 
 const self: Person = { id: '1', name: 'Sales', username: null, phone: null, kind: 'self' }
 const message: tl.RawMessage = {
@@ -62,6 +62,36 @@ test.each<[string, tl.TypeUpdate]>([
   ],
 ])('omits %s', async (_, update) => {
   expect(await viewOne(update)).toEqual([])
+})
+
+test('of the service chat shows that a code came and when, and nothing else', async () => {
+  const peerId: tl.TypePeer = { _: 'peerUser', userId: 777_000 }
+  const code = { ...message, peerId, message: 'Login code: 12345' }
+  const update = (given: Partial<tl.RawMessage>): tl.TypeUpdate => ({
+    _: 'updateNewMessage',
+    message: { ...code, ...given },
+    ...order,
+  })
+  expect(await viewOne(update({}))).toEqual([{ kind: 'login_code', at: '1970-01-01T00:01:00.000Z' }])
+  expect(await viewOne(update({ out: true }))).toEqual([])
+  expect(await viewOne({ _: 'updateEditMessage', message: { ...code, editDate: 70 }, ...order })).toEqual([])
+  const read = { maxId: 5, stillUnreadCount: 1, ...order }
+  expect(await viewOne({ _: 'updateReadHistoryInbox', peer: peerId, ...read })).toEqual([])
+})
+
+test('names the people of shown chats only', () => {
+  const from = (peerId: tl.TypePeer, userId: number): tl.RawMessage => ({
+    ...message,
+    peerId,
+    fromId: { _: 'peerUser', userId },
+  })
+  const messages = [
+    message,
+    from({ _: 'peerChat', chatId: 3 }, 8),
+    from({ _: 'peerChannel', channelId: 3 }, 9),
+    from({ _: 'peerUser', userId: 777_000 }, 777_000),
+  ]
+  expect([...peopleIn(messages, self.id)]).toEqual([7, 8])
 })
 
 test('a random id whose message is gone names no chat, and is still proof', async () => {

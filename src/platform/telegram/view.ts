@@ -1,24 +1,43 @@
-/** The port's messages, chats and updates, made from Telegram's. Pure; omits everything about channels. */
+/** The port's messages, chats and updates, made from Telegram's. Pure; omits everything about channels and login codes. */
 import type { tl } from '@mtcute/core'
 import type { ChatNumber } from '../../lib/shapes.ts'
 import type { Attachment, AttachmentKind, Chat, Message, Person, Update } from '../port.ts'
-import type { Peers } from './peers.ts'
+import { type KnownPeople, serviceUserId } from './peers.ts'
 
 /** The account whose view it is. */
 export interface Viewer {
   readonly self: Person
-  readonly peers: Peers
+  readonly peers: KnownPeople
 }
 
 export function timeOf(seconds: number): string {
   return new Date(seconds * 1000).toISOString()
 }
 
-/** Undefined: a channel or supergroup, or the user's own saved messages. */
+/** Undefined: a channel or supergroup, the user's own saved messages, or Telegram's service chat. */
 export function findChatNumber(peer: tl.TypePeer, self_id: string): ChatNumber | undefined {
   if (peer._ === 'peerChat') return `${-peer.chatId}`
   if (peer._ !== 'peerUser' || String(peer.userId) === self_id) return undefined
+  if (peer.userId === serviceUserId) return undefined // guard: the service chat is not shown
   return `${peer.userId}`
+}
+
+/** The people of shown chats who are named by these messages. Of all others nothing is kept. */
+export function peopleIn(messages: readonly tl.TypeMessage[], self_id: string): Set<number> {
+  return new Set(
+    messages.flatMap((message) => {
+      if (message._ !== 'message' || findChatNumber(message.peerId, self_id) === undefined) return []
+      const { peerId, fromId } = message
+      return [peerId, fromId].flatMap((peer) => (peer?._ === 'peerUser' ? [peer.userId] : []))
+    }),
+  )
+}
+
+/** The messages that these updates carry. */
+export function messagesIn(updates: readonly tl.TypeUpdate[]): tl.TypeMessage[] {
+  return updates.flatMap((update) =>
+    update._ === 'updateNewMessage' || update._ === 'updateEditMessage' ? [update.message] : [],
+  )
 }
 
 /** Updates carry no unread count, and groups no members. */
@@ -165,7 +184,7 @@ export function viewUpdates(viewer: Viewer, updates: readonly tl.TypeUpdate[], a
       case 'updateEditMessage':
         return viewEdit(viewer, update.message)
       case 'updateDeleteMessages':
-        return [{ kind: 'deleted', chat_id: null, message_ids: update.messages.map(String) }]
+        return [{ kind: 'deleted', chat_id: null, message_ids: update.messages.map(String), uncounted: true }]
       default:
         return viewReading(viewer, update, at)
     }
@@ -188,8 +207,11 @@ function viewSent(
 
 /** A service message contains no text that a person wrote. */
 function viewNew(viewer: Viewer, message: tl.TypeMessage, randomIds: ReadonlyMap<number, string>): Update[] {
-  const chat_id = message._ === 'message' ? findChatNumber(message.peerId, viewer.self.id) : undefined
-  if (message._ !== 'message' || chat_id === undefined) return []
+  if (message._ !== 'message') return []
+  const isOfService = message.peerId._ === 'peerUser' && message.peerId.userId === serviceUserId
+  if (isOfService && !message.out) return [{ kind: 'login_code', at: timeOf(message.date) }]
+  const chat_id = findChatNumber(message.peerId, viewer.self.id)
+  if (chat_id === undefined) return []
   const seen = viewMessage(viewer.self, message, randomIds.get(message.id) ?? null)
   return [{ kind: 'message', chat: viewChat(viewer, chat_id, null), message: seen, live: true }]
 }
@@ -212,7 +234,9 @@ function viewReading({ self, peers }: Viewer, update: tl.TypeUpdate, at: number)
     }
     case 'updateReadHistoryInbox': {
       const chat_id = findChatNumber(update.peer, self.id)
-      return chat_id === undefined ? [] : [{ kind: 'unread', chat_id, unread_count: update.stillUnreadCount }]
+      if (chat_id === undefined) return []
+      const { maxId, stillUnreadCount: unread_count } = update
+      return [{ kind: 'unread', chat_id, unread_count, ...(maxId > 0 && { read_up_to: String(maxId) }) }]
     }
     case 'updateDialogUnreadMark': {
       const { peer, unread } = update

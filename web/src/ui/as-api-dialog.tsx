@@ -1,6 +1,6 @@
 /** The requests of one object, for a shell or in TypeScript. Loaded when it is first opened. */
 import { useState } from 'react'
-import { useSession } from '../place.ts'
+import { useSession } from '../data/place.ts'
 import { type ApiRequest, curlOf, typescriptOf } from './as-api-text.ts'
 import { Button } from './button.tsx'
 import { Code } from './copy.tsx'

@@ -2,6 +2,7 @@
 import { Check, Copy } from 'lucide-react'
 import { useEffect, useRef, useState } from 'react'
 import { Button } from './button.tsx'
+import { Notice } from './notice.tsx'
 
 const shownMs = 2_000
 
@@ -37,6 +38,36 @@ interface CopyProps {
   label?: string
   kind?: 'primary' | 'secondary'
   onCopied?: (done: boolean) => void
+}
+
+interface ShownOnceProps {
+  value: string
+  label: string
+  warning?: string
+  /** The button that closes the dialog. */
+  done: string
+  onClose: () => void
+}
+
+/** The content of a sealed dialog: a secret that is never shown again. */
+export function ShownOnce({ value, label, warning, done, onClose }: ShownOnceProps) {
+  return (
+    <div className="grid gap-5">
+      <Secret value={value} label={label} />
+      {warning && <Notice tone="warn">{warning}</Notice>}
+      <div className="flex justify-end">
+        <Button onClick={onClose}>{done}</Button>
+      </div>
+    </div>
+  )
+}
+
+export const setupLinkWords =
+  'It works once, for seven days, and is shown only now. Send it where only they will read it.'
+
+export function SetupLink({ link, onClose }: { link: string; onClose: () => void }) {
+  const address = new URL(link, location.origin).href
+  return <ShownOnce value={address} label="Set-up link" done="I copied it" onClose={onClose} />
 }
 
 /** A secret that is shown only once. */

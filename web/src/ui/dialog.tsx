@@ -3,7 +3,8 @@ import { Dialog as Base } from '@base-ui/react/dialog'
 import { X } from 'lucide-react'
 import type { ReactNode } from 'react'
 import { useState } from 'react'
-import { Field, Form, TextInput } from './form.tsx'
+import { Button } from './button.tsx'
+import { type Change, Form, Place, TextField } from './form.tsx'
 
 export interface DialogProps {
   open: boolean
@@ -30,7 +31,9 @@ export function Dialog({ open, onClose, title, description, sealed = false, chil
           <Base.Popup className="arrives relative flex max-h-dvh w-full max-w-lg flex-col rounded-t-2xl bg-raised p-6 shadow-float outline-none sm:max-h-[calc(100dvh-3rem)] sm:rounded-2xl">
             <Base.Title className="pr-8 text-lg font-semibold">{title}</Base.Title>
             {description && <Base.Description className="mt-1 text-muted">{description}</Base.Description>}
-            <div className="mt-5 flex min-h-0 flex-col">{children}</div>
+            <div className="mt-5 flex min-h-0 flex-col">
+              <Place value="dialog">{children}</Place>
+            </div>
             {!sealed && (
               <Base.Close
                 aria-label="Close"
@@ -57,9 +60,12 @@ interface ConfirmProps {
   action: string
   /** The button that changes nothing, where `Cancel` could be misread. */
   dismiss?: string
-  busy: boolean
-  error: unknown
+  /** While what it is about is not shown yet. */
+  disabled?: boolean
+  change: Change
   onConfirm: () => void
+  /** What the user chooses before. */
+  children?: ReactNode
 }
 
 /** Asks before an action that cannot be undone. */
@@ -75,41 +81,31 @@ export function Confirm({ phrase, ...props }: ConfirmProps) {
 
 function ConfirmForm(props: ConfirmProps) {
   const { phrase, phraseLabel = 'Type its name to confirm', action, dismiss = 'Cancel' } = props
-  const { busy, error, onConfirm, onClose } = props
+  const { change, disabled = false, onConfirm, onClose } = props
   const [typed, setTyped] = useState('')
   return (
     <Form
       onSubmit={onConfirm}
-      busy={busy}
-      error={error}
+      change={change}
       action={action}
       kind="danger"
-      align="end"
-      disabled={phrase !== undefined && typed.trim() !== phrase.trim()}
-      aside={<CloseButton label={dismiss} onClose={onClose} />}
+      disabled={disabled || (phrase !== undefined && typed.trim() !== phrase.trim())}
+      aside={
+        <Button kind="quiet" onClick={onClose}>
+          {dismiss}
+        </Button>
+      }
     >
+      {props.children}
       {phrase !== undefined && (
-        <Field label={phraseLabel} help={<bdi className="font-mono text-soft">{phrase}</bdi>}>
-          <TextInput
-            value={typed}
-            onChange={(event) => setTyped(event.target.value)}
-            autoComplete="off"
-            spellCheck={false}
-          />
-        </Field>
+        <TextField
+          label={phraseLabel}
+          help={<bdi className="font-mono text-soft">{phrase}</bdi>}
+          value={typed}
+          onChange={setTyped}
+          spellCheck={false}
+        />
       )}
     </Form>
-  )
-}
-
-function CloseButton({ label, onClose }: { label: string; onClose: () => void }) {
-  return (
-    <button
-      type="button"
-      onClick={onClose}
-      className="h-9 rounded-lg px-3.5 font-medium text-soft hover:bg-hover hover:text-ink"
-    >
-      {label}
-    </button>
   )
 }

@@ -1,6 +1,6 @@
 /** A field that finds as one types. `/` focuses it; Enter and the arrow down lead to the first result. */
 import { Search } from 'lucide-react'
-import { type KeyboardEvent, useEffect, useRef, useState } from 'react'
+import { type KeyboardEvent, useEffect, useEffectEvent, useState } from 'react'
 import { Keys } from './key-cap.tsx'
 
 /** A request waits until the user pauses. */
@@ -22,12 +22,12 @@ interface FindFieldProps {
 
 export function FindField({ label, placeholder = label, lengthMax, first, ...props }: FindFieldProps) {
   const [text, setText] = useState(props.value ?? '')
-  const latest = useRef(props)
-  latest.current = props
   const wanted = text.trim()
+  const find = useEffectEvent((words: string) => {
+    if (words !== (props.value ?? '')) props.onFind(words === '' ? undefined : words)
+  })
   useEffect(() => {
-    if (wanted === (latest.current.value ?? '')) return
-    const timer = setTimeout(() => latest.current.onFind(wanted === '' ? undefined : wanted), pauseMs)
+    const timer = setTimeout(() => find(wanted), pauseMs)
     return () => clearTimeout(timer)
   }, [wanted])
   const onKeyDown = (event: KeyboardEvent<HTMLInputElement>) => {

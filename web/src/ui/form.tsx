@@ -1,73 +1,102 @@
 /** The one form: labels above, help below, the service's refusal at the end, one submit button. */
 import { type ComponentProps, createContext, type ReactNode, useContext, useId } from 'react'
 import { Button } from './button.tsx'
+import { DateInput, type DateInputProps } from './date-input.tsx'
 import { Failure } from './notice.tsx'
+import { Select, type SelectProps } from './select.tsx'
+
+/** As much of a mutation as a form shows. */
+export interface Change {
+  readonly isPending: boolean
+  readonly error: unknown
+}
+
+/** Where the buttons are: right in a dialog, below the fields on a page. */
+export const Place = createContext<'page' | 'dialog'>('page')
 
 interface FormProps {
   onSubmit: () => void
-  busy: boolean
-  error: unknown
+  change: Change
   /** The button's label. */
   action: string
   kind?: 'primary' | 'danger'
   disabled?: boolean
   /** Shown beside the button. */
   aside?: ReactNode
-  /** Where the buttons are: right in a dialog, below the fields on a page, full width on the sign-in pages. */
-  align?: 'start' | 'end' | 'wide'
-  children: ReactNode
+  /** Says so beside the button. */
+  saved?: boolean
+  /** The button is as wide as the fields. */
+  wide?: boolean
+  children?: ReactNode
 }
 
 export function Form(props: FormProps) {
-  const { onSubmit, busy, error, action, kind = 'primary', disabled = false, aside, align = 'start' } = props
+  const { onSubmit, change, action, kind = 'primary', disabled = false, aside, wide = false } = props
+  const inDialog = useContext(Place) === 'dialog'
   return (
     <form
       noValidate={false}
       className="flex min-h-0 flex-col gap-5"
       onSubmit={(event) => {
         event.preventDefault()
-        if (!busy && !disabled) onSubmit()
+        if (!change.isPending && !disabled) onSubmit()
       }}
     >
       {/* In a dialog the fields scroll, and the buttons stay in sight. */}
-      <div className={`grid gap-5 ${align === 'end' ? '-mx-6 min-h-0 overflow-y-auto px-6 py-1' : ''}`}>
+      <div className={`grid gap-5 ${inDialog ? '-mx-6 min-h-0 overflow-y-auto px-6 py-1' : ''}`}>
         {props.children}
       </div>
-      <Failure error={error} />
-      <div className={`flex flex-wrap gap-2 ${align === 'end' ? 'justify-end' : ''}`}>
-        {align === 'end' && aside}
+      <Failure error={change.error} />
+      <div className={`flex flex-wrap gap-2 ${inDialog ? 'justify-end' : ''}`}>
+        {inDialog && aside}
         <Button
           type="submit"
           kind={kind}
-          busy={busy}
+          busy={change.isPending}
           disabled={disabled}
-          className={align === 'wide' ? 'w-full' : ''}
+          className={wide ? 'w-full' : ''}
         >
           {action}
         </Button>
-        {align === 'start' && aside}
+        {!inDialog && aside}
+        {props.saved && (
+          <span role="status" className="self-center text-accent">
+            Saved
+          </span>
+        )}
       </div>
     </form>
   )
 }
 
+/** Shown while a form has changes that this browser keeps and the service does not have. */
+export function DiscardChanges({ of, onDiscard }: { of: object | null; onDiscard: () => Promise<void> }) {
+  if (of === null || Object.keys(of).length === 0) return null
+  return (
+    <Button kind="quiet" onClick={() => void onDiscard()}>
+      Discard changes
+    </Button>
+  )
+}
+
+/** The label and the help of the field around. */
 interface Described {
-  id: string
+  id?: string
   'aria-describedby'?: string
 }
 
-const Labelled = createContext<Described>({ id: '' })
+const Labelled = createContext<Described>({})
 
-export function Field({ label, help, children }: { label: string; help?: ReactNode; children: ReactNode }) {
+export function Field({ label, help, children }: Labels & { children: ReactNode }) {
   const id = useId()
-  const described = { id, ...(help !== undefined && { 'aria-describedby': `${id}-help` }) }
+  const described = { id, ...(help && { 'aria-describedby': `${id}-help` }) }
   return (
     <div className="grid gap-1.5">
       <label htmlFor={id} className="font-medium text-ink">
         {label}
       </label>
       <Labelled.Provider value={described}>{children}</Labelled.Provider>
-      {help !== undefined && (
+      {help && (
         <p id={`${id}-help`} className="text-xs text-muted">
           {help}
         </p>
@@ -79,12 +108,101 @@ export function Field({ label, help, children }: { label: string; help?: ReactNo
 const box = `w-full min-w-0 rounded-lg bg-surface px-3 text-sm text-ink ring-1 ring-inset ring-line-strong
   transition-shadow hover:ring-muted focus:outline-2 focus:-outline-offset-1 focus:outline-accent disabled:opacity-60`
 
-export function TextInput({ className = '', ...rest }: ComponentProps<'input'>) {
-  return <input {...useContext(Labelled)} {...rest} className={`${box} h-9 ${className}`} />
+export interface TextProps extends Omit<ComponentProps<'input'>, 'onChange' | 'value'> {
+  value: string
+  onChange: (value: string) => void
 }
 
-export function Select({ className = '', ...rest }: ComponentProps<'select'>) {
-  return <select {...useContext(Labelled)} {...rest} className={`${box} h-9 pr-8 ${className}`} />
+export function TextInput({ className = '', onChange, ...rest }: TextProps) {
+  return (
+    <input
+      {...useContext(Labelled)}
+      autoComplete="off"
+      {...rest}
+      onChange={(event) => onChange(event.target.value)}
+      className={`${box} h-9 ${className}`}
+    />
+  )
+}
+
+export function TextArea({ onChange, ...rest }: AreaProps) {
+  return (
+    <textarea
+      {...useContext(Labelled)}
+      dir="auto"
+      {...rest}
+      onChange={(event) => onChange(event.target.value)}
+      className={`${box} resize-y py-2`}
+    />
+  )
+}
+
+export function FileInput({ accept, onFile }: { accept: string; onFile: (file: File | undefined) => void }) {
+  return (
+    <input
+      {...useContext(Labelled)}
+      type="file"
+      accept={accept}
+      onChange={(event) => onFile(event.target.files?.[0])}
+      className={`${box} h-9 py-1.5`}
+    />
+  )
+}
+
+interface AreaProps extends Omit<ComponentProps<'textarea'>, 'onChange' | 'value'> {
+  value: string
+  onChange: (value: string) => void
+}
+
+interface Labels {
+  label: string
+  help?: ReactNode
+}
+
+/** Why an entry leaves the suppression list. */
+export function ReasonField(props: Pick<TextProps, 'value' | 'onChange'>) {
+  return (
+    <TextField
+      {...props}
+      label="Reason"
+      help="The audit log keeps it with your name."
+      required
+      maxLength={500}
+      autoComplete="off"
+    />
+  )
+}
+
+export function TextField({ label, help, ...rest }: TextProps & Labels) {
+  return (
+    <Field label={label} help={help}>
+      <TextInput {...rest} />
+    </Field>
+  )
+}
+
+export function SelectField<Value extends string>({ label, help, ...rest }: SelectProps<Value> & Labels) {
+  return (
+    <Field label={label} help={help}>
+      <Labelled.Consumer>{(labelled) => <Select look="field" {...labelled} {...rest} />}</Labelled.Consumer>
+    </Field>
+  )
+}
+
+export function DateField({ label, help, ...rest }: DateInputProps & Labels) {
+  return (
+    <Field label={label} help={help}>
+      <Labelled.Consumer>{(labelled) => <DateInput {...labelled} {...rest} />}</Labelled.Consumer>
+    </Field>
+  )
+}
+
+const zones = Intl.supportedValuesOf('timeZone')
+
+export function ZoneField({ value, ...rest }: Omit<SelectProps<string>, 'options'> & Pick<Labels, 'help'>) {
+  // The database may know zones that this browser does not.
+  const known = zones.includes(value) ? zones : [value, ...zones]
+  return <SelectField label="Time zone" value={value} options={known.map((zone) => [zone, zone])} {...rest} />
 }
 
 interface ChoiceProps extends Omit<ComponentProps<'input'>, 'type'> {

@@ -1,7 +1,7 @@
 /** A line the user must see: an error, a warning, a success. */
 import { CircleCheck, Info, OctagonAlert, TriangleAlert } from 'lucide-react'
 import type { ReactNode } from 'react'
-import { Refused } from '../api.ts'
+import { Refused } from '../data/api.ts'
 
 type Tone = 'danger' | 'warn' | 'good' | 'info'
 

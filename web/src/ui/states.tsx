@@ -1,5 +1,5 @@
 /** What a page shows without data: it is loading, it failed, or there is nothing yet. */
-import type { UseQueryResult } from '@tanstack/react-query'
+import type { UseInfiniteQueryResult, UseQueryResult } from '@tanstack/react-query'
 import { RotateCw } from 'lucide-react'
 import { type ComponentType, type ReactNode, useEffect, useState } from 'react'
 import { Button } from './button.tsx'
@@ -83,6 +83,26 @@ export function Loaded<Data>({ query, rows, children }: LoadedProps<Data>) {
   )
 }
 
+type PagedQuery = Pick<UseInfiniteQueryResult, 'hasNextPage' | 'isFetchingNextPage' | 'fetchNextPage'>
+
+/** Reads the next page of a list, if there is one. */
+export function More({ of: { hasNextPage, isFetchingNextPage, fetchNextPage }, children }: MoreProps) {
+  return (
+    hasNextPage && (
+      <div>
+        <Button busy={isFetchingNextPage} onClick={() => void fetchNextPage()}>
+          {children}
+        </Button>
+      </div>
+    )
+  )
+}
+
+interface MoreProps {
+  of: PagedQuery
+  children: string
+}
+
 /** Why the last read failed, when the page reads again, and how old the data is that stays visible. */
 export function ReadFailure({ query: { error, data, dataUpdatedAt } }: { query: FailedRead }) {
   if (!error) return null
@@ -93,6 +113,33 @@ export function ReadFailure({ query: { error, data, dataUpdatedAt } }: { query: 
         <p className="text-xs text-muted">
           As of <ClockTime at={new Date(dataUpdatedAt).toISOString()} />
         </p>
+      )}
+    </div>
+  )
+}
+
+interface ReadingProps {
+  query: FailedRead
+  rows?: number
+  /** Around the usual bars and the failure. */
+  className?: string
+  /** In place of the usual bars. */
+  children?: ReactNode
+}
+
+/** What stands above data that is read by itself: bars until it is there, and why it cannot be read. */
+export function Reading({ query, rows, className = '', children }: ReadingProps) {
+  const { data, error } = query
+  if (data === undefined && !error && children) return <Late>{children}</Late>
+  if (data !== undefined && !error) return null
+  return (
+    <div className={className}>
+      {error ? (
+        <ReadFailure query={query} />
+      ) : (
+        <Late>
+          <Loading {...(rows !== undefined && { rows })} />
+        </Late>
       )}
     </div>
   )

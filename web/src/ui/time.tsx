@@ -1,5 +1,6 @@
 /** Times as people say them, with the exact time on hover, in the profile's time zone. */
-import { createContext, useContext, useSyncExternalStore } from 'react'
+import { createContext, useContext } from 'react'
+import { SharedState, useShared } from '../data/shared-state.ts'
 
 /** Null: the browser's own. */
 export const TimeZone = createContext<string | null>(null)
@@ -20,45 +21,20 @@ function relative(at: Date, now: Date): string {
 }
 
 /** One clock for all times on a page: otherwise every row of a long list would have its own timer. */
-class Ticker {
-  readonly #everyMs: number
-  readonly #listeners = new Set<() => void>()
-  #timer: ReturnType<typeof setInterval> | undefined
-  #now = new Date()
+const clockOf = (everyMs: number) =>
+  new SharedState(new Date(), {
+    read: (before) => (Date.now() - before.getTime() > everyMs ? new Date() : before),
+    follow: (set) => {
+      const timer = setInterval(() => set(new Date()), everyMs)
+      return () => clearInterval(timer)
+    },
+  })
 
-  constructor(everyMs: number) {
-    this.#everyMs = everyMs
-  }
+const slow = clockOf(30_000)
+const fast = clockOf(500)
 
-  subscribe = (listener: () => void) => {
-    this.#listeners.add(listener)
-    this.#timer ??= setInterval(this.#tick, this.#everyMs)
-    return () => {
-      this.#listeners.delete(listener)
-      if (this.#listeners.size > 0) return
-      clearInterval(this.#timer)
-      this.#timer = undefined
-    }
-  }
-
-  now = () => {
-    // The clock was stopped while it had no listener.
-    if (this.#timer === undefined && Date.now() - this.#now.getTime() > this.#everyMs) this.#now = new Date()
-    return this.#now
-  }
-
-  #tick = () => {
-    this.#now = new Date()
-    for (const listener of this.#listeners) listener()
-  }
-}
-
-const slow = new Ticker(30_000)
-const fast = new Ticker(500)
-
-function useNow(ticker: Ticker): Date {
-  return useSyncExternalStore(ticker.subscribe, ticker.now)
-}
+/** The time, as often as pages show another one. */
+export const useNow = () => useShared(slow)
 
 interface TimeProps {
   at: string
@@ -70,7 +46,7 @@ interface TimeProps {
 /** Relative up to a day, then the date. */
 export function Time({ at, exact = false, ahead = false }: TimeProps) {
   const timeZone = useContext(TimeZone) ?? undefined
-  const ticked = useNow(slow)
+  const ticked = useNow()
   const date = new Date(at)
   const now = !ahead && date > ticked ? date : ticked
   const full = new Intl.DateTimeFormat('en-GB', {
@@ -90,7 +66,7 @@ export function Time({ at, exact = false, ahead = false }: TimeProps) {
 
 /** The minutes and seconds left. Screen readers announce only minutes, or they would never be quiet. */
 export function Countdown({ until, label, calm = false }: CountdownProps) {
-  const now = useNow(fast)
+  const now = useShared(fast)
   const left = Math.max(0, Math.ceil((new Date(until).getTime() - now.getTime()) / 1_000))
   const minutes = Math.floor(left / 60)
   const hours = Math.floor(minutes / 60)
@@ -102,6 +78,11 @@ export function Countdown({ until, label, calm = false }: CountdownProps) {
       </span>
     </span>
   )
+}
+
+/** Whether this time has come. The page is drawn again when it does. */
+export function useHasCome(at: string): boolean {
+  return useShared(fast) >= new Date(at)
 }
 
 interface CountdownProps {
@@ -116,7 +97,7 @@ const twoDigits = (value: number) => String(value).padStart(2, '0')
 /** The time of day; for another day its date too. */
 export function ClockTime({ at }: { at: string }) {
   const timeZone = useContext(TimeZone) ?? undefined
-  const now = useNow(slow)
+  const now = useNow()
   const date = new Date(at)
   const zone = timeZone && { timeZone }
   const dayOf = (moment: Date) =>
@@ -147,7 +128,7 @@ function format(zone: string | null, name: string, options: Intl.DateTimeFormatO
 /** Times of messages and lists, in the profile's time zone. */
 export function useClock() {
   const zone = useContext(TimeZone)
-  const now = useNow(slow)
+  const now = useNow()
   const numbers = { year: 'numeric', month: '2-digit', day: '2-digit' } as const
   const dayKey = (date: Date) => format(zone, 'key', numbers).format(date)
   const clock = (at: string) =>
@@ -163,6 +144,13 @@ export function useClock() {
       ? format(zone, 'day', long).format(date)
       : format(zone, 'year', { ...long, year: 'numeric' }).format(date)
   }
+  /** The day, as in "on 9 Nov". */
+  const date = (at: string): string => {
+    const day = { day: 'numeric', month: 'short' } as const
+    return now.getTime() - new Date(at).getTime() < 300 * dayMs
+      ? format(zone, 'date', day).format(new Date(at))
+      : format(zone, 'dated', { ...day, year: 'numeric' }).format(new Date(at))
+  }
   /** Short, for lists: the time today, the weekday this week, else the date. */
   const short = (at: string): string => {
     const date = new Date(at)
@@ -172,5 +160,5 @@ export function useClock() {
     if (agoMs < 300 * dayMs) return format(zone, 'date', { day: 'numeric', month: 'short' }).format(date)
     return format(zone, 'old', { month: 'short', year: 'numeric' }).format(date)
   }
-  return { clock, day, short, dayKey: (at: string) => dayKey(new Date(at)) }
+  return { clock, date, day, short, dayKey: (at: string) => dayKey(new Date(at)) }
 }

@@ -1,13 +1,14 @@
 /** One line at the bottom after a change that can be undone, or a change that failed. The next one replaces it. */
-import { useEffect, useSyncExternalStore } from 'react'
+import { useEffect } from 'react'
+import { useShared } from '../data/shared-state.ts'
+import { shownToast, showToast, undoLast } from '../data/toasts.ts'
 import { Button } from './button.tsx'
 import { Keys } from './key-cap.tsx'
-import { currentToast, onToast, showToast, undoLast } from './toasts.ts'
 
 const shownMs = 8_000
 
 export function ToastPlace() {
-  const toast = useSyncExternalStore(onToast, currentToast)
+  const toast = useShared(shownToast)
   useEffect(() => {
     if (!toast) return
     const timer = setTimeout(() => showToast(undefined), shownMs)

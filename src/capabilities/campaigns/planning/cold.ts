@@ -1,6 +1,6 @@
 /** How many first messages to people who never wrote an account may send on a day, over all campaigns. */
 import { type Sql, sql } from '../../../db/sql.ts'
-import { localDay } from '../../../lib/zones.ts'
+import { dayAt, type Zone } from '../../../rules/zones.ts'
 
 export interface ColdAllowance {
   /** What an operator set; null: the ramp, or no limit where there is none. */
@@ -15,12 +15,12 @@ export interface ColdAllowance {
 const ramp = { step: 5, most: 20 }
 const dayMs = 86_400_000
 
-export function coldLimit(allowance: ColdAllowance, now: Date, timezone: string): number {
+export function coldLimit(allowance: ColdAllowance, now: Date, zone: Zone): number {
   const { cold_per_day, cold_stopped, cold_ramp_from } = allowance
   if (cold_stopped) return 0 // guard: stopped first messages
   if (cold_per_day !== null) return cold_per_day
   if (cold_ramp_from === null) return Number.POSITIVE_INFINITY
-  const days = (Date.parse(localDay(now, timezone)) - Date.parse(cold_ramp_from)) / dayMs
+  const days = (Date.parse(dayAt(zone, now)) - Date.parse(cold_ramp_from)) / dayMs
   return Math.min(ramp.most, ramp.step * (1 + Math.max(0, days)))
 }
 

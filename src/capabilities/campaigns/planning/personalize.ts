@@ -1,98 +1,10 @@
-/** The placeholders of a message and the values that replace them. Pure. */
+/** Which placeholders a campaign's texts have, and the refusal of any other. Pure. */
 import { ApiError } from '../../../lib/errors.ts'
-import { isBlank, lengthOf, quote } from '../../../lib/text.ts'
-
-/** `brackets`: `[[name]]`, for recipients that are chats. `braces`: `{{name}}`, for contacts and broadcasts. */
-type PlaceholderForm = 'brackets' | 'braces'
-
-interface Values {
-  readonly name: string | null
-  readonly username: string | null
-}
-
-type Word = keyof Values
-
-/** The words that each of the contract's documents defines, and the brackets around them. */
-const forms = {
-  brackets: { open: '[[', close: ']]', words: ['name', 'username'] },
-  braces: { open: '{{', close: '}}', words: ['name'] },
-} as const
-
-/** A word with an optional fallback. Letter case and surrounding blanks do not matter. */
-const wordAndFallback = /^\s*([a-z_]+)\s*(?:\|([^[\]{}]*))?$/i
-/** A word in the other document's brackets: without this check, people would get `{{name}}` as text. */
-const foreignWord = {
-  brackets: /\[\[\s*[a-z_]+\s*(?:\||\]\])/i,
-  braces: /\{\{\s*[a-z_]+\s*(?:\||\}\})/i,
-}
-
-/** The platform's limit, in code points. */
-export const textMax = 4_096
+import { quote } from '../../../lib/text.ts'
+import type { PlaceholderForm, Template } from '../../../rules/placeholders.ts'
 
 export function formOf(kind: 'scoped' | 'contacts' | 'broadcast'): PlaceholderForm {
   return kind === 'scoped' ? 'brackets' : 'braces'
-}
-
-/** A parsed text, to be filled for many recipients. */
-export interface Template {
-  readonly parts: readonly (string | { readonly word: Word; readonly fallback: string | undefined })[]
-  /** The first bracketed text that can never be filled: an unknown word, or one in the other document's form. */
-  readonly unknown: string | undefined
-  /** The length of everything that is not a placeholder. */
-  readonly text_length: number
-  readonly text_blank: boolean
-}
-
-export function parseTemplate(text: string, form: PlaceholderForm): Template {
-  const parts: Template['parts'][number][] = []
-  const unknown: Bracketed[] = []
-  const other = form === 'brackets' ? 'braces' : 'brackets'
-  const foreign = findBracketed(text, other).filter(({ whole }) => foreignWord[other].test(whole))
-  unknown.push(...foreign) // guard: a placeholder of the other form
-  let from = 0
-  for (const found of findBracketed(text, form)) {
-    const [, written = '', fallback] = wordAndFallback.exec(found.inside) ?? []
-    const word = forms[form].words.find((known) => known === written.toLowerCase())
-    if (!word) {
-      unknown.push(found) // guard: only placeholders between the brackets
-      continue
-    }
-    parts.push(text.slice(from, found.index), { word, fallback })
-    from = found.index + found.whole.length
-  }
-  parts.push(text.slice(from))
-  const plain = parts.filter((part) => typeof part === 'string')
-  return {
-    parts,
-    unknown: unknown.sort((one, next) => one.index - next.index)[0]?.whole,
-    text_length: lengthOf(plain.join('')),
-    text_blank: plain.every(isBlank),
-  }
-}
-
-interface Bracketed {
-  readonly index: number
-  readonly whole: string
-  readonly inside: string
-}
-
-/** Everything between opening brackets and the next closing ones. Unclosed brackets are text. */
-function findBracketed(text: string, form: PlaceholderForm): Bracketed[] {
-  const { open, close } = forms[form]
-  const found: Bracketed[] = []
-  let from = 0
-  for (;;) {
-    const first = text.indexOf(open, from)
-    if (first < 0) return found
-    let start = first + open.length
-    // If more than two open in a row, the last two count: `[[[name]]]` is a name in brackets.
-    while (text[start] === open[0]) start++
-    const end = text.indexOf(close, start)
-    if (end < 0) return found
-    const index = start - open.length
-    from = end + close.length
-    found.push({ index, whole: text.slice(index, from), inside: text.slice(start, end) })
-  }
 }
 
 /** Throws on a text with a placeholder that can never be filled. */
@@ -102,52 +14,4 @@ export function requireKnown({ unknown }: Template, form: PlaceholderForm): void
   throw new ApiError('unresolved_personalization', {
     detail: `${quote(unknown)} is not a placeholder here. Use ${known}; a fallback may follow after | and must not contain brackets.`,
   })
-}
-
-/** Whether it can be filled, without filling it: a campaign checks this for each of its recipients and texts. */
-export function findFault(template: Template, values: Values): Fault | undefined {
-  const { text_length, text_blank, unknown, parts } = template
-  let [length, blank] = [text_length, text_blank]
-  if (unknown !== undefined) return 'unresolved_personalization'
-  for (const part of parts) {
-    if (typeof part === 'string') continue
-    const used = values[part.word]?.trim() || part.fallback
-    if (used === undefined) return 'unresolved_personalization'
-    length += lengthOf(used)
-    blank &&= isBlank(used)
-  }
-  if (blank) return 'unresolved_personalization'
-  return length > textMax ? 'text_too_long' : undefined
-}
-
-export type Fault = 'unresolved_personalization' | 'text_too_long'
-
-/** The text the person gets. Values are inserted as they are: brackets in a name are text. */
-function fill(template: Template, values: Values): { text: string } | { fault: Fault } {
-  const fault = findFault(template, values)
-  if (fault) return { fault }
-  const filled = template.parts.map((part) =>
-    typeof part === 'string' ? part : values[part.word]?.trim() || part.fallback,
-  )
-  return { text: filled.join('') }
-}
-
-/** The templates that `render` parsed last: a campaign renders the same few texts for all its recipients. */
-const parsed = { brackets: new Map<string, Template>(), braces: new Map<string, Template>() }
-const parsedMax = 100
-
-export function render(text: string, form: PlaceholderForm, values: Values) {
-  const known = parsed[form]
-  let template = known.get(text)
-  if (!template) {
-    template = parseTemplate(text, form)
-    if (known.size >= parsedMax) known.clear()
-    known.set(text, template)
-  }
-  return fill(template, values)
-}
-
-/** Whether the text needs the name of every recipient. */
-export function needsName({ parts }: Template): boolean {
-  return parts.some((part) => typeof part === 'object' && part.word === 'name' && part.fallback === undefined)
 }

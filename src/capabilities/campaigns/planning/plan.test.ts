@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { parseWindow } from '../../../lib/sending-window.ts'
+import { parseWindow } from '../../../rules/sending-window.ts'
 import {
   dueAt,
   type Facts,
@@ -117,6 +117,14 @@ const table: [title: string, given: Given, planned: object][] = [
     'and is final then',
     { recipient: { status: 'submitting', unknown_since: at('06-05T09:00'), next_action_at: now } },
     end('ambiguous'),
+  ],
+  [
+    'a follow-up waits until it is decided whether somebody has written by hand',
+    {
+      campaign: { steps: [{ branch: 'no_reply', wait_hours: 1, variants: ['Again'] }] },
+      recipient: { status: 'waiting', step: 1, last_sent_at: at('06-04T09:00'), undecided: true },
+    },
+    wait('ambiguous', null),
   ],
   ['a cancelled campaign ends it', { campaign: { status: 'cancelled' } }, end('cancelled')],
 
@@ -243,6 +251,26 @@ const table: [title: string, given: Given, planned: object][] = [
     'a flood wait for look-ups, of a contact who must be looked up',
     { account: { lookup_flood_until: at('06-05T10:30') }, recipient: { chat_id: null } },
     wait('flood_wait', '06-05T10:30'),
+  ],
+  [
+    'a contact whose name the platform told less than an hour ago',
+    { recipient: { known_until: at('06-05T10:00:01') } },
+    first,
+  ],
+  [
+    'a contact whose name the platform told an hour ago',
+    { recipient: { known_until: now } },
+    { do: 'look_up' },
+  ],
+  [
+    'a flood wait for look-ups, of a contact whose name the platform told an hour ago',
+    { account: { lookup_flood_until: at('06-05T10:30') }, recipient: { known_until: now } },
+    wait('flood_wait', '06-05T10:30'),
+  ],
+  [
+    'a flood wait for look-ups, of a contact whom a chat proves',
+    { account: { lookup_flood_until: at('06-05T10:30') }, recipient: { chat_id: null, needs_lookup: false } },
+    { do: 'look_up' },
   ],
   [
     'a flood wait into the night',
@@ -381,9 +409,9 @@ describe('the plan', () => {
   })
 
   test("the quota's day is the local day of the zone", () => {
-    expect(quotaDay(at('03-28T23:30'), 'Europe/Berlin')).toBe('2026-03-29')
-    expect(quotaDay(at('03-29T22:30'), 'Europe/Berlin')).toBe('2026-03-30')
-    expect(quotaDay(at('03-28T23:30'), 'America/New_York')).toBe('2026-03-28')
+    expect(quotaDay(at('03-28T23:30'), { timezone: 'Europe/Berlin' })).toBe('2026-03-29')
+    expect(quotaDay(at('03-29T22:30'), { timezone: 'Europe/Berlin' })).toBe('2026-03-30')
+    expect(quotaDay(at('03-28T23:30'), { timezone: 'America/New_York' })).toBe('2026-03-28')
   })
 
   test('variants are distributed evenly over recipients, and are the same every time', () => {

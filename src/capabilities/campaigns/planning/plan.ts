@@ -4,10 +4,11 @@
  */
 
 import { sha256 } from '../../../lib/secrets.ts'
-import { type SendingWindow, windowOpens } from '../../../lib/sending-window.ts'
-import { isSameDay, localDay, nextDay } from '../../../lib/zones.ts'
+import { type Fault, render } from '../../../rules/placeholders.ts'
+import { type SendingWindow, windowOpensIn } from '../../../rules/sending-window.ts'
+import { dayAt, dayEnds, isSameDayIn, type Zone } from '../../../rules/zones.ts'
 import { type ColdAllowance, coldLimit } from './cold.ts'
-import { type Fault, formOf, render } from './personalize.ts'
+import { formOf } from './personalize.ts'
 
 export const branches = ['no_reply', 'seen', 'unseen'] as const
 type Branch = (typeof branches)[number]
@@ -66,6 +67,12 @@ export interface PlannedRecipient {
   readonly step: number
   /** Null: a contact that has not been looked up yet. */
   readonly chat_id: string | null
+  /** From then on the platform must be asked again who it is. Null: it need not be. */
+  readonly known_until?: Date | null
+  /** Asking takes the account a look-up, because none of its chats shows whose name it is. Unless it is known, it does. */
+  readonly needs_lookup?: boolean
+  /** The platform has said once that nobody has the name, and is asked again when the first message is due. */
+  readonly unfound?: boolean
   readonly name: string | null
   readonly username: string | null
   /** When the previous message was sent; null if there was none. */
@@ -76,6 +83,8 @@ export interface PlannedRecipient {
   readonly read: boolean
   /** Set while submitting if the outcome is unknown. */
   readonly unknown_since: Date | null
+  /** Whether a member has written to the person by hand, which would end the sequence, is not decided. A forecast leaves it out. */
+  readonly undecided?: boolean
   /** This person has never written to the account. Matters only for the first message. */
   readonly cold: boolean
 }
@@ -90,15 +99,14 @@ export interface PlannedAccount extends ColdAllowance {
   /** When the pause between two messages ends. */
   readonly next_campaign_at: Date | null
   readonly lookups_per_day: number
-  /** On `quotaDay(now, timezone)`, like the two below. */
+  /** On `quotaDay(now, hours)`, like the two below. */
   readonly used: number
   readonly used_cold: number
   readonly lookups: number
 }
 
 /** The workspace's time zone and sending window. */
-export interface Hours {
-  readonly timezone: string
+export interface Hours extends Zone {
   /** Null: always. */
   readonly window: SendingWindow | null
 }
@@ -123,7 +131,7 @@ export type Plan =
       /** It uses the account's daily allowance for people who never wrote. */
       readonly cold: boolean
     }
-  /** The contact has to be looked up first, and is then planned again. */
+  /** The platform has to be asked first who the contact is, which is then planned again. */
   | { readonly do: 'look_up' }
   /** `until`: the earliest possible time at present; null if a person has to act. */
   | { readonly do: 'wait'; readonly until: Date | null; readonly blocked_by: Block }
@@ -149,6 +157,7 @@ export function plan(facts: Facts): Plan {
   const early = notYet(facts, next.due)
   if (early) return early
   if (!next.step && recipient.step > 0) return { do: 'end', status: 'completed', reason: null }
+  if (recipient.undecided) return { do: 'wait', until: null, blocked_by: 'ambiguous' } // guard: a follow_up waits for the decision
   return held(facts) ?? sendOrEnd(facts, next)
 }
 
@@ -201,8 +210,8 @@ export function dueAt(campaign: PlannedCampaign, recipient: PlannedRecipient): D
 }
 
 /** The day whose quota a message sent now uses. */
-export function quotaDay(now: Date, timezone: string): string {
-  return localDay(now, timezone)
+export function quotaDay(now: Date, zone: Zone): string {
+  return dayAt(zone, now)
 }
 
 function notYet(facts: Facts, due: Date): Wait | undefined {
@@ -220,27 +229,34 @@ function held(facts: Facts): Wait | undefined {
   const wait = (blocked_by: Block): Wait => ({ do: 'wait', until: earliest(facts, now), blocked_by })
   if (!account?.ready) return { do: 'wait', until: null, blocked_by: 'account_not_ready' }
   if (floodEnd(facts, account) > now.getTime()) return wait('flood_wait')
-  if (hours.window && windowOpens(hours.window, hours.timezone, now) > now) return wait('window')
+  if (hours.window && windowOpensIn(hours.window, hours, now) > now) return wait('window')
   if (usedUp(facts, account)) return wait('quota')
   if (account.next_campaign_at && account.next_campaign_at > now) return wait('pacing')
   return undefined
 }
 
 /** When the flood waits end that stop this message. */
-function floodEnd({ recipient }: Facts, { flood_until, lookup_flood_until }: PlannedAccount): number {
-  const lookups = recipient.chat_id === null ? lookup_flood_until : null // guard: only who must be looked up waits for lookups
+function floodEnd(facts: Facts, { flood_until, lookup_flood_until }: PlannedAccount): number {
+  const lookups = mustLookUp(facts) ? lookup_flood_until : null // guard: only who must be looked up waits for lookups
   return Math.max(flood_until?.getTime() ?? 0, lookups?.getTime() ?? 0)
 }
 
+/** Whether the platform has to be asked who the recipient is before anything is sent. */
+function mustAsk({ chat_id, known_until = null }: PlannedRecipient, now: Date): boolean {
+  return chat_id === null || (known_until !== null && known_until <= now) // guard: a name is asked about again
+}
+
+function mustLookUp({ recipient, now }: Facts): boolean {
+  return mustAsk(recipient, now) && recipient.needs_lookup !== false // guard: asking about the person known is no lookup
+}
+
 /** Which of its limits the account has used up today, so that it may send nothing more of this kind. */
-export function usedUp(
-  { campaign, recipient, hours, now }: Facts,
-  account: PlannedAccount,
-): 'messages' | 'lookups' | 'cold' | undefined {
+export function usedUp(facts: Facts, account: PlannedAccount): 'messages' | 'lookups' | 'cold' | undefined {
+  const { campaign, recipient, hours, now } = facts
   const quota = campaign.daily_quota_per_account
   if (quota !== null && account.used >= quota) return 'messages'
-  if (recipient.chat_id === null && account.lookups >= account.lookups_per_day) return 'lookups'
-  const cold = isCold(campaign, recipient) && account.used_cold >= coldLimit(account, now, hours.timezone)
+  if (mustLookUp(facts) && account.lookups >= account.lookups_per_day) return 'lookups'
+  const cold = isCold(campaign, recipient) && account.used_cold >= coldLimit(account, now, hours)
   return cold ? 'cold' : undefined
 }
 
@@ -255,18 +271,18 @@ function earliest(facts: Facts, from: Date): Date | null {
   const flood = account ? floodEnd(facts, account) : 0
   const pause = account?.next_campaign_at?.getTime() ?? 0
   let at = new Date(Math.max(from.getTime(), now.getTime(), flood, pause))
-  const open = () => (hours.window ? windowOpens(hours.window, hours.timezone, at) : at)
+  const open = () => (hours.window ? windowOpensIn(hours.window, hours, at) : at)
   at = open()
-  if (account && usedUp(facts, account) && isSameDay(now, at, hours.timezone)) {
-    if (isCold(campaign, recipient) && coldLimit(account, now, hours.timezone) === 0) return null
-    at = nextDay(at, hours.timezone)
+  if (account && usedUp(facts, account) && isSameDayIn(hours, now, at)) {
+    if (isCold(campaign, recipient) && coldLimit(account, now, hours) === 0) return null
+    at = dayEnds(hours, at)
     at = open()
   }
   return at
 }
 
-function sendOrEnd({ campaign, recipient }: Facts, { step }: NextStep): Plan {
-  if (recipient.chat_id === null) return { do: 'look_up' }
+function sendOrEnd({ campaign, recipient, now }: Facts, { step }: NextStep): Plan {
+  if (mustAsk(recipient, now)) return { do: 'look_up' }
   const { step: step_no, name, username } = recipient
   const variants = step?.variants ?? [campaign.message_text]
   const variant = variantOf(recipient.id, step_no, variants.length)

@@ -5,8 +5,10 @@ import { type Sql, sql } from '../../../db/sql.ts'
 import { hasWritten } from '../../../ledger/account-usage.ts'
 import { isLive } from '../../../ledger/liveness.ts'
 import { holdsPools } from '../../../ledger/runs.ts'
-import { parseWindow } from '../../../lib/sending-window.ts'
+import { dayOf, readChange, type StoredChange, zoneChange } from '../../../ledger/workspace-days.ts'
 import type { ChatNumber } from '../../../lib/shapes.ts'
+import { parseWindow } from '../../../rules/sending-window.ts'
+import { isByName, listAskers } from '../../people/people.ts'
 import { isListed, listedPhone } from '../../suppressions/suppressions.ts'
 import { coldColumns } from './cold.ts'
 import type { CampaignStatus, Facts, PlannedAccount, PlannedCampaign, PlannedRecipient } from './plan.ts'
@@ -24,11 +26,16 @@ export interface FactsRow
   readonly campaign_status: CampaignStatus
   readonly version: number
   readonly chat_id: ChatNumber | null
-  /** False for a contact of which only the chat is known: another look-up finds the names that the list may have. */
-  readonly identified: boolean
+  readonly person_id: string | null
+  /** The number of the person whom the recipient is tied to, whichever account looked them up. */
+  readonly tied_to: ChatNumber | null
+  readonly known_until: Date | null
+  readonly needs_lookup: boolean
+  readonly unfound: boolean
   readonly contact: string
   readonly suppressed: boolean
   readonly timezone: string
+  readonly zone_change: StoredChange | null
   readonly sending_window: string | null
   readonly now: Date
 }
@@ -37,22 +44,60 @@ export interface FactsRow
 const givenName: Sql = sql`case split_part(r.contact, ':', 1) when 'phone'
   then ${listedPhone(sql`split_part(r.contact, ':', 2)`)} else split_part(r.contact, ':', 2) end`
 
-/**
- * Whether the person behind recipient `r` is on the suppression list: by the given chat, by their known names (`person`, a
- * row of `contacts`), by the identity that a look-up found, or by the identifier that `r` was created with.
- */
-export const isSuppressed = (chat_id: Sql): Sql =>
-  isListed(
-    sql`r.workspace_id`,
-    sql`('platform_id', ${chat_id}::text), ('username', lower(r.username)), ('username', lower(person.username)),
-      ('phone', ${listedPhone(sql`person.phone`)}), (split_part(r.contact, ':', 1), ${givenName}),
-      ('platform_id', r.found_id::text), ('username', r.found_username), ('phone', r.found_phone)`,
-  )
+/** The names of recipient `r` that the suppression list is asked about besides those of the person. */
+export const knownNames: Sql = sql`array_remove(array[
+  'username:' || lower(r.username), -- guard: a username that the platform writes in capitals
+  split_part(r.contact, ':', 1) || ':' || ${givenName}], null)`
 
-/** The other known names of recipient `r`, in the form `recipient_forbidden` takes. */
-export const knownNames: Sql = sql`array_remove(array[split_part(r.contact, ':', 1) || ':' || ${givenName},
-  'username:' || lower(r.username), 'platform_id:' || r.found_id, 'username:' || r.found_username,
-  'phone:' || r.found_phone], null)`
+/** The number of the person of recipient `r`, also while no account has taken it over. */
+const tiedTo: Sql = sql`case when r.chat_id is not null then r.chat_id when r.person_id is not null then (
+  select p.number from people p where p.id = r.person_id) end`
+
+/** What the platform says of a name is believed for this long before a first message. */
+const believedHours = 1
+
+const believedUntil: Sql = sql`coalesce(r.asked_at + make_interval(hours => ${believedHours}), to_timestamp(0))`
+
+/**
+ * Until when recipient `r` of campaign `k` may be written to in its chat without asking the platform who has the name. Null: it was
+ * not given by name, or has got a message. But a contact of which only the chat is known is asked about: that finds the names that the
+ * list may have.
+ */
+export const knownUntil = (account_id: Sql): Sql => sql`(
+  case when k.kind <> 'contacts' or r.chat_id is null then null
+    when r.step = 0 and ${isByName(sql`r.contact`)} then ${believedUntil} -- guard: a name is believed for an hour
+    when not exists (
+      select from contacts person where person.account_id = ${account_id} and person.provider_id = r.chat_id)
+      and not knows_names(r.person_id, ${account_id}) then ${believedUntil} end)`
+
+/** Those of the accounts for which asking about recipient `r` of campaign `k` is no look-up. */
+export const askersOf = (accounts: Sql): Sql => sql`(
+  case when k.kind <> 'contacts' or r.must_look_up then '{}'::text[]
+    else ${listAskers({ workspace_id: sql`r.workspace_id`, contact: sql`r.contact`, person_id: sql`r.person_id` }, accounts)} end)`
+
+/** Whether asking about recipient `r` before its first message takes the account a look-up. */
+export const needsLookup = (account_id: Sql): Sql => sql`(
+  case when k.kind <> 'contacts' then false
+    when r.step > 0 then true
+    when r.chat_id is not null and ${believedUntil} > (select domain_now()) then false
+    else not ${account_id} = any(${askersOf(sql`array[${account_id}]`)}) end)`
+
+/** Whether the person behind recipient `r`, whom the account would write to in this chat, is on the suppression list. */
+export const isSuppressed = (account_id: Sql, chat_id: Sql): Sql =>
+  isListed(sql`r.workspace_id`, { account_id, number: chat_id, names: knownNames })
+
+/** The same for the facts of `factColumns`. Where there is a chat, the boundary asks under the list's lock instead. */
+export const suppressedColumn: Sql = isSuppressed(sql`g.account_id`, tiedTo)
+
+/**
+ * Whether it is undecided if a member has written to recipient `r` of campaign `k` by hand (`running/hand-messages.ts`). Needs
+ * `account`, the one that would write.
+ */
+export const isUndecided: Sql = sql`(k.stop_on_own_message and r.step > 0 and exists (
+  select from hand_messages undecided
+  where undecided.workspace_id = k.workspace_id -- guard: an undecided message holds its workspace
+    and undecided.chat_id = r.chat_id
+    and undecided.platform = account.platform))`
 
 /** The steps of campaign `k`. `variants` selects those of step `s`. */
 export const stepsWith = (variants: Sql): Sql => sql`(
@@ -73,7 +118,8 @@ export const aboutCampaigns = (campaigns: Sql): Sql => sql`
         and not exists (
           select from unnest(case k.kind when 'broadcast' then '{broadcast}' when 'contacts' then '{campaigns,extended}'
               else '{campaigns}' end::text[]
-            || case when k.branching_enabled then '{branching,read_receipts}' else '{}' end::text[]) as needed (name)
+            || case when k.branching_enabled then '{branching,read_receipts}' else '{}' end::text[] -- guard: gates of branches
+            ) as needed (name)
           where not exists (select from gates where gates.name = needed.name and enabled))
         and (k.kind = 'broadcast' or (
           exists (select from allowlists l where l.list = 'campaign_user' and l.id = k.user_id)
@@ -87,43 +133,44 @@ export const aboutCampaigns = (campaigns: Sql): Sql => sql`
 export const factColumns: Sql = sql`r.id as recipient_id, k.id as campaign_id, k.workspace_id, k.user_id, g.account_id, k.kind,
   k.status as campaign_status, k.message_text, k.branching_enabled, k.daily_quota_per_account, k.max_followups,
   k.scheduled_at, about.steps, about.allowed,
-  r.status, r.step, r.version, r.chat_id::text,
-  k.kind <> 'contacts' or r.chat_id is null or r.found_id is not null or person.provider_id is not null as identified, r.contact, r.name, r.username, r.last_sent_at, r.next_action_at,
+  r.status, r.step, r.version, r.chat_id::text, r.person_id, (${tiedTo})::text as tied_to,
+  ${knownUntil(sql`g.account_id`)} as known_until, ${needsLookup(sql`g.account_id`)} as needs_lookup,
+  r.unfound_at is not null as unfound, r.contact, coalesce(r.name, r.told_name) as name, r.username, r.last_sent_at, r.next_action_at,
   coalesce(chat.read_by_them_id >= r.last_message_id, false) as read, r.unknown_since,
   r.step = 0 and not ${hasWritten(sql`g.account_id`, sql`r.chat_id`)} as cold,
-  ${isSuppressed(sql`r.chat_id`)} as suppressed, -- guard: suppression at the boundary
+  ${isUndecided} as undecided, -- guard: an undecided message at the boundary
   account.status = 'READY' and ${isLive}
     -- A reply may be among the updates that are missing.
     and h.gap_since is null -- guard: campaigns wait for a gap
+    and h.campaigns_held_at is null -- guard: campaigns that hold
     -- After a restore, the account that has a contact here need not be the one that wrote to them.
     and not (r.step = 0 and about.pool_unconfirmed) as ready, -- guard: a pool is confirmed
   h.flood_until, h.lookup_flood_until, h.next_campaign_at, ${coldColumns(sql`account`, sql`h`)},
   coalesce(d.used, 0) as used, coalesce(d.used_cold, 0) as used_cold, coalesce(d.lookups, 0) as lookups,
-  w.timezone, w.sending_window, t.now`
+  w.timezone, ${zoneChange(sql`w`)} as zone_change, w.sending_window, t.now`
 
 export const factTables: Sql = sql`
   join account_hosts h on h.account_id = g.account_id
   join accounts account on account.id = g.account_id
   join workspaces w on w.id = h.workspace_id
   cross join lateral (
-    select (select domain_now()) as now, ((select domain_now()) at time zone w.timezone)::date as day) t
+    select (select domain_now()) as now, ${dayOf(sql`w`, sql`(select domain_now())`)} as day) t
   left join account_days d on d.account_id = g.account_id and d.day = t.day`
 
 export const personTables: Sql = sql`
-  left join chats chat on chat.account_id = g.account_id and chat.chat_id = r.chat_id
-  left join contacts person on person.account_id = g.account_id and person.provider_id = r.chat_id`
+  left join chats chat on chat.account_id = g.account_id and chat.chat_id = r.chat_id`
 
 /** The facts in the planner's form. */
 export function factsOf({ config }: App, row: FactsRow): Facts {
   return {
     campaign: campaignOf(row),
-    recipient: {
-      ...row,
-      id: row.recipient_id,
-      chat_id: row.identified ? row.chat_id : null, // guard: a contact of whom only the chat is known
-    },
+    recipient: { ...row, id: row.recipient_id },
     account: { ...row, lookups_per_day: config.start_chat_day },
-    hours: { timezone: row.timezone, window: windowOf(row.sending_window) },
+    hours: {
+      timezone: row.timezone,
+      change: readChange(row.zone_change),
+      window: windowOf(row.sending_window),
+    },
     now: row.now,
   }
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { parseWindow } from '../../../lib/sending-window.ts'
+import { parseWindow } from '../../../rules/sending-window.ts'
 import { type Block, blocks, plan } from './plan.ts'
 import {
   type CampaignStop,
@@ -21,6 +21,7 @@ const account: NamedAccount = {
   name: 'Sales',
   status: 'READY',
   gap: false,
+  held_by: null,
   ready: true,
   flood_until: null,
   lookup_flood_until: null,
@@ -98,30 +99,35 @@ const steps = [{ branch: 'no_reply', wait_hours: 48, variants: ['Again'] }] as c
 
 /** What each cause is called, the facts that lead to it, the block on the wire and the sentence. */
 const waits: Record<keyof typeof causes, readonly [Given, Block, string]> = {
+  unfound: [
+    { campaign: stranger, recipient: { chat_id: null, unfound: true, next_action_at: at('06-10T00:00') } },
+    'waiting',
+    'The platform found no person with this identifier, though one had it. It is asked once more. Wed 00:00 UTC',
+  ],
   scheduled: [
     { campaign: { status: 'scheduled', scheduled_at: at('06-11T08:30') } },
     'scheduled',
-    'The campaign starts later. Thu 08:30',
+    'The campaign starts later. Thu 08:30 UTC',
   ],
   waiting: [
     { campaign: { steps }, recipient: followed },
     'waiting',
-    'The next message is not due yet. Wed 09:00',
+    'The next message is not due yet. Wed 09:00 UTC',
   ],
   messages_used: [
     { account: { used: 30 }, window: 'mon-fri 09:00-18:00' },
     'quota',
-    'Sales has sent its 30 for today. Tue 09:00',
+    'Sales has sent its 30 for today. Tue 09:00 UTC',
   ],
   lookups_used: [
     { campaign: stranger, recipient: { chat_id: null }, account: { lookups: 200 } },
     'quota',
-    'Sales has looked up its 200 contacts for today. Tue 00:00',
+    'Sales has looked up its 200 contacts for today. Tue 00:00 UTC',
   ],
   cold_used: [
     { account: { cold_per_day: 5, used_cold: 5 } },
     'quota',
-    'Sales has sent its 5 first messages for today. Tue 00:00',
+    'Sales has sent its 5 first messages for today. Tue 00:00 UTC',
   ],
   cold_forbidden: [{ account: { cold_per_day: 0 } }, 'quota', 'Sales may not send first messages.'],
   cold_stopped: [
@@ -132,17 +138,17 @@ const waits: Record<keyof typeof causes, readonly [Given, Block, string]> = {
   pacing: [
     { account: { next_campaign_at: at('06-08T10:02') } },
     'pacing',
-    'Sales pauses between two messages. Mon 10:02',
+    'Sales pauses between two messages. Mon 10:02 UTC',
   ],
   flood_sends: [
     { account: { flood_until: at('06-08T11:00') } },
     'flood_wait',
-    'The platform makes Sales wait before it sends again. Mon 11:00',
+    'The platform makes Sales wait before it sends again. Mon 11:00 UTC',
   ],
   flood_lookups: [
     { campaign: stranger, recipient: { chat_id: null }, account: { lookup_flood_until: at('06-08T12:00') } },
     'flood_wait',
-    'The platform makes Sales wait before it looks up contacts again. Mon 12:00',
+    'The platform makes Sales wait before it looks up contacts again. Mon 12:00 UTC',
   ],
   no_account: [{ account: null }, 'account_not_ready', 'No account of this campaign is ready.'],
   pool_unconfirmed: [
@@ -155,11 +161,24 @@ const waits: Record<keyof typeof causes, readonly [Given, Block, string]> = {
   restricted: [unready({ status: 'RESTRICTED' }), 'account_not_ready', 'The platform restricted Sales.'],
   disabled: [unready({ status: 'DISABLED' }), 'account_not_ready', 'Sales is disabled.'],
   gap: [unready({ gap: true }), 'account_not_ready', 'Sales still loads messages that it missed.'],
+  held: [
+    unready({ held_by: 'NEW_LIMIT', gap: true }),
+    'account_not_ready',
+    'Sends from Sales kept ending with the unknown error NEW_LIMIT. An admin has to enable the account again.',
+  ],
   not_connected: [unready({}), 'account_not_ready', 'Sales is not connected.'],
   ambiguous: [
     { recipient: { status: 'submitting', unknown_since: now, next_action_at: at('06-10T10:31') } },
     'ambiguous',
-    'Waits for proof that the message arrived, until Wed 10:31. It is not sent again.',
+    'Waits for proof that the message arrived, until Wed 10:31 UTC. It is not sent again.',
+  ],
+  undecided: [
+    {
+      recipient: { status: 'waiting', step: 1, last_sent_at: at('06-01T10:30'), undecided: true },
+      campaign: { steps },
+    },
+    'ambiguous',
+    'Waits until it is known whether a member of the team has written to this person by hand, which ends the sequence.',
   ],
   stopped_by_dispatch: [stopped('dispatch'), 'gate', 'Sending is switched off on this instance.'],
   stopped_by_user: [stopped('user'), 'gate', 'The user who created the campaign is disabled.'],
@@ -182,7 +201,7 @@ const waits: Record<keyof typeof causes, readonly [Given, Block, string]> = {
   window: [
     { window: 'tue-fri 09:00-18:00' },
     'window',
-    'Outside the sending window tue-fri 09:00-18:00. Tue 09:00',
+    'Outside the sending window tue-fri 09:00-18:00. Tue 09:00 UTC',
   ],
   paused: [
     { campaign: { status: 'paused' }, pause_reason: 'requested' },
@@ -221,8 +240,10 @@ const ended: Record<keyof typeof endings, string> = {
   text_too_long: 'The text has more than 4096 characters for this person.',
   suppressed: 'The person is on the suppression list.',
   identity_ineligible: 'This is not a person who can receive messages.',
+  name_changed: 'The identifier belongs to another person now.',
   duplicate: 'Another recipient of this campaign is the same person.',
   noted_not_sent: 'A user closed the message as not sent.',
+  answered_by_hand: 'A member of the team wrote to this person by hand.',
   never_written: 'It turned out later that the message was not sent.',
   username_not_found: 'The platform found no person with this identifier.',
   chat_unavailable: 'Sales cannot write to this chat.',
@@ -245,9 +266,9 @@ describe('how a recipient ended', () => {
       explain({ recipient: { status, step } }, past)[1]
     expect(final('completed')).toBe('Got 2 messages.')
     expect(final('completed', {}, 1)).toBe('Got 1 message.')
-    expect(final('replied', { replied_at: at('06-08T09:31') })).toBe('Replied. Mon 09:31')
+    expect(final('replied', { replied_at: at('06-08T09:31') })).toBe('Replied. Mon 09:31 UTC')
     expect(final('replied', { replied_at: at('06-08T09:31'), opted_out: true })).toBe(
-      'Asked to stop. Mon 09:31',
+      'Asked to stop. Mon 09:31 UTC',
     )
     expect(final('ambiguous')).toBe('It is unknown whether the message arrived. It is not sent again.')
     expect(final('cancelled')).toBe('The campaign was cancelled.')
@@ -273,11 +294,13 @@ test.each(Object.entries(excluded))('why a preview excludes a recipient: %s', (r
 test('a time is in the zone of the workspace, with its date where the weekday could mean another week', () => {
   const at = (text: string, timezone = 'Europe/Berlin') =>
     shortTime(new Date(text), { now, hours: { timezone, window: null } })
-  expect(at('2026-06-09T07:00Z')).toBe('Tue 09:00')
-  expect(at('2026-06-08T22:30Z')).toBe('Tue 00:30')
-  expect(at('2026-06-14T21:59Z')).toBe('Sun 23:59')
-  expect(at('2026-06-14T22:00Z')).toBe('Mon 15 Jun 00:00')
-  expect(at('2027-01-04T08:00Z')).toBe('Mon 4 Jan 2027 09:00')
-  expect(at('2026-06-01T10:00Z')).toBe('Mon 1 Jun 12:00')
-  expect(at('2026-06-08T10:00Z', 'Asia/Kathmandu')).toBe('Mon 15:45')
+  expect(at('2026-06-09T07:00Z')).toBe('Tue 09:00 Berlin time')
+  expect(at('2026-06-08T22:30Z')).toBe('Tue 00:30 Berlin time')
+  expect(at('2026-06-14T21:59Z')).toBe('Sun 23:59 Berlin time')
+  expect(at('2026-06-14T22:00Z')).toBe('Mon 15 Jun 00:00 Berlin time')
+  expect(at('2027-01-04T08:00Z')).toBe('Mon 4 Jan 2027 09:00 Berlin time')
+  expect(at('2026-06-01T10:00Z')).toBe('Mon 1 Jun 12:00 Berlin time')
+  expect(at('2026-06-08T10:00Z', 'Asia/Kathmandu')).toBe('Mon 15:45 Kathmandu time')
+  expect(at('2026-06-08T10:00Z', 'UTC')).toBe('Mon 10:00 UTC')
+  expect(at('2026-06-08T10:00Z', 'America/Argentina/Buenos_Aires')).toBe('Mon 07:00 Buenos Aires time')
 })

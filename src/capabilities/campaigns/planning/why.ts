@@ -3,11 +3,12 @@
  * sentence: the records below do not compile without one. For people only; `/api/v1` has the codes. Pure.
  */
 import type { Gate } from '../../../contract.ts'
-import { formatWindow } from '../../../lib/sending-window.ts'
-import { localDay, localTime } from '../../../lib/zones.ts'
 import type { PlatformRefusal } from '../../../platform/port.ts'
+import { textMax } from '../../../rules/limits.ts'
+import type { Fault } from '../../../rules/placeholders.ts'
+import { formatWindow } from '../../../rules/sending-window.ts'
+import { localDay, localTime, zoneAt, zoneWords } from '../../../rules/zones.ts'
 import { coldLimit } from './cold.ts'
-import { type Fault, textMax } from './personalize.ts'
 import { type Block, type Facts, type Plan, type PlannedAccount, usedUp } from './plan.ts'
 
 /** Why a recipient is final, where its status alone does not say it: every value that `reason` can have. */
@@ -16,8 +17,10 @@ export type EndReason =
   | PlatformRefusal
   | 'suppressed'
   | 'duplicate'
+  | 'name_changed'
   | 'noted_not_sent'
   | 'never_written'
+  | 'answered_by_hand'
 
 /** Why a recipient cannot be in a campaign. */
 export type ExclusionReason =
@@ -40,6 +43,8 @@ export interface NamedAccount extends PlannedAccount {
   readonly status: 'CONNECTING' | 'READY' | 'NEEDS_LOGIN' | 'RESTRICTED' | 'DISABLED'
   /** Updates of the account are missing. */
   readonly gap: boolean
+  /** The unlisted error because of which its campaign messages hold; null: they do not. */
+  readonly held_by: string | null
 }
 
 /** The planner's facts, and what its answer leaves out. */
@@ -67,16 +72,19 @@ type Cause =
   | 'restricted'
   | 'disabled'
   | 'gap'
+  | 'held'
   | 'not_connected'
   | `stopped_by_${CampaignStop['by']}`
   | 'paused'
   | 'missed_start'
+  | 'undecided'
+  | 'unfound'
 
 const causeOf: Record<Block, (about: Circumstances) => Cause> = {
   scheduled: () => 'scheduled',
-  waiting: () => 'waiting',
+  waiting: ({ recipient }) => (recipient.unfound && recipient.step === 0 ? 'unfound' : 'waiting'),
   pacing: () => 'pacing',
-  ambiguous: () => 'ambiguous',
+  ambiguous: ({ recipient }) => (recipient.undecided ? 'undecided' : 'ambiguous'),
   window: () => 'window',
   quota: (about) => {
     const used = about.account ? usedUp(about, about.account) : undefined
@@ -99,11 +107,11 @@ const unready: Record<NamedAccount['status'], (account: NamedAccount) => Cause> 
   NEEDS_LOGIN: () => 'needs_login',
   RESTRICTED: () => 'restricted',
   DISABLED: () => 'disabled',
-  READY: ({ gap }) => (gap ? 'gap' : 'not_connected'),
+  READY: ({ gap, held_by }) => (held_by !== null ? 'held' : gap ? 'gap' : 'not_connected'),
 }
 
 function allowanceOf({ account, now, hours }: Circumstances): number {
-  return account ? coldLimit(account, now, hours.timezone) : 0
+  return account ? coldLimit(account, now, hours) : 0
 }
 
 const nameOf = ({ account }: { readonly account: { readonly name: string } | null }) =>
@@ -113,6 +121,8 @@ const nameOf = ({ account }: { readonly account: { readonly name: string } | nul
 export const causes: Record<Cause, (about: Circumstances, when: string | null) => string> = {
   scheduled: () => 'The campaign starts later.',
   waiting: () => 'The next message is not due yet.',
+  unfound: () =>
+    'The platform found no person with this identifier, though one had it. It is asked once more.',
   messages_used: (about) =>
     `${nameOf(about)} has sent its ${about.campaign.daily_quota_per_account} for today.`,
   lookups_used: (about) =>
@@ -131,9 +141,13 @@ export const causes: Record<Cause, (about: Circumstances, when: string | null) =
   restricted: (about) => `The platform restricted ${nameOf(about)}.`,
   disabled: (about) => `${nameOf(about)} is disabled.`,
   gap: (about) => `${nameOf(about)} still loads messages that it missed.`,
+  held: (about) =>
+    `Sends from ${nameOf(about)} kept ending with the unknown error ${about.account?.held_by}. An admin has to enable the account again.`,
   not_connected: (about) => `${nameOf(about)} is not connected.`,
   ambiguous: (_, when) =>
     `Waits for proof that the message arrived${when === null ? '' : `, until ${when}`}. It is not sent again.`,
+  undecided: () =>
+    'Waits until it is known whether a member of the team has written to this person by hand, which ends the sequence.',
   stopped_by_dispatch: () => 'Sending is switched off on this instance.',
   stopped_by_user: () => 'The user who created the campaign is disabled.',
   stopped_by_allowlists: () => 'The campaign allowlists are not installed.',
@@ -170,8 +184,10 @@ export const endings: Record<EndReason, AboutEnd> = {
   suppressed: person.suppressed,
   identity_ineligible: person.ineligible,
   duplicate: () => 'Another recipient of this campaign is the same person.',
+  name_changed: () => 'The identifier belongs to another person now.',
   noted_not_sent: () => 'A user closed the message as not sent.',
   never_written: () => 'It turned out later that the message was not sent.',
+  answered_by_hand: () => 'A member of the team wrote to this person by hand.',
   username_not_found: () => 'The platform found no person with this identifier.',
   chat_unavailable: (account) => `${account} cannot write to this chat.`,
   blocked_by_person: (account) => `The person blocked ${account}.`,
@@ -235,13 +251,17 @@ const weekdays = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat']
 const months = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
 const dayMs = 86_400_000
 
-/** In the workspace's zone: `Tue 09:00`, and with its date if the weekday alone could mean another week. */
-export function shortTime(at: Date, { now, hours: { timezone } }: Pick<Facts, 'now' | 'hours'>): string {
-  const local = localTime(at, timezone)
-  const days = (Date.parse(localDay(at, timezone)) - Date.parse(localDay(now, timezone))) / dayMs
+/**
+ * In the workspace's zone, which stands beside it, because the reader's can be another: `Tue 09:00 Berlin time`, and with its date
+ * if the weekday alone could mean another week.
+ */
+export function shortTime(at: Date, { now, hours }: Pick<Facts, 'now' | 'hours'>): string {
+  const [zone, zoneNow] = [zoneAt(hours, at), zoneAt(hours, now)]
+  const local = localTime(at, zone)
+  const days = (Date.parse(localDay(at, zone)) - Date.parse(localDay(now, zoneNow))) / dayMs
   const date = ` ${local.getUTCDate()} ${months[local.getUTCMonth()]}`
   const year =
-    local.getUTCFullYear() === localTime(now, timezone).getUTCFullYear() ? '' : ` ${local.getUTCFullYear()}`
+    local.getUTCFullYear() === localTime(now, zoneNow).getUTCFullYear() ? '' : ` ${local.getUTCFullYear()}`
   const day = Math.abs(days) < 7 ? '' : `${date}${year}`
-  return `${weekdays[local.getUTCDay()]}${day} ${local.toISOString().slice(11, 16)}`
+  return `${weekdays[local.getUTCDay()]}${day} ${local.toISOString().slice(11, 16)} ${zoneWords(hours.timezone)}` // guard: a time with its zone
 }

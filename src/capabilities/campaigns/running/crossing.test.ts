@@ -113,6 +113,21 @@ describe('a message', () => {
     expect(await stateOf(one)).toEqual({ status: 'queued', operations: 0, used: 0, ...expected })
   })
 
+  test('of a sequence that a message by hand ends does not cross while that is undecided', async () => {
+    const one = await picked({ steps, stop_on_own_message: true })
+    const { held, campaign_id, person_id } = one
+    await rows.db.run(sql`
+      update campaign_recipients set status = 'waiting', step = 1, last_sent_at = domain_now() - interval '2 days',
+        next_action_at = domain_now() - interval '1 day' where campaign_id = ${campaign_id}`)
+    const cross = await pick(held, campaign_id)
+    await rows.db.run(sql`
+      insert into hand_messages (id, workspace_id, account_id, platform, chat_id, operation_id)
+      select ${newId()}, workspace_id, id, platform, ${person_id}, ${newId()} from accounts where id = ${held.account_id}`)
+    expect(await cross()).toBe('no')
+    await rows.db.run(sql`delete from hand_messages`)
+    expect(await cross()).toBe('crossed')
+  })
+
   test('to a person whose number is listed in another spelling ends the recipient', async () => {
     const one = await picked({ steps })
     const { held, person_id } = one

@@ -26,7 +26,7 @@ import {
   type Crossable,
   decideCrossing,
   type LockedRow,
-  lockFound,
+  lockPeople,
   lockRecipients,
   type MessageCrossing,
   markEnded,
@@ -83,7 +83,7 @@ async function lockAll(
   const [, accounts, contended, rows, days] = await Promise.all([
     tx.run(planOnce),
     lockAccounts(tx, instance, held),
-    lockFound(tx, wanted),
+    lockPeople(tx, wanted),
     lockRecipients(app, tx, wanted),
     lockDays(tx, account_ids),
   ])

@@ -8,6 +8,7 @@ import { sql } from '../../../db/sql.ts'
 import { noteFlood } from '../../../ledger/floods.ts'
 import { closeByPerson } from '../../../ledger/settle.ts'
 import { setAccountEnabled } from '../../accounts/accounts.ts'
+import { learnPeople } from '../../people/people.ts'
 
 let place: CampaignPlace
 beforeAll(async () => {
@@ -82,6 +83,20 @@ describe('contacts', () => {
     )
   })
 
+  test.each([1, 3])('%i: go to another account of the pool when the campaigns of one hold', async (count) => {
+    // The held one is first in the order of accounts.
+    const [held, free] = [await place.account(), await place.account()].toSorted()
+    await place.db.run(sql`
+      update account_hosts set campaigns_held_at = domain_now(), campaigns_held_by = 'NEW_LIMIT' where account_id = ${held}`)
+    const contacts = Array.from({ length: count }, () => ({ contact: stranger().contact }))
+    const id = await place.campaign({ kind: 'contacts', pool: [held ?? '', free ?? ''], contacts })
+    await place.advance(hour)
+    const rows = await place.recipients(id)
+    expect(rows.map(({ status, account_id }) => [status, account_id])).toEqual(
+      contacts.map(() => ['completed', free]),
+    )
+  })
+
   test('go to another account of the pool when one has no look-up left for the day', async () => {
     const [spent, free] = [await place.account(), await place.account()]
     await place.db.run(sql`
@@ -137,8 +152,13 @@ describe('contacts', () => {
     await noteFlood(place.db, account_id, { stops: 'lookups', retry_after_seconds: 80_000 })
     const id = await place.campaign({ kind: 'contacts', pool: [account_id], contacts })
     await place.db.run(sql`
-      update campaign_recipients set chat_id = ${known.person_id}, found_id = ${known.person_id}
+      update campaign_recipients set chat_id = ${known.person_id}, asked_at = domain_now()
       where campaign_id = ${id} and contact = ${known.contact}`)
+    const { workspace_id } = place.tenant
+    const person = { name: '', username: known.contact.replace('username:', ''), phone: null } as const
+    await learnPeople(place.db, { workspace_id, account_id }, [
+      { ...person, id: String(known.person_id), kind: 'person' },
+    ])
     await place.advance(hour)
     expect(place.sent().map(({ person }) => person)).toEqual([known.person_id])
     await place.advance(day)

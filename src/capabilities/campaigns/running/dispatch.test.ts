@@ -222,6 +222,53 @@ describe('a platform that stops first messages', () => {
     await place.advance(day)
     expect(place.sent()).toHaveLength(4)
   })
+
+  test('uses up no recipient: the one whose message it stopped gets it once the account is enabled again', async () => {
+    const person_id = place.work.person()
+    await place.db.run(sql`
+      insert into chats (account_id, chat_id, workspace_id, kind)
+      values (${account_id}, ${person_id}, ${place.tenant.workspace_id}, 'private')`)
+    place.work.fault({ on: 'send', fault: 'refuse', error: 'cold_stopped', times: 1, account_id })
+    const id = await place.campaign({ chats: [{ account_id, person_id }] })
+    await place.advance(day)
+    expect([await place.statuses(id), place.sent().length]).toEqual([['queued'], 0])
+    await setAccountEnabled(place.work.service.app, 'system', { id: account_id, enabled: true })
+    await place.advance(day)
+    expect([await place.statuses(id), place.sent().length]).toEqual([['completed'], 1])
+  })
+})
+
+describe('campaigns of an account whose sends keep ending with an unknown error', () => {
+  test('hold until a person enables it; every page says why, and single messages go on', async () => {
+    const { key } = place.tenant
+    const { app } = place
+    const chats = await chatsWith(3)
+    const hold = sql`update account_hosts set campaigns_held_at = domain_now(), campaigns_held_by = 'NEW_LIMIT'`
+    await place.db.run(sql`${hold} where account_id = ${account_id}`)
+    const id = await place.campaign({ chats })
+    await place.advance(day)
+    expect(place.sent()).toEqual([])
+    const { body } = await place.work.service.get(`/campaigns/${id}`, { key })
+    expect(body).toMatchObject({
+      campaign: { recipients: chats.map(() => ({ status: 'queued', blocked_by: 'account_not_ready' })) },
+    })
+    const foreseen = async () => {
+      const answer = await place.work.service.get(`/campaigns/${id}/forecast`, { key })
+      const { timetable } = answer.body as { timetable: { messages: unknown[] }[] }
+      return timetable.map(({ messages }) => messages.length)
+    }
+    expect(await foreseen()).toEqual([0, 0, 0])
+    const single = await place.work.service.post('/messages', {
+      key,
+      body: { account_id, chat_id: `platform:chat:${chats[0]?.person_id}`, text: 'A single message' },
+      headers: { 'Idempotency-Key': newId() },
+    })
+    expect(single.status).toBe(200)
+    await setAccountEnabled(app, 'system', { id: account_id, enabled: true })
+    expect(await foreseen()).toEqual([1, 1, 1])
+    await place.advance(hour)
+    expect(await place.statuses(id)).toEqual(chats.map(() => 'completed'))
+  })
 })
 
 describe('a reply', () => {
@@ -486,6 +533,22 @@ describe('branches', () => {
     await place.advance(60)
     expect(await reads()).toEqual([true, true])
   })
+
+  test.each(['branching', 'read_receipts'] as const)(
+    'a step waits while the gate %s is closed',
+    async (gate) => {
+      const chats = await chatsWith(1)
+      const steps = [{ branch: 'unseen' as const, wait_hours: 24, variants: ['You did not'] }]
+      await place.campaign({ chats, steps, branching: true })
+      await place.advance(hour)
+      await place.work.service.shut(gate)
+      await place.advance(2 * day)
+      const before = place.sent().length
+      await place.work.service.open(gate)
+      await place.advance(60)
+      expect([before, place.sent().length]).toEqual([1, 2])
+    },
+  )
 
   test('the step takes the track that fits when it is due', async () => {
     const chats = await chatsWith(2)

@@ -3,6 +3,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { type CampaignPlace, openCampaigns } from '../../../../test/harness/campaigns.ts'
 import { sql } from '../../../db/sql.ts'
 import { setAccountEnabled } from '../../accounts/accounts.ts'
+import { learnPeople } from '../../people/people.ts'
 import { addSuppression, findSuppressed } from '../../suppressions/suppressions.ts'
 
 let place: CampaignPlace
@@ -110,21 +111,24 @@ describe('a contact that a look-up found', () => {
     expect(await place.recipients(id)).toMatchObject([{ status: 'queued', account_id }])
     return { person, id, account_id }
   }
-  const found = (id: string) =>
-    place.db.rows(sql`
-      select found_id::text, found_username, found_phone from campaign_recipients where campaign_id = ${id}`)
-
-  test('keeps every name until the recipient is final', async () => {
+  test('is tied to its person, keeps the name that the platform told apart, and shows no phone number', async () => {
     const { person, id } = await released()
-    const { person_id, username, phone } = person
-    expect(await found(id)).toEqual([
-      { found_id: String(person_id), found_username: username, found_phone: phone },
-    ])
+    const tied = () =>
+      place.db.rows(sql`
+        select p.number::text, r.name, r.told_name, r.username from campaign_recipients r join people p on p.id = r.person_id
+        where r.campaign_id = ${id}`)
+    const told = {
+      number: String(person.person_id),
+      name: null,
+      told_name: expect.stringMatching(/^Name /),
+      username: person.username,
+    }
+    expect(await tied()).toEqual([told])
     await place.advance(hour)
     expect(await place.statuses(id)).toEqual(['completed'])
-    expect(await found(id)).toEqual([{ found_id: null, found_username: null, found_phone: null }])
+    expect(await tied()).toEqual([told])
     const answer = await place.work.service.get(`/campaigns/${id}`, { key: place.tenant.key })
-    expect(JSON.stringify(answer.body)).not.toContain(phone)
+    expect(JSON.stringify(answer.body)).not.toContain(person.phone)
   })
 
   test.each(['phone', 'username', 'platform_id'] as const)(
@@ -179,7 +183,7 @@ describe('a contact that a look-up found', () => {
 
   test('is looked up again when only the chat is known', async () => {
     const account_id = await place.account()
-    const [listed, free, moved] = [stranger(), stranger(), stranger()]
+    const [listed, free, moved, former] = [stranger(), stranger(), stranger(), stranger()]
     await suppressUnseen({ phone: `+${listed.phone}` })
     const contacts = [listed, free, moved].map(({ username }) => ({
       contact: `username:${username}`,
@@ -187,7 +191,7 @@ describe('a contact that a look-up found', () => {
     }))
     const id = await place.campaign({ kind: 'contacts', pool: [account_id], contacts })
     // A journal restores a recipient like this: the chat, and nothing else about the person.
-    const chats = [listed.person_id, free.person_id, listed.person_id]
+    const chats = [listed.person_id, free.person_id, former.person_id]
     for (const [at, chat] of chats.entries()) {
       await place.db.run(sql`
         update campaign_recipients set chat_id = ${chat} where campaign_id = ${id} and position = ${at + 1}`)
@@ -197,11 +201,37 @@ describe('a contact that a look-up found', () => {
       ['suppressed', 'suppressed'],
       ['completed', null],
       // The name belongs to another person by now.
-      ['failed', 'username_not_found'],
+      ['failed', 'name_changed'],
     ])
     expect(place.sent().map(({ person }) => person)).toEqual([free.person_id])
   })
 })
+
+test.each(['no account', 'another account'])(
+  'a follow-up to a person whose names %s knows is not sent before the account has asked',
+  async (who) => {
+    const [a, b] = [await place.account(), await place.account()]
+    const person = stranger()
+    const contacts = [{ contact: `username:${person.username}` }]
+    const id = await place.campaign({ kind: 'contacts', pool: [a], contacts, steps: [{ wait_hours: 1 }] })
+    await place.advance(60)
+    expect(await place.statuses(id)).toEqual(['waiting'])
+    // As a journal puts it back: the chat, and nothing of what the account knew about the person.
+    await place.db.run(
+      sql`delete from contacts where account_id = ${a} and provider_id = ${person.person_id}`,
+    )
+    await place.db.run(sql`delete from person_names where account_id = ${a}`)
+    const learns = (account_id: string, { person_id, username }: Stranger) =>
+      learnPeople(place.db, { workspace_id: place.tenant.workspace_id, account_id }, [
+        { id: String(person_id), name: 'Ines', username, phone: null, kind: 'person' },
+      ])
+    await learns(a, stranger())
+    if (who === 'another account') await learns(b, person)
+    await suppressUnseen({ phone: `+${person.phone}` })
+    await place.advance(2 * hour)
+    expect([await place.statuses(id), place.sent().length]).toEqual([['suppressed'], 1])
+  },
+)
 
 describe('a phone number on the list', () => {
   test.each([
@@ -217,9 +247,9 @@ describe('a phone number on the list', () => {
     ['+225 01 5550107', '+225 1 5550107', false],
     ['+242 06 5550108', '+242 6 5550108', false],
   ])('%s is the same as %s: %s', async (listed, asked, same) => {
-    const { workspace_id } = place.tenant
+    const key = { workspace_id: place.tenant.workspace_id, account_id: await place.account() }
     await suppress({ phone: listed })
-    expect(await findSuppressed(place.db, workspace_id, { phone: asked })).toBe(same)
+    expect(await findSuppressed(place.db, key, { phone: asked })).toBe(same)
     const [one, other] = await Promise.all(
       [listed, asked].map((phone) =>
         place.db.one<{ digits: string }>(sql`select phone_digits(${phone}::text) as digits`),

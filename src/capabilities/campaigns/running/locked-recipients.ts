@@ -7,7 +7,6 @@ import type { LockedDay, NewAttempt } from '../../../ledger/direct-crossing.ts'
 import type { ChatNumber } from '../../../lib/shapes.ts'
 import type { State } from '../../../operation.ts'
 import type { Person } from '../../../platform/port.ts'
-import { listedPhone } from '../../suppressions/suppressions.ts'
 import {
   aboutCampaigns,
   type FactsRow,
@@ -15,6 +14,7 @@ import {
   factTables,
   knownNames,
   personTables,
+  suppressedColumn,
 } from '../planning/recipient-facts.ts'
 import type { EndReason } from '../planning/why.ts'
 import { identityOf } from './message.ts'
@@ -31,7 +31,7 @@ export interface MessageCrossing {
   readonly token: string
 }
 
-export interface LockedRow extends FactsRow {
+export interface LockedRow extends Omit<FactsRow, 'suppressed'> {
   readonly earlier_id: string | null
   readonly earlier_state: State | null
   /** The stored message with this random id, from any account of the pool. */
@@ -39,10 +39,8 @@ export interface LockedRow extends FactsRow {
   readonly sent_at: Date | null
   readonly sent_by: string | null
   readonly sent_to: ChatNumber | null
-  /** The identity that look-ups found, in the suppression list's forms. */
-  readonly found_id: string | null
-  readonly found_username: string | null
-  readonly found_phone: string | null
+  /** What the platform calls the person. */
+  readonly told_name: string | null
   /** Another contact of the campaign is the same person. */
   readonly duplicate: boolean
   /** Random ids of messages that the pool sent to this person and that the ledger has lost. */
@@ -52,16 +50,17 @@ export interface LockedRow extends FactsRow {
 }
 
 /**
- * Two contacts may turn out to be one person at the same time. So before anything is read, each message locks the person its
- * look-up found for this transaction. Returns the recipients that did not get the lock.
+ * Two contacts may turn out to be one person at the same time, and only one of them takes the person (`campaign_people`). So
+ * before anything is read, each first message to a contact locks its person for this transaction: the other comes back later
+ * instead of waiting here. Returns the recipients that did not get the lock.
  */
-export async function lockFound(tx: Tx, wanted: readonly MessageCrossing[]): Promise<Set<string>> {
-  const found = wanted.filter((one) => one.found !== null)
-  if (found.length === 0) return new Set()
+export async function lockPeople(tx: Tx, wanted: readonly MessageCrossing[]): Promise<Set<string>> {
+  const first = wanted.filter(({ row }) => row.kind === 'contacts' && row.step === 0)
+  if (first.length === 0) return new Set()
   const rows = await tx.rows<{ id: string }>(sql`
-    select id from ${given(found, {
+    select id from ${given(first, {
       id: ['uuid', ({ row }) => row.recipient_id],
-      name: ['text', ({ row, found }) => `campaign ${row.campaign_id} person ${found?.id}`],
+      name: ['text', ({ row, found }) => `campaign ${row.campaign_id} person ${found?.id ?? row.tied_to}`],
     })} as g
     where not pg_try_advisory_xact_lock(hashtextextended(name, 0))`)
   return new Set(rows.map(({ id }) => id))
@@ -104,7 +103,6 @@ function lockRows(app: App, tx: Tx, wanted: readonly MessageCrossing[]): Promise
       chat_id: ['bigint', ({ found }) => found?.id],
       name: ['text', ({ found }) => found?.name],
       username: ['text', ({ found }) => found?.username],
-      phone: ['text', ({ found }) => found?.phone],
     })},
     running as materialized (
       select * from campaigns k where k.id in (select campaign_id from given) order by k.id
@@ -112,10 +110,8 @@ function lockRows(app: App, tx: Tx, wanted: readonly MessageCrossing[]): Promise
       ),
     waiting as materialized (
       select r.*, g.account_id as acting, g.random_id,
-        coalesce(r.chat_id, g.chat_id) as known_chat_id, coalesce(r.name, g.name) as known_name,
-        coalesce(r.username, g.username) as known_username, coalesce(g.chat_id, r.found_id) as found_as,
-        coalesce(${listedPhone(sql`g.phone`)}, r.found_phone) as found_under, -- guard: the phone that a look_up returns
-        coalesce(lower(g.username), r.found_username) as found_named
+        coalesce(r.chat_id, g.chat_id) as known_chat_id, coalesce(g.name, r.told_name) as known_name,
+        case when g.chat_id is null then r.username else g.username end as known_username
       from given g join running on running.id = g.campaign_id
       cross join lateral (
         select * from campaign_recipients r where r.id = g.id
@@ -123,18 +119,23 @@ function lockRows(app: App, tx: Tx, wanted: readonly MessageCrossing[]): Promise
         for update skip locked) r),
     recipients as materialized (
       select id, campaign_id, workspace_id, account_id, acting, random_id, status, step, version, known_chat_id as chat_id,
-        contact, known_name as name, known_username as username, found_as as found_id, found_named as found_username,
-        found_under as found_phone, last_sent_at, next_action_at, last_message_id, unknown_since
+        case when step > 0 then person_id else coalesce(person_id, person_of(workspace_id, acting, known_chat_id)) end
+          as person_id,
+        contact, name, known_name as told_name, known_username as username, last_sent_at, next_action_at, last_message_id,
+        unknown_since, asked_at, unfound_at, must_look_up
       from waiting),
     ${aboutCampaigns(sql`running k`)}
-    select ${factColumns}, r.found_id::text, r.found_username, r.found_phone, earlier.id as earlier_id, earlier.state as earlier_state,
+    select ${factColumns}, r.told_name, earlier.id as earlier_id, earlier.state as earlier_state,
       m.id::text as message_id, m.sent_at, m.account_id as sent_by, m.chat_id::text as sent_to,
-      k.kind = 'contacts' and r.step = 0 and exists (
-        select from campaign_recipients other where other.campaign_id = k.id and other.chat_id = r.chat_id
-          and other.id <> r.id
-          -- A recipient that failed after its first message did reach the person.
-          and (other.step > 0 or other.status not in ('failed', 'cancelled')) -- guard: a person who was reached is not written to again
-        ) as duplicate,
+      k.kind = 'contacts' and r.step = 0 and (exists (
+          select from campaign_people taken where taken.campaign_id = k.id and taken.person_id = r.person_id
+            and taken.recipient_id <> r.id -- guard: a campaign writes to a person once
+          )
+        -- Until every recipient of before is tied, some people whom the campaign has written to are not taken.
+        or (exists (select from people_backfill where tied_at is null) and exists (
+          select from campaign_recipients other where other.campaign_id = k.id and other.chat_id = r.chat_id
+            and other.id <> r.id and (other.step > 0 or other.status in ('submitting', 'ambiguous')) -- guard: a person of before
+          ))) as duplicate,
       case when k.kind = 'contacts' and r.step = 0 and m.id is null then array(
         select f.random_id::text from campaign_accounts q
         cross join lateral (
@@ -144,8 +145,9 @@ function lockRows(app: App, tx: Tx, wanted: readonly MessageCrossing[]): Promise
               select from operations o where o.account_id = s.account_id and o.random_id = s.random_id)
           order by s.sent_at desc limit 10) f
         where q.campaign_id = k.id and q.pool) else '{}' end as forgotten_ids,
-      case when r.chat_id is not null then recipient_forbidden(r.workspace_id, r.acting, r.chat_id,
-        ${knownNames}) end as forbidden
+      case when r.chat_id is not null then recipient_forbidden(r.workspace_id, r.acting, r.chat_id, ${knownNames})
+        when ${suppressedColumn} then 'identity_suppressed' -- guard: who is on the list and has no chat ends
+        end as forbidden
     from recipients r join running k on k.id = r.campaign_id join about on about.campaign_id = k.id
     cross join lateral (select r.acting as account_id) g
     ${factTables}
@@ -178,12 +180,12 @@ export function decideCrossing(
   day: LockedDay,
 ): Crossable {
   const { now, used, used_cold, lookups, next_campaign_at } = day
-  const listed = locked.suppressed || locked.forbidden !== null // guard: suppression list is read under its lock
+  const listed = locked.forbidden !== null // guard: suppression list is read under its lock
   // A message that was already sent is recorded without asking whether it may be sent.
-  const proven = locked.message_id === null ? null : { chat_id: locked.sent_to, identified: true }
+  const proven = locked.message_id === null ? null : { chat_id: locked.sent_to, known_until: null }
   const suppressed = listed && proven === null // guard: a proven message is recorded
   const today = { now, used, used_cold, lookups, next_campaign_at }
-  const row: LockedRow = { ...locked, ...proven, ...today, suppressed }
+  const row = { ...locked, ...proven, ...today, suppressed }
   const decision = decide(app, row)
   if (decision.do === 'end') return decision
   if (decision.do !== 'send') return { do: 'nothing' }
@@ -234,18 +236,14 @@ export async function markSubmitting(
   const marked = attempts.map((attempt) => ({ attempt, row: rows.get(attempt.recipient_id ?? '') }))
   await tx.run(sql`
     update campaign_recipients r set status = 'submitting', account_id = g.account_id, chat_id = g.chat_id,
-      name = g.name, username = g.username, next_action_at = null,
-      found_id = g.found_id, found_username = g.found_username, found_phone = g.found_phone, -- guard: whom a look_up found is kept
-      unknown_since = null
+      person_id = coalesce(g.person_id, r.person_id), told_name = g.told_name, username = g.username, next_action_at = null, unknown_since = null
     from ${given(marked, {
       id: ['uuid', ({ attempt }) => attempt.recipient_id],
       account_id: ['text', ({ attempt }) => attempt.account_id],
       chat_id: ['bigint', ({ attempt }) => attempt.chat_id],
-      name: ['text', ({ row }) => row?.name],
+      person_id: ['uuid', ({ row }) => row?.person_id],
+      told_name: ['text', ({ row }) => row?.told_name],
       username: ['text', ({ row }) => row?.username],
-      found_id: ['bigint', ({ row }) => row?.found_id],
-      found_username: ['text', ({ row }) => row?.found_username],
-      found_phone: ['text', ({ row }) => row?.found_phone],
     })} as g
     where r.id = g.id`)
 }
@@ -279,6 +277,43 @@ export async function endRecipient(
       for update`)
     if (held) await markEnded(tx, [{ recipient_id, ...ended }])
   })
+}
+
+/**
+ * Ties a recipient to the person whom the platform has named, unless it has changed since it was picked. Returns its new version. The
+ * tie stands whether or not the message crosses.
+ */
+export function tieRecipient(
+  { db }: App,
+  { recipient_id, workspace_id, account_id, version }: FactsRow,
+  { id, name, username }: Person,
+): Promise<{ readonly version: number } | undefined> {
+  return db.maybe(sql`
+    update campaign_recipients r set
+      person_id = person_of(${workspace_id}, ${account_id}, ${id}::bigint), -- guard: a look up ties at once
+      told_name = ${name}, username = ${username}, asked_at = domain_now()
+    where r.id = ${recipient_id}
+      and r.version = ${version} -- guard: ties as it was picked
+      and r.status in ('queued', 'waiting')
+    returning r.version`)
+}
+
+/** Asking about the person known did not show whose name it is: the recipient waits until the account has a look-up. */
+export async function requireLookUp({ db }: App, { recipient_id, version }: FactsRow): Promise<void> {
+  await db.run(sql`
+    update campaign_recipients set must_look_up = true where id = ${recipient_id} and version = ${version}
+      and status in ('queued', 'waiting')`)
+}
+
+/** The platform has said for the first time that nobody has the name: the first message waits until then. */
+export async function putOffUnfound(
+  { db }: App,
+  { recipient_id, version }: FactsRow,
+  until: Date,
+): Promise<void> {
+  await db.run(sql`
+    update campaign_recipients set unfound_at = domain_now(), next_action_at = ${until}
+    where id = ${recipient_id} and version = ${version} and status = 'queued'`)
 }
 
 /** Waits until no transaction holds the recipient: by then a crossing without an answer has committed or rolled back. */

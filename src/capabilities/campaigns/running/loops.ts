@@ -8,6 +8,7 @@ import { isConfirmed } from '../../../ledger/runs.ts'
 import type { Loop } from '../../../loop.ts'
 import { planStart } from '../planning/plan.ts'
 import { hasBegun } from './counts.ts'
+import { countDecidable, decideNoted } from './hand-messages.ts'
 import { decide, listHeads } from './pick.ts'
 import { countReplies, type Reply, replyColumns } from './replies.ts'
 
@@ -24,7 +25,8 @@ export const loops = (): readonly Loop[] => [
     wakeOn: messagesDue,
     step: async (app) => {
       const started = await startSchedules(app)
-      const changed = (await endUnknown(app)) + (await freeContacts(app.db)) + (await moveOn(app))
+      const ended = (await endUnknown(app)) + marked(app, await decideNoted(app))
+      const changed = ended + (await freeContacts(app.db)) + (await moveOn(app))
       if (started + changed > 0) app.wake.signal(messagesDue)
       const putOff = await putOffAccounts(app)
       return started + changed >= rowsMax || putOff >= rowsMax
@@ -199,7 +201,8 @@ async function countDue(app: App): Promise<number> {
           where state = 'ambiguous' and campaign_id is not null and proof_message_id is not null)
         + (select count(*) from campaigns k where k.status in ('queued', 'sending') and not exists (
           select from campaign_accounts c where c.campaign_id = k.id and c.has_open))
-        + (select count(*) from campaigns k where k.status = 'queued' and ${hasBegun}))::int as count`),
+        + (select count(*) from campaigns k where k.status = 'queued' and ${hasBegun})
+        + ${countDecidable(app)})::int as count`),
       listAllHeads(app, db, { due: true }),
     ]),
   )

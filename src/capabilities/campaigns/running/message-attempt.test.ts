@@ -38,6 +38,7 @@ const accepted = (): Outcome<Sent> => ({
 /** Sends the one message that is due; `send` is what the platform does with it. */
 async function attempt({ held }: PickedRecipient, given: Given = {}): Promise<void> {
   const { send = async () => accepted(), resolve, gapJitter = 0, sources = place.rows.app.sources } = given
+  const { askPerson = async () => ({ kind: 'accepted', value: null }) } = given
   const app = { ...place.rows.app, sources }
   const heads = await listHeads(app, app.db, { account_ids: [held.account_id], avoid: [], due: true })
   const [due] = chooseDue(app, heads)
@@ -47,7 +48,7 @@ async function attempt({ held }: PickedRecipient, given: Given = {}): Promise<vo
   const boundary = { cross: () => Promise.reject(new Error('It has another boundary.')) } as never
   const messages = given.messages ?? (await place.boundary())
   const ways = { messages, boundary, recorder, journal, echoes: new Echoes(app) }
-  const session = { send, resolve } as unknown as Session
+  const session = { send, resolve, askPerson } as unknown as Session
   await attemptMessage(app, ways, due, { held, session, awaits: () => {}, gapJitter, paceMs: 0 })
   await journal.close()
 }
@@ -55,6 +56,7 @@ async function attempt({ held }: PickedRecipient, given: Given = {}): Promise<vo
 interface Given {
   readonly send?: () => Promise<Outcome<Sent>>
   readonly resolve?: () => Promise<Outcome<Person>>
+  readonly askPerson?: Session['askPerson']
   readonly messages?: MessageBoundary
   readonly gapJitter?: number
   readonly sources?: App['sources']
@@ -120,8 +122,13 @@ describe('a person who is suppressed while their message is in flight', () => {
     ],
     ['an id', (one) => ({ known: {}, identity: { platform_id: String(one.person_id) } })],
   ])('%s: accepted or not, nothing follows', async (_, make) => {
-    for (const outcome of [accepted(), notWritten]) {
-      const one = await place.picked({ steps: [{ wait_hours: 24 }] })
+    const steps = [{ wait_hours: 24 }]
+    for (const [outcome, followups] of [
+      [accepted(), { steps }],
+      [notWritten, { steps }],
+      [notWritten, {}],
+    ] as const) {
+      const one = await place.picked(followups)
       const made = make(one)
       await known(one, made.known)
       const send = async () => {
@@ -178,6 +185,7 @@ describe('a contact found by name, whose phone is suppressed at the look-up', ()
   /** A campaign's contact, and the person whom the platform finds by it. */
   async function contact(phone: string | null) {
     const held = await place.rows.account()
+    const contacts = [{ contact: `username:ines_${names++}` }]
     const one = await place.picked({ kind: 'contacts', pool: [held.account_id], chats: [], contacts }, held)
     const { person_id } = one
     const person = { id: String(person_id), name: 'Ines', username: null, phone, kind: 'person' } as const
@@ -192,7 +200,7 @@ describe('a contact found by name, whose phone is suppressed at the look-up', ()
     const resolve = async () => ({ kind: 'accepted', value: person }) as Outcome<Person>
     return { one, crossed, attempt: () => attempt(one, { resolve, messages }) }
   }
-  const contacts = [{ contact: 'username:ines' }]
+  let names = 0
   const phone = '+49 170 7770001'
 
   test('gets nothing when the platform returns the number', async () => {
@@ -270,6 +278,28 @@ describe('a late outcome of a message whose recipient', () => {
     expect(await place.stateOf(one)).toMatchObject({ status: 'completed' })
   })
 
+  test('has got the next message since, after an operator said so: it stays as it is', async () => {
+    const one = await place.picked({ steps: [...steps, ...steps] })
+    await attempt(one, { send: async () => unknown })
+    const { app, db } = place.rows
+    const first = await place.operation(one)
+    await db.transaction((tx) => closeByPerson(tx, app.operations, { id: first.id, closed_as: 'sent' }))
+    await db.run(sql`
+      update campaign_recipients set last_sent_at = last_sent_at - interval '100 days',
+        next_action_at = domain_now() - interval '1 minute' where campaign_id = ${one.campaign_id}`)
+    await place.rows.host(one.held, sql`next_campaign_at = null`)
+    await attempt(one)
+    const recipient = () =>
+      db.one(sql`
+        select status, step, last_message_id::text, last_sent_at, next_action_at from campaign_recipients
+        where campaign_id = ${one.campaign_id}`)
+    const before = await recipient()
+    expect(before).toMatchObject({ status: 'waiting', step: 2 })
+    const { id, attempt_token: token } = first
+    await db.transaction((tx) => settle(tx, app.operations, [{ id, token, ending: completed }]))
+    expect(await recipient()).toEqual(before)
+  })
+
   test('is in a cancelled campaign, and it is unknown: it is final immediately', async () => {
     const one = await place.picked({ steps })
     const send = async () => {
@@ -279,6 +309,49 @@ describe('a late outcome of a message whose recipient', () => {
     await attempt(one, { send })
     expect(await place.stateOf(one)).toMatchObject({ status: 'ambiguous' })
   })
+
+  test('is in a cancelled campaign, and it was not sent: it ends, because nobody would pick it again', async () => {
+    const one = await place.picked({ steps })
+    const send = async (): Promise<Outcome<Sent>> => {
+      await place.control(one.campaign_id, 'cancel')
+      return { kind: 'not_written', reason: 'no connection' }
+    }
+    await attempt(one, { send })
+    expect(await place.stateOf(one)).toMatchObject({ status: 'cancelled' })
+  })
+})
+
+test('a crossing whose answer is lost takes back its own attempt, and none that another worker has made since', async () => {
+  const [own, other] = [await place.picked(), await place.picked()]
+  const boundary = await place.boundary()
+  const losing = (token?: string): MessageBoundary =>
+    ({
+      cross: async (wanted: Parameters<MessageBoundary['cross']>[0]) => {
+        const crossed = await boundary.cross(wanted)
+        expect(crossed.status).toBe('crossed')
+        return { status: 'lost', id: wanted.id, token: token ?? crossed.token }
+      },
+    }) as unknown as MessageBoundary
+  const send = () => Promise.reject(new Error('Nothing is sent.'))
+  await attempt(own, { messages: losing(), send })
+  expect(await place.stateOf(own)).toEqual({ status: 'queued', operations: 1, used: 0 })
+  await attempt(other, { messages: losing(newId()), send })
+  expect(await place.stateOf(other)).toEqual({ status: 'submitting', operations: 1, used: 1 })
+})
+
+test('a person whose username the platform writes in capitals is on the list under it', async () => {
+  const one = await place.picked()
+  const { db, tenant } = place.rows
+  await db.run(sql`
+    update campaign_recipients set username = 'LISTED_Name' where campaign_id = ${one.campaign_id}`)
+  const { workspace_id } = tenant
+  await addSuppression(place.rows.app, 'system', { workspace_id, username: 'Listed_name' })
+  const heads = await listHeads(place.rows.app, db, {
+    account_ids: [one.held.account_id],
+    avoid: [],
+    due: true,
+  })
+  expect(chooseDue(place.rows.app, heads)).toMatchObject([{ plan: { do: 'end', status: 'suppressed' } }])
 })
 
 describe('a look-up', () => {
@@ -298,6 +371,34 @@ describe('a look-up', () => {
     expect(await place.stateOf(one)).toEqual({ status: 'queued', operations: 0, used: 0 })
   })
 
+  test('is not made once the account has had all of a minute, and the contact stays due', async () => {
+    const one = await contact()
+    const { app } = place.rows
+    const limit = app.config.start_chat_minute
+    for (let n = 0; n < limit; n++)
+      await app.limits.take(`lookup:${one.held.account_id}`, { limit, seconds: 60 })
+    let asked = 0
+    const resolve = async (): Promise<Outcome<Person>> => {
+      asked++
+      return { kind: 'refused', reason: 'username_not_found' }
+    }
+    await attempt(one, { resolve })
+    expect(asked).toBe(0)
+    expect(await place.stateOf(one)).toEqual({ status: 'queued', operations: 0, used: 0 })
+  })
+
+  test.each(['needs_login', 'restricted'] as const)(
+    'that fails because the account is %s marks the account, and the contact stays due',
+    async (reason) => {
+      const one = await contact()
+      await attempt(one, { resolve: async () => ({ kind: 'refused', reason }) })
+      expect(await place.stateOf(one)).toEqual({ status: 'queued', operations: 0, used: 0 })
+      const { status } = await place.rows.db.one<{ status: string }>(sql`
+        select status from accounts where id = ${one.held.account_id}`)
+      expect(status).toBe(reason === 'needs_login' ? 'NEEDS_LOGIN' : 'RESTRICTED')
+    },
+  )
+
   test('that finds no one ends the contact as it was picked, and not one that has changed since', async () => {
     const nobody: Outcome<Person> = { kind: 'refused', reason: 'username_not_found' }
     const [one, changed] = [await contact(), await contact()]
@@ -310,5 +411,20 @@ describe('a look-up', () => {
     }
     await attempt(changed, { resolve })
     expect(await place.stateOf(changed)).toMatchObject({ status: 'queued' })
+  })
+
+  test('that finds somebody ties the contact as it was picked, and not one that has changed since', async () => {
+    const changed = await contact()
+    const person: Person = { id: '8123', name: 'Ines', username: null, phone: null, kind: 'person' }
+    const resolve = async (): Promise<Outcome<Person>> => {
+      await place.rows.db.run(sql`
+        update campaign_recipients set name = 'Other' where campaign_id = ${changed.campaign_id}`)
+      return { kind: 'accepted', value: person }
+    }
+    await attempt(changed, { resolve })
+    expect(await place.stateOf(changed)).toMatchObject({ status: 'queued' })
+    const { tied } = await place.rows.db.one<{ tied: boolean }>(sql`
+      select person_id is not null as tied from campaign_recipients where campaign_id = ${changed.campaign_id}`)
+    expect(tied).toBe(false)
   })
 })

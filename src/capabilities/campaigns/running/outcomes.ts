@@ -13,7 +13,8 @@ import { dueAt, type PlannedCampaign, type PlannedRecipient } from '../planning/
 import { type FactsRow, isSuppressed, stepsOf } from '../planning/recipient-facts.ts'
 import type { EndReason } from '../planning/why.ts'
 import { type CountChange, countOutcomes, countReply } from './counts.ts'
-import { repliedEvent } from './replies.ts'
+import { noteStoredMessages } from './hand-messages.ts'
+import { repliedEvent, sentAt } from './replies.ts'
 
 /** A recipient, its campaign and the operation, locked and current. */
 interface SettledRow
@@ -33,6 +34,8 @@ interface SettledRow
   readonly reply_variant: number | null
   /** Whether the reply asks to stop. */
   readonly opted_out: boolean
+  /** The message was unknown until now. */
+  readonly late: boolean
   readonly crossed_at: Date
   /** Null unless the message was accepted. */
   readonly message_id: string | null
@@ -61,6 +64,8 @@ export async function settleRecipients(tx: Tx, operations: readonly SettledOpera
     return operation && next ? [{ row, operation, next }] : []
   })
   await write(tx, changes)
+  const late = rows.flatMap((row) => (row.late ? [row.operation_id] : []))
+  await noteStoredMessages(tx, late) // guard: a message by hand before its recipient is known
   const replied = changes.filter(({ row, next }) => next.status === 'replied' && row.status !== 'replied')
   countOutcomes(tx, [
     ...rows.flatMap((row) => countOf(row, byId.get(row.operation_id))),
@@ -99,11 +104,22 @@ export async function adoptOutcomes(tx: Tx, operation_ids: readonly string[]): P
 }
 
 /**
+ * Those that were unknown until now, as are those that the platform has proven. While a message is in flight, its recipient shows that to
+ * what arrives meanwhile; a message that a restore has lost is in no row, and what the person or the team has written since is stored
+ * without any effect.
+ */
+function lateOf(operations: readonly SettledOperation[]): string[] {
+  return operations.filter(({ from_state }) => from_state !== 'submitting').map(({ id }) => id)
+}
+
+/**
  * Locks campaigns before recipients, in the order that every transaction keeps. A cancel waits for this, or this sees the
  * cancel: no recipient keeps waiting in a cancelled campaign.
  */
 async function lockRows(tx: Tx, operations: readonly SettledOperation[]): Promise<SettledRow[]> {
   const ids = operations.map(({ recipient_id }) => recipient_id)
+  const late = lateOf(operations)
+  const released = operations.filter(({ state }) => state === 'released').map(({ id }) => id)
   const [, , rows] = await Promise.all([
     tx.run(sql`
       select 1 from campaigns where id in (select campaign_id from campaign_recipients where id = any(${ids}::uuid[]))
@@ -114,27 +130,43 @@ async function lockRows(tx: Tx, operations: readonly SettledOperation[]): Promis
       select r.id, o.id as operation_id, k.id as campaign_id, k.workspace_id, o.account_id, o.chat_id::text, k.kind,
         k.status as campaign_status, k.branching_enabled, k.max_followups, ${stepsOf} as steps,
         r.status, r.reason, r.step, r.last_sent_at, coalesce(r.replied_at, newer.sent_at) as replied_at,
-        coalesce(r.reply_account_id, o.account_id) as reply_account_id,
+        coalesce(r.reply_account_id, newer.account_id, o.account_id) as reply_account_id,
         coalesce(r.reply_message_id, newer.id)::text as reply_message_id, r.reply_step, r.reply_variant,
-        r.opted_out,
-        (select domain_now()) as now,
+        r.opted_out, o.reconciled or o.id = any(${late}::uuid[]) as late, (select domain_now()) as now,
         coalesce(o.crossed_at, o.created_at) as crossed_at,
         coalesce(o.reply_body ->> 'message_id', o.proof_message_id::text) as message_id,
         coalesce((o.reply_body ->> 'timestamp')::timestamptz, o.proof_at) as sent_at,
         case when chat.read_by_them_id >= (o.reply_body ->> 'message_id')::bigint then chat.read_by_them_at end
           as read_at,
         o.payload ->> 'branch' as branch, (o.payload ->> 'variant')::int as variant,
-        ${isSuppressed(sql`o.chat_id`)} as suppressed
+        -- Who gets no other message is not asked about.
+        case when o.id = any(${released}::uuid[]) -- guard: a retry is asked about
+          or (k.max_followups > coalesce(o.step_no, 0) and exists (
+            select from campaign_steps s where s.campaign_id = k.id)) -- guard: a follow_up is asked about
+          then ${isSuppressed(sql`o.account_id`, sql`o.chat_id`)} else false end as suppressed
       from operations o join campaign_recipients r on r.id = o.recipient_id join campaigns k on k.id = r.campaign_id
       left join chats chat on chat.account_id = o.account_id and chat.chat_id = o.chat_id
-      left join contacts person on person.account_id = o.account_id and person.provider_id = o.chat_id
       -- After a restore, the reply may be stored before the message is known, so noteReplies could not match it.
       left join lateral (
-        select m.id, m.sent_at from messages m where r.reply_message_id is null and k.kind <> 'broadcast'
+        select m.account_id, m.id, m.sent_at from messages m where r.reply_message_id is null and k.kind <> 'broadcast'
           and m.account_id = o.account_id and m.chat_id = o.chat_id
           and not m.is_sender -- guard: a stored answer is an answer
           and m.id > coalesce(o.reply_body ->> 'message_id', o.proof_message_id::text)::bigint
-        order by m.id limit 1) newer on true
+        union all
+        select m.account_id, m.id, m.sent_at
+        from accounts own join accounts a on a.workspace_id = own.workspace_id
+          and a.platform = own.platform -- guard: a stored answer of the same person
+        cross join lateral (
+          select m.account_id, m.id, m.sent_at from messages m
+          where m.account_id = a.id and m.chat_id = o.chat_id and not m.is_sender
+            and m.sent_at >= ${sentAt} -- guard: a stored answer came later
+            -- Where only the second of our message is known, what the same chat has in it was there before.
+            and (a.id <> o.account_id or m.sent_at > coalesce(o.crossed_at, o.created_at))
+          order by m.sent_at, m.id limit 1) m
+        where own.id = o.account_id and r.reply_message_id is null and k.kind <> 'broadcast'
+          and (o.reconciled or o.id = any(${late}::uuid[])) -- guard: a stored answer to another account
+          and (a.id <> o.account_id or coalesce(o.reply_body ->> 'message_id', o.proof_message_id::text) is null)
+        order by sent_at, id limit 1) newer on true
       where o.id = any(${operations.map(({ id }) => id)}::uuid[])
       order by r.id, o.step_no`),
   ])
@@ -144,7 +176,7 @@ async function lockRows(tx: Tx, operations: readonly SettledOperation[]): Promis
 function nextOf(known: SettledRow, operation: SettledOperation): NextState | undefined {
   // Outcomes of earlier messages change nothing: the next message was sent because they had gone out.
   const step = operation.step_no ?? 0
-  if (known.step > step) return undefined
+  if (known.step > step) return undefined // guard: the outcome of an earlier message changes nothing
   const row = { ...known, step }
   if (row.status === 'suppressed' || row.status === 'cancelled') return stopped(row, operation) // guard: what was stopped stays so
   switch (operation.state) {
@@ -195,13 +227,17 @@ function accepted(row: SettledRow, sent_at: Date): NextState {
 
 /** A reply arrived meanwhile, and it came after one of our messages. */
 function isAnswered(row: SettledRow): boolean {
-  const { reply_message_id, replied_at, reply_step, message_id, crossed_at } = row
+  const { reply_message_id, replied_at, reply_step, message_id, crossed_at, sent_at } = row
   if (reply_message_id === null) return false
   if (reply_step !== null) return true // guard: an answer to an earlier message counts
   const comparable = row.reply_account_id === row.account_id // guard: numbers of two accounts are not compared
   // An operator closed it as sent, so only its time is known and not its message. Platforms report whole seconds.
-  if (message_id === null || !comparable)
-    return replied_at !== null && replied_at.getTime() > crossed_at.getTime() - 1_000
+  if (message_id === null || !comparable) {
+    if (replied_at === null) return false
+    if (replied_at.getTime() > crossed_at.getTime() - 1_000) return true
+    // What a journal has put back has the time of the platform, and not that of its crossing.
+    return sent_at !== null && replied_at >= sent_at // guard: answers in two accounts are compared by time
+  }
   return BigInt(reply_message_id) > BigInt(message_id) // guard: a reply that overtakes our answer counts
 }
 
@@ -209,7 +245,7 @@ function isAnswered(row: SettledRow): boolean {
 function released(row: SettledRow): NextState | undefined {
   if (row.status === 'ambiguous') return { status: 'failed', reason: 'never_written' }
   if (row.status !== 'submitting') return undefined // guard: only what is in flight is released
-  if (row.campaign_status === 'cancelled') return { status: 'cancelled' }
+  if (row.campaign_status === 'cancelled') return { status: 'cancelled' } // guard: what was released in a cancelled campaign ends
   if (row.suppressed) return { status: 'suppressed', reason: 'suppressed' }
   if (row.reply_step !== null) return { status: 'replied' } // guard: what was released is not sent after a reply
   return { status: row.step === 0 ? 'queued' : 'waiting', next_action_at: row.now }
@@ -256,7 +292,8 @@ const final = new Set(['completed', 'replied', 'failed', 'ambiguous', 'cancelled
 async function write(tx: Tx, changes: readonly Change[]): Promise<void> {
   if (changes.length === 0) return
   await tx.run(sql`
-    update campaign_recipients r set status = g.status, account_id = g.account_id, chat_id = g.chat_id,
+    update campaign_recipients r set status = g.status,
+      account_id = g.account_id, chat_id = g.chat_id, -- guard: a recipient belongs to the account of its message
       next_action_at = g.next_action_at, reason = g.reason, unknown_since = g.unknown_since,
       ended_at = case when g.final then coalesce(r.ended_at, (select domain_now())) end,
       step = case when g.accepted then g.step_no + 1 else greatest(r.step, g.step_no) end,
@@ -269,7 +306,8 @@ async function write(tx: Tx, changes: readonly Change[]): Promise<void> {
       replied_at = case when g.status = 'replied' then g.replied_at when not g.unanswered then r.replied_at end,
       reply_message_id = case when g.status = 'replied' then g.reply_message_id
         when not g.unanswered then r.reply_message_id end,
-      reply_account_id = case when g.status = 'replied' or not g.unanswered then r.reply_account_id end,
+      reply_account_id = case when g.status = 'replied' then g.reply_account_id
+        when not g.unanswered then r.reply_account_id end,
       reply_step = case when g.status = 'replied' then coalesce(r.reply_step, g.step_no) else r.reply_step end,
       reply_variant = case when g.status = 'replied' then coalesce(r.reply_variant, g.variant) else r.reply_variant end,
       reply_branch = case when g.status = 'replied' then coalesce(r.reply_branch, g.branch) else r.reply_branch end
@@ -292,6 +330,7 @@ async function write(tx: Tx, changes: readonly Change[]): Promise<void> {
       read_at: ['timestamptz', ({ row }) => row.read_at?.toISOString()],
       replied_at: ['timestamptz', ({ row }) => row.replied_at?.toISOString()],
       reply_message_id: ['bigint', ({ row }) => row.reply_message_id],
+      reply_account_id: ['text', ({ row }) => row.reply_account_id],
     })} as g
     where r.id = g.id`)
 }

@@ -11,7 +11,10 @@ import {
   factColumns,
   factsOf,
   factTables,
+  isUndecided,
+  needsLookup,
   personTables,
+  suppressedColumn,
 } from '../planning/recipient-facts.ts'
 import type { EndReason } from '../planning/why.ts'
 
@@ -44,7 +47,9 @@ export function listHeads(
     union select c.campaign_id from campaign_accounts c where c.account_id = any(${account_ids}) and c.pool)`
   return db.rows<Head>(sql`
     with ${aboutCampaigns(running)}
-    select ${factColumns}, r.account_id is null as untaken
+    select ${factColumns},
+      ${suppressedColumn} as suppressed, -- guard: suppression at the pick
+      r.account_id is null as untaken
     from unnest(${account_ids}::text[]) as g (account_id)
     ${factTables}
     cross join lateral (
@@ -53,6 +58,7 @@ export function listHeads(
         (select r.id from campaign_recipients r
           where r.account_id = g.account_id and r.campaign_id = c.campaign_id and r.status = 'waiting'
             ${come} and r.id <> all(${avoid}::uuid[])
+            and not ${isUndecided} -- guard: who waits for a decision hides nobody
           order by r.next_action_at, r.position limit 1)
         union all
         (select r.id from campaign_recipients r
@@ -68,14 +74,12 @@ export function listHeads(
               select from messages m where m.account_id = r.account_id and m.chat_id = r.chat_id and not m.is_sender)
           order by r.next_action_at, r.position limit 1)
         union all
-        -- Contacts who must be looked up wait, so the first whose chat is known is next.
+        -- Contacts who must be looked up wait, so the first of the others is next.
         (select r.id from campaign_recipients r
           where (h.lookup_flood_until > t.now or coalesce(d.lookups, 0) >= ${config.start_chat_day})
             and r.account_id = g.account_id and r.campaign_id = c.campaign_id and r.status = 'queued'
             ${come} and r.id <> all(${avoid}::uuid[])
-            and r.chat_id is not null -- guard: known chats pass those to be looked up
-            and (k.kind <> 'contacts' or r.found_id is not null or exists (
-              select from contacts p where p.account_id = r.account_id and p.provider_id = r.chat_id))
+            and (k.kind <> 'contacts' or not ${needsLookup(sql`r.account_id`)}) -- guard: known chats pass those to be looked up
           order by r.next_action_at, r.position limit 1)) r
       where c.account_id = g.account_id and c.has_open ${hasDue} and k.status in ('queued', 'sending')
       union
@@ -91,6 +95,7 @@ export function listHeads(
           and q.account_id < g.account_id and coalesce(qd.used, 0) = coalesce(d.used, 0)
           and coalesce(coalesce(qd.used_cold, 0) < ${coldLimitOf(sql`qa`, sql`qh`, sql`t.day`)}, true)
           and coalesce(qd.lookups, 0) < ${config.start_chat_day}
+          and qh.campaigns_held_at is null -- guard: held accounts leave no contact aside
           and coalesce(greatest(qh.flood_until, qh.lookup_flood_until) <= t.now, true)
           and (qh.next_campaign_at is null or qh.next_campaign_at <= t.now)) others
       cross join lateral (
@@ -106,6 +111,7 @@ export function listHeads(
           -- An account whose worker has died makes no other account wait.
           and bh.lease_until > (select real_now()) -- guard: pool accounts that are driven
           and ${isLiveHost(sql`bh`)} and bh.gap_since is null
+          and bh.campaigns_held_at is null -- guard: held accounts make no other wait
           and coalesce(greatest(bh.flood_until, bh.lookup_flood_until) <= t.now, true)
           -- Nor does an account that has no first message or look-up left today.
           and coalesce(coalesce(bd.used_cold, 0) < ${coldLimitOf(sql`b`, sql`bh`, sql`t.day`)}, true)
@@ -143,12 +149,16 @@ export function chooseDue(app: App, heads: readonly Head[]): Due[] {
   return chosen
 }
 
-/** Assigns a contact to the account of another row. Without a chat, no other field depends on the account. */
+/**
+ * Assigns a contact to the account of another row. Without a chat, no other field depends on the account, except whether it can ask
+ * without a look-up, which it tries first.
+ */
 function takenBy(by: FactsRow, contact: FactsRow): FactsRow {
   const { account_id, ready, flood_until, lookup_flood_until, next_campaign_at } = by
   const { cold_per_day, cold_stopped, cold_ramp_from, used, used_cold, lookups } = by
   return {
     ...contact,
+    needs_lookup: contact.needs_lookup || account_id !== contact.account_id,
     ...{ account_id, ready, flood_until, lookup_flood_until, next_campaign_at },
     ...{ cold_per_day, cold_stopped, cold_ramp_from, used, used_cold, lookups },
   }

@@ -94,7 +94,7 @@ async function lose(chat_id: Chat['id'] | null): Promise<void> {
     writes: { seen: writes },
   }
   const batch = { updates: [{ kind: 'gap', chat_id } as const], position, caught_up: true }
-  expect(await ingest(place.work.service.app, held, batch, place.work.sandbox.platform)).toBe(true)
+  expect(await ingest(place.work.service.app, held, batch)).toBe(true)
 }
 
 /** A new session of the account fetches what is missing. */

@@ -2,7 +2,7 @@
 import type { App } from '../../../app.ts'
 import type { AccountKey } from '../../../contract.ts'
 import { given } from '../../../db/given.ts'
-import { sql, type Tx } from '../../../db/sql.ts'
+import { type Sql, sql, type Tx } from '../../../db/sql.ts'
 import type { NewEvent } from '../../../events/emit.ts'
 import { type ChatNumber, chatIdOf } from '../../../lib/shapes.ts'
 import type { Message } from '../../../platform/port.ts'
@@ -54,6 +54,27 @@ export function countReplies(tx: Tx, changed: readonly (Reply & { readonly statu
   return replies.map(repliedEvent)
 }
 
+/**
+ * Whether operation `o` has sent its message before another one. `message_id` is null if that one is of another account: every
+ * account numbers its messages itself, so messages of two accounts are compared by time.
+ */
+export const isSentBefore = ({
+  message_id,
+  at,
+}: {
+  readonly message_id: Sql
+  readonly at: Sql
+}): Sql => sql`case
+  -- An operator closed it as sent, so only its time is known and not its message. Platforms report whole seconds.
+  when o.state <> 'completed' then o.closed_as = 'sent' and date_trunc('second', o.crossed_at) <= ${at}
+  when ${message_id} is not null then (o.reply_body ->> 'message_id')::bigint < ${message_id}
+  else (o.reply_body ->> 'timestamp')::timestamptz <= ${at} -- guard: two accounts are compared by time
+  end`
+
+/** When operation `o` has sent its message, by the clock of the platform. Null while that is unknown. */
+export const sentAt: Sql = sql`coalesce((o.reply_body ->> 'timestamp')::timestamptz, o.proof_at,
+  case when o.closed_as = 'sent' then date_trunc('second', o.crossed_at) end)`
+
 /** A message from the other side of a private chat. */
 interface IncomingMessage {
   readonly chat_id: ChatNumber
@@ -68,12 +89,13 @@ interface IncomingMessage {
 export async function noteReplies(
   app: App,
   tx: Tx,
-  { account_id }: AccountKey,
+  account: AccountKey,
   incoming: readonly IncomingMessage[],
 ): Promise<NewEvent[]> {
   if (incoming.length === 0) return []
+  const { account_id } = account
   const chats = incoming.map(({ chat_id }) => chat_id)
-  const recipients = await lockWriters(tx, account_id, chats)
+  const recipients = await lockWriters(tx, account, chats)
   if (recipients.length === 0) return []
   const replies = await tx.rows<Reply & { status: string }>(sql`
     with incoming as materialized ${given(incoming, {
@@ -88,13 +110,10 @@ export async function noteReplies(
       join campaigns k on k.id = r.campaign_id and k.kind <> 'broadcast'
       left join lateral (
         select o.step_no, (o.payload ->> 'variant')::int as variant, o.payload ->> 'branch' as branch from operations o
-        where o.recipient_id = r.id and case
-          -- An operator closed it as sent, so only its time is known and not its message. Platforms report whole seconds.
-          when o.state <> 'completed' then o.closed_as = 'sent' and date_trunc('second', o.crossed_at) <= h.at
-          when r.account_id = ${account_id} then (o.reply_body ->> 'message_id')::bigint < h.message_id
-          -- Every account numbers its messages itself, so messages of two accounts are compared by time.
-          else (o.reply_body ->> 'timestamp')::timestamptz <= h.at -- guard: two accounts are compared by time
-          end
+        where o.recipient_id = r.id and ${isSentBefore({
+          message_id: sql`case when r.account_id = ${account_id} then h.message_id end`,
+          at: sql`h.at`,
+        })}
         order by o.step_no desc limit 1) sent on true
       where r.id = any(${recipients}::uuid[]) and case r.status
         when 'waiting' then sent.step_no is not null
@@ -127,19 +146,25 @@ export async function noteReplies(
 }
 
 /**
- * The recipients that may have written in these chats of an account: its own, and those that another account of its pool
- * writes to. Locked in one order, so that the caller decides on their present state. Each is locked by its key: a plan
- * cached while there were few recipients would scan all of them once there are many.
+ * The recipients that may have written to these people: the account's own, and those of every other account of the workspace on
+ * the same platform whose sequence has not ended. Locked in one order, so that the caller decides on their present state. Each
+ * is locked by its key: a plan cached while there were few recipients would scan all of them once there are many.
  */
-async function lockWriters(tx: Tx, account_id: string, chats: readonly ChatNumber[]): Promise<string[]> {
+async function lockWriters(
+  tx: Tx,
+  { account_id, workspace_id }: AccountKey,
+  chats: readonly ChatNumber[],
+): Promise<string[]> {
   const rows = await tx.rows<{ id: string }>(sql`
     with writers as materialized (
       select r.id from campaign_recipients r where r.account_id = ${account_id} and r.chat_id = any(${chats}::bigint[])
       union
-      select r.id from campaign_accounts p join campaigns k on k.id = p.campaign_id
-      join campaign_recipients r on r.campaign_id = k.id and r.chat_id = any(${chats}::bigint[])
-      where p.account_id = ${account_id} and p.pool -- guard: a reply to another account of the pool
-        and k.status in ('queued', 'sending', 'paused')
+      select r.id from campaign_recipients r
+      join accounts other on other.id = r.account_id
+      join accounts own on own.id = ${account_id} and own.platform = other.platform
+      where r.chat_id = any(${chats}::bigint[])
+        and r.workspace_id = ${workspace_id} -- guard: a reply ends sequences of its workspace
+        and r.status in ('submitting', 'waiting', 'ambiguous') -- guard: a reply to another account
       order by id)
     select r.id from writers w
     cross join lateral (select r.id from campaign_recipients r where r.id = w.id for update) r`)

@@ -2,6 +2,7 @@
 export { hasBegun } from './counts.ts'
 export { messageBoundary } from './crossing.ts'
 export { Dispatch } from './dispatch.ts'
+export { noteOwnMessages } from './hand-messages.ts'
 export { messagesDue } from './loops.ts'
 export { identityOf } from './message.ts'
 export { noteReads, noteReplies } from './replies.ts'

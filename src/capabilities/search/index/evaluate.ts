@@ -23,7 +23,7 @@ export interface StoredList {
 /** The lists of a range's terms, by the range's name. */
 export type ListsRead = ReadonlyMap<string, readonly StoredList[]>
 
-interface Evaluation {
+export interface Evaluation {
   readonly docIds: DocIds
   /** Every match below this docId is known. Infinity: every match. */
   readonly horizon: number

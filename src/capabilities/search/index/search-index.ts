@@ -4,9 +4,11 @@
  * docs/search.md explains how it works.
  */
 import type { Db } from '../../../db/sql.ts'
+import { mapInSlices } from '../../../lib/slices.ts'
 import { type Condition, isMatch } from './condition.ts'
 import { inOrder, type MessageKey, nameOfVersion, type Version } from './doc-keys.ts'
-import { evaluate } from './evaluate.ts'
+import type { Evaluation } from './evaluate.ts'
+import { evaluateSegments } from './evaluations.ts'
 import { readPending } from './pending.ts'
 import { countBelow, type DocIds } from './posting-lists.ts'
 import { readDocRange, readKeys, readSegments, readTombstones, type SegmentRead } from './segment-reader.ts'
@@ -49,8 +51,9 @@ export async function findMatches(
     findIndexed(snapshot, account_ids, { condition, wanted }),
     readPending(snapshot, account_ids, pendingMax + 1),
   ])
+  const matching = await mapInSlices(pending, (message) => isMatch(condition, message))
   const fresh = pending
-    .filter((message) => isMatch(condition, message))
+    .filter((_, at) => matching[at])
     .map(({ sent_at, ...message }) => ({ ...message, at: sent_at.getTime() }))
   const indexed = await readNewest(snapshot, found, wanted.limit)
   const accounts = Map.groupBy(pending, ({ account_id }) => account_id)
@@ -93,9 +96,12 @@ async function findIndexed(
   let segments = first[0]
   for (;;) {
     const readable = segments.filter((segment) => segment.format === format)
+    const evaluations = await evaluateSegments(
+      readable.map(({ account_id, lists }) => ({ query: queries.get(account_id) as IndexQuery, lists })),
+    )
     const found = await Promise.all(
-      readable.map(async (segment) => {
-        const { docIds, horizon } = evaluate(queries.get(segment.account_id) as IndexQuery, segment.lists)
+      readable.map(async (segment, at) => {
+        const { docIds, horizon } = evaluations[at] as Evaluation
         const { from, until } = await readDocRange(db, segment, condition)
         const inTime = docIds.subarray(countBelow(docIds, from), countBelow(docIds, until))
         const matches = { segment, docIds: inTime, whole: horizon >= until }

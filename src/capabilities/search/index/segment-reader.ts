@@ -10,7 +10,7 @@ import {
   timeAt,
   type Version,
 } from './doc-keys.ts'
-import type { ListsRead, StoredList } from './evaluate.ts'
+import type { PackedLists } from './evaluate-packed.ts'
 import { format, partBytes } from './segment-writer.ts'
 import { nameOfRange, type TermRange } from './terms.ts'
 
@@ -27,19 +27,19 @@ export interface SegmentRead {
   readonly oldest_at: Date
   readonly newest_at: Date
   /** The beginnings of its lists, as many parts as requested. */
-  readonly lists: ListsRead
+  readonly lists: PackedLists
 }
 
 type AccountRange = TermRange & { readonly account_id: string }
 
 interface SegmentRow extends Omit<SegmentRead, 'lists'> {
   readonly place: number
-  readonly packed: Buffer | null
+  readonly packed: string | null
 }
 
 /**
  * The segments that may have messages of these times, and the first parts of their lists. The lists of a range arrive as one
- * value, each after its length and the length of the part read: the driver reads that much faster than a row per list.
+ * value, which the driver reads much faster than a row per list, and as text, because a thread may decode it.
  */
 export async function readSegments(
   db: Db,
@@ -47,7 +47,7 @@ export async function readSegments(
   { parts, times: { from, until } }: { parts: number; times: Times },
 ): Promise<SegmentRead[]> {
   const rows = await db.rows<SegmentRow>(sql`
-    select s.id, s.account_id, s.format, s.oldest_at, s.newest_at, a.place::int, l.packed
+    select s.id, s.account_id, s.format, s.oldest_at, s.newest_at, a.place::int, l.packed::text
     from unnest((select ${ranges.map(({ account_id }) => account_id)}::text[]),
       (select ${ranges.map(({ low }) => low)}::text[]), (select ${ranges.map(({ high }) => high)}::text[]))
       with ordinality as a (account_id, low, high, place)
@@ -62,24 +62,9 @@ export async function readSegments(
       where l.segment_id = s.id and s.format = ${format} and l.word >= a.low and l.word <= a.high and l.part < ${parts}) l on true`)
   return [...Map.groupBy(rows, ({ id }) => id).values()].map((some) => {
     const [{ place: _, packed: __, ...segment }] = some as [SegmentRow]
-    const lists = some.map(
-      ({ place, packed }) =>
-        [nameOfRange(ranges[place - 1] as TermRange), packed ? unpack(packed) : []] as const,
-    )
-    return { ...segment, lists: new Map(lists) }
+    const lists = some.map((row) => [nameOfRange(ranges[row.place - 1] as TermRange), row.packed] as const)
+    return { ...segment, lists }
   })
-}
-
-function unpack(packed: Buffer): StoredList[] {
-  const lists: StoredList[] = []
-  for (let at = 0; at < packed.length; ) {
-    const length = packed.readInt32BE(at)
-    const read = packed.readInt32BE(at + 4)
-    at += 8
-    lists.push({ bytes: packed.subarray(at, at + read), length })
-    at += read
-  }
-  return lists
 }
 
 /** By account, the versions that segments still have although the message was edited or deleted since. */

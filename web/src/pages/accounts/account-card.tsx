@@ -1,21 +1,24 @@
 /** One account: who it is and its state, today's usage, its last 30 days, and what needs a person. */
 import { QrCode } from 'lucide-react'
 import type { ReactNode } from 'react'
-import { useChange } from '../../queries.ts'
+import { type Account, platformName } from '../../data/accounts.ts'
+import { useChange } from '../../data/queries.ts'
+import { Meter, Notes, Use } from '../../ui/account-limits.tsx'
 import { AsApi } from '../../ui/as-api.tsx'
 import type { ApiRequest } from '../../ui/as-api-text.ts'
 import { Button } from '../../ui/button.tsx'
 import { Failure } from '../../ui/notice.tsx'
 import { ClockTime, Time } from '../../ui/time.tsx'
+import { offersEnable } from './account-acts.ts'
 import type { OpenDialog } from './account-dialogs.tsx'
-import { Meter, Notes, Use } from './account-limits.tsx'
-import { type Account, platformName } from './account-queries.ts'
 
 interface CardProps {
   account: Account
   workspace_id: string
   admin: boolean
   selected: boolean
+  /** The first one of the page that needs a login. */
+  first: boolean
   onLogin: () => void
   onOpen: (what: Exclude<OpenDialog['what'], 'connect'>) => void
 }
@@ -103,22 +106,24 @@ function stateOf(account: Account): readonly [Tone, ReactNode] {
   ]
 }
 
+export const needsLogin = ({ status, platform }: Account) =>
+  status === 'NEEDS_LOGIN' && platform !== 'sandbox'
+
 /** Enabling and disabling can be undone, so neither asks first. */
-function Actions({ account, workspace_id, onLogin, onOpen }: Omit<CardProps, 'admin' | 'selected'>) {
-  const { id, status, platform, first_messages_stopped_at: stopped } = account
+function Actions({ account, workspace_id, first, onLogin, onOpen }: Omit<CardProps, 'admin' | 'selected'>) {
+  const { id, status, platform } = account
   const enable = useChange('POST /w/{workspace_id}/accounts/{account_id}/enable', ['accounts'])
   const disable = useChange('POST /w/{workspace_id}/accounts/{account_id}/disable', ['accounts'])
   const params = { workspace_id, account_id: id }
-  const needsPerson = status === 'RESTRICTED' || status === 'DISABLED' || stopped !== null
   return (
     <>
-      {status === 'NEEDS_LOGIN' && platform !== 'sandbox' && (
-        <Button kind="primary" size="small" className="ml-2.5" onClick={onLogin}>
+      {needsLogin(account) && (
+        <Button kind={first ? 'primary' : 'secondary'} size="small" className="ml-2.5" onClick={onLogin}>
           <QrCode aria-hidden className="size-3.5" />
           Log in
         </Button>
       )}
-      {needsPerson && (
+      {offersEnable(account) && (
         <Button
           size="small"
           className="ml-2.5"
@@ -208,7 +213,7 @@ const strikeWords: Readonly<Record<string, string>> = {
 /** The newest of each kind. */
 function Strikes({ strikes }: Pick<Account, 'strikes'>) {
   const newest = [...new Map(strikes.toReversed().map((strike) => [strike.kind, strike])).values()]
-  if (newest.length === 0) return <p className="mt-1.5 text-xs text-muted">Nothing held against it</p>
+  if (newest.length === 0) return <p className="mt-1.5 text-xs text-muted">No restrictions</p>
   return newest.map(({ kind, at }) => (
     <p key={kind} className="mt-1.5 text-xs text-muted">
       {strikeWords[kind] ?? kind.replaceAll('_', ' ')} <Time at={at} />

@@ -1,9 +1,10 @@
 /** Dialogs of the page "Accounts": connect, edit, log out. */
 import { useState } from 'react'
-import { useChange } from '../../queries.ts'
+import { coldMax, nameMax } from '../../../../src/rules/limits.ts'
+import { type Account, platformName } from '../../data/accounts.ts'
+import { useChange } from '../../data/queries.ts'
 import { Confirm, Dialog } from '../../ui/dialog.tsx'
-import { Field, Form, Select, TextInput } from '../../ui/form.tsx'
-import { type Account, platformName } from './account-queries.ts'
+import { Form, SelectField, TextField } from '../../ui/form.tsx'
 
 export type OpenDialog = { what: 'connect' } | { what: 'edit' | 'logout'; account: Account }
 
@@ -44,15 +45,15 @@ interface InputProps {
 
 function NameField({ value, onChange }: InputProps) {
   return (
-    <Field label="Name" help="For example: Sales">
-      <TextInput
-        required
-        maxLength={200}
-        value={value}
-        onChange={(event) => onChange(event.target.value)}
-        autoComplete="off"
-      />
-    </Field>
+    <TextField
+      label="Name"
+      help="For example: Sales"
+      required
+      maxLength={nameMax}
+      value={value}
+      onChange={onChange}
+      autoComplete="off"
+    />
   )
 }
 
@@ -60,14 +61,14 @@ function NameField({ value, onChange }: InputProps) {
 function ProxyField({ value, onChange, children }: InputProps & { children: string }) {
   const help = `socks5://user:password@host:1080, or the same with http or https. Every connection goes through it. ${children}`
   return (
-    <Field label="Proxy (optional)" help={help}>
-      <TextInput
-        value={value}
-        onChange={(event) => onChange(event.target.value)}
-        autoComplete="off"
-        spellCheck={false}
-      />
-    </Field>
+    <TextField
+      label="Proxy (optional)"
+      help={help}
+      value={value}
+      onChange={onChange}
+      autoComplete="off"
+      spellCheck={false}
+    />
   )
 }
 
@@ -99,24 +100,15 @@ function ConnectForm(props: Omit<DialogsProps, 'open'>) {
       },
     )
   return (
-    <Form
-      onSubmit={submit}
-      busy={create.isPending}
-      error={create.error}
-      action={platform === 'sandbox' ? 'Create' : 'Create and log in'}
-      align="end"
-    >
+    <Form onSubmit={submit} change={create} action={platform === 'sandbox' ? 'Create' : 'Create and log in'}>
       <NameField value={name} onChange={setName} />
       {offered.length > 1 && (
-        <Field label="Platform">
-          <Select value={platform} onChange={(event) => setPlatform(event.target.value as typeof platform)}>
-            {offered.map((each) => (
-              <option key={each} value={each}>
-                {platformName(each)}
-              </option>
-            ))}
-          </Select>
-        </Field>
+        <SelectField
+          label="Platform"
+          value={platform}
+          options={offered.map((each) => [each, platformName(each)])}
+          onChange={setPlatform}
+        />
       )}
       {platform !== 'sandbox' && (
         <ProxyField value={proxy} onChange={setProxy}>
@@ -151,20 +143,17 @@ function EditForm({ account, workspace_id, onClose }: EditProps) {
     save.mutate({ params: { workspace_id, account_id: account.id }, body }, { onSuccess: onClose })
   }
   return (
-    <Form onSubmit={submit} busy={save.isPending} error={save.error} action="Save" align="end">
+    <Form onSubmit={submit} change={save} action="Save">
       <NameField value={name} onChange={setName} />
-      <Field
+      <TextField
         label="First messages a day"
-        help="How many people who never wrote it may write to. Empty: the default of its platform."
-      >
-        <TextInput
-          type="number"
-          min={0}
-          max={100_000}
-          value={limit}
-          onChange={(event) => setLimit(event.target.value)}
-        />
-      </Field>
+        help="New people it may message per day. Leave empty for the platform’s default."
+        type="number"
+        min={0}
+        max={coldMax}
+        value={limit}
+        onChange={setLimit}
+      />
       {account.platform !== 'sandbox' && (
         <ProxyField value={proxy} onChange={setProxy}>
           Saving another one reconnects the account.
@@ -190,8 +179,7 @@ function LogOut({ account, workspace_id, onClose }: LogOutProps) {
       description="It ends the session at Telegram and deletes its key here. Chats and history stay. Nothing is sent until someone logs in again."
       phrase={account?.name ?? ''}
       action="Log out"
-      busy={logout.isPending}
-      error={logout.error}
+      change={logout}
       onConfirm={() =>
         account && logout.mutate({ params: { workspace_id, account_id: account.id } }, { onSuccess: onClose })
       }

@@ -2,29 +2,26 @@
 import { useQuery } from '@tanstack/react-query'
 import { useNavigate, useSearch } from '@tanstack/react-router'
 import { Plus, Smartphone } from 'lucide-react'
-import { useState } from 'react'
-import { useWorkspace } from '../../place.ts'
-import type { Workspace } from '../../queries.ts'
-import { Page } from '../../shell.tsx'
+import { lazy, Suspense, useState } from 'react'
+import { type Accounts, accountsQuery } from '../../data/accounts.ts'
+import { useHere } from '../../data/place.ts'
 import { Button } from '../../ui/button.tsx'
 import { Code } from '../../ui/copy.tsx'
+import { Page } from '../../ui/page.tsx'
 import { Empty, Loaded } from '../../ui/states.tsx'
-import { Missing } from '../stopped.tsx'
-import { AccountCard } from './account-card.tsx'
-import { AccountDialogs, type OpenDialog } from './account-dialogs.tsx'
-import { type Accounts, accountsQuery } from './account-queries.ts'
-import { LoginDrawer } from './login-drawer.tsx'
+import { AccountCard, needsLogin } from './account-card.tsx'
+import type { OpenDialog } from './account-dialogs.tsx'
+
+/** Loaded when the first one is opened, then kept for their animation. */
+const AccountDialogs = lazy(async () => ({ default: (await import('./account-dialogs.tsx')).AccountDialogs }))
+const LoginDrawer = lazy(async () => ({ default: (await import('./login-drawer.tsx')).LoginDrawer }))
 
 export function AccountsPage() {
-  const workspace = useWorkspace()
-  return workspace ? <AccountList workspace={workspace} /> : <Missing />
-}
-
-function AccountList({ workspace }: { workspace: Workspace }) {
+  const workspace = useHere()
   const { login } = useSearch({ from: '/inside/w/$workspace_id/accounts' })
   const navigate = useNavigate()
   const query = useQuery(accountsQuery(workspace.id))
-  const [dialog, setDialog] = useState<OpenDialog>()
+  const [dialog, setDialog] = useState<OpenDialog | null>()
   const admin = workspace.role !== 'member'
   const showLogin = (id: string | undefined) =>
     navigate({
@@ -33,6 +30,8 @@ function AccountList({ workspace }: { workspace: Workspace }) {
       search: id === undefined ? {} : { login: id },
     })
   const loggingIn = query.data?.accounts.find(({ id }) => id === login)
+  /** The one that the page leads to first. */
+  const first = query.data?.accounts.find(needsLogin)
   const connect = admin && (query.data?.accounts.length ?? 0) > 0 && (
     <Button size="small" onClick={() => setDialog({ what: 'connect' })}>
       <Plus aria-hidden className="size-3.5" />
@@ -60,6 +59,7 @@ function AccountList({ workspace }: { workspace: Workspace }) {
                         workspace_id={workspace.id}
                         admin={admin}
                         selected={account.id === login}
+                        first={account === first}
                         onLogin={() => void showLogin(account.id)}
                         onOpen={(what) => setDialog({ what, account })}
                       />
@@ -71,21 +71,25 @@ function AccountList({ workspace }: { workspace: Workspace }) {
           </Loaded>
         </Page>
       </div>
-      {loggingIn && admin && (
-        <LoginDrawer
-          key={loggingIn.id}
-          account={loggingIn}
-          workspace_id={workspace.id}
-          onClose={() => void showLogin(undefined)}
-        />
-      )}
-      <AccountDialogs
-        open={dialog}
-        platforms={query.data?.platforms ?? []}
-        workspace_id={workspace.id}
-        onClose={() => setDialog(undefined)}
-        onCreated={(id) => void showLogin(id)}
-      />
+      <Suspense>
+        {loggingIn && admin && (
+          <LoginDrawer
+            key={loggingIn.id}
+            account={loggingIn}
+            workspace_id={workspace.id}
+            onClose={() => void showLogin(undefined)}
+          />
+        )}
+        {dialog !== undefined && (
+          <AccountDialogs
+            open={dialog ?? undefined}
+            platforms={query.data?.platforms ?? []}
+            workspace_id={workspace.id}
+            onClose={() => setDialog(null)}
+            onCreated={(id) => void showLogin(id)}
+          />
+        )}
+      </Suspense>
     </div>
   )
 }

@@ -2,13 +2,13 @@
 import { useQuery } from '@tanstack/react-query'
 import { X } from 'lucide-react'
 import { type ReactNode, useEffect, useRef, useState } from 'react'
-import { useChange } from '../../queries.ts'
+import { type Account, type Login, loginQuery } from '../../data/accounts.ts'
+import { useChange } from '../../data/queries.ts'
 import { Button } from '../../ui/button.tsx'
-import { Field, Form, TextInput } from '../../ui/form.tsx'
+import { type Change, Form, TextField } from '../../ui/form.tsx'
 import { Failure, Notice } from '../../ui/notice.tsx'
 import { Loading } from '../../ui/states.tsx'
-import { Countdown } from '../../ui/time.tsx'
-import { type Account, type Login, loginQuery } from './account-queries.ts'
+import { Countdown, useHasCome } from '../../ui/time.tsx'
 import { QrCode } from './qr-code.tsx'
 
 interface DrawerProps {
@@ -71,8 +71,7 @@ function Steps({ account, workspace_id, onClose }: DrawerProps) {
       <>
         {login?.failure && <Notice tone="danger">{login.failure.error}</Notice>}
         <Begin
-          busy={begin.isPending}
-          error={begin.error}
+          begin={begin}
           onBegin={(phone) => begin.mutate({ params, body: phone === null ? {} : { phone } })}
         />
       </>
@@ -88,9 +87,9 @@ function Steps({ account, workspace_id, onClose }: DrawerProps) {
         Cancel this login
       </Button>
       <p className="text-xs text-muted">
-        This login ends by itself in <Countdown until={login.expires_at} label="Time left for this login" />.
-        The session is sealed with this instance’s secret and leaves this machine only towards Telegram. The
-        device appears there as Parley, and can be ended there at any time.
+        Expires in <Countdown until={login.expires_at} label="Time left for this login" />. The session is
+        encrypted and used only with Telegram, where it shows up as “Parley”. You can end it there at any
+        time.
       </p>
     </>
   )
@@ -113,7 +112,7 @@ function Progress({ step }: { step: 1 | 2 }) {
 function Question({ login, params }: { login: Login; params: { workspace_id: string; account_id: string } }) {
   if (login.state === 'qr') return <Scan login={login} />
   if (login.state !== 'code' && login.state !== 'password') return null
-  if (login.pending) return <Waiting>{login.state === 'code' ? 'Telegram is asked…' : 'Checking…'}</Waiting>
+  if (login.pending) return <Waiting>{login.state === 'code' ? 'Asking Telegram…' : 'Checking…'}</Waiting>
   return (
     <Answer key={`${login.state} ${login.tries_left}`} login={login} kind={login.state} params={params} />
   )
@@ -147,7 +146,7 @@ function Scan({ login }: { login: Login }) {
         <HowTo n={1}>On the phone of this account open Telegram.</HowTo>
         <HowTo n={2}>Settings, Devices, Link Desktop Device.</HowTo>
         <HowTo n={3}>
-          Point the camera at the code. If there is a two-step password, it is asked for here next.
+          Point the camera at the code. If the account has a two-step password, you enter it next.
         </HowTo>
       </ol>
     </>
@@ -171,7 +170,21 @@ function HowTo({ n, children }: { n: number; children: ReactNode }) {
 const sentBy: Readonly<Record<string, string>> = {
   app: 'Telegram sent a code to the other devices of this account.',
   sms: 'Telegram sent a code by SMS.',
+  word: 'Telegram sent a word by SMS.',
+  phrase: 'Telegram sent a phrase by SMS. Type all of it.',
   call: 'Telegram is calling this number to say the code.',
+  missed_call: 'Telegram is calling this number. The code is the last digits of the number that calls.',
+  email: 'Telegram sent a code to the e-mail address of this account.',
+  fragment: 'The code is at Fragment, where the number was bought.',
+}
+
+const againBy: Readonly<Record<string, string>> = {
+  app: 'Send it to the app',
+  sms: 'Send it by SMS',
+  call: 'Have Telegram call',
+  missed_call: 'Send it by a missed call',
+  email: 'Send it by e-mail',
+  fragment: 'Send it to Fragment',
 }
 
 interface AnswerProps {
@@ -184,18 +197,21 @@ function Answer({ login, kind, params }: AnswerProps) {
   const [text, setText] = useState('')
   const answer = useChange('POST /w/{workspace_id}/accounts/{account_id}/login/answer', ['accounts'])
   const label = kind === 'code' ? 'Code' : 'Two-step password'
+  const isWords = login.sent_by === 'word' || login.sent_by === 'phrase'
+  const again = kind === 'code' ? login.again : null
   const help =
     kind === 'code'
-      ? (sentBy[login.sent_by ?? ''] ?? 'Telegram sent a code to this account.')
+      ? [sentBy[login.sent_by ?? ''] ?? 'Telegram sent a code to this account.', login.place]
+          .filter(Boolean)
+          .join(' ')
       : login.hint && `Hint: ${login.hint}`
   return (
     <Form
       onSubmit={() => answer.mutate({ params, body: { kind, text: text.trim() } })}
-      busy={answer.isPending}
-      error={answer.error}
+      change={answer}
       action="Continue"
       disabled={text.trim() === ''}
-      align="wide"
+      wide
     >
       {login.wrong && (
         <Notice tone="danger">
@@ -204,36 +220,65 @@ function Answer({ login, kind, params }: AnswerProps) {
             ` ${login.tries_left} ${login.tries_left === 1 ? 'attempt' : 'attempts'} left.`}
         </Notice>
       )}
-      <Field label={label} {...(help && { help })}>
-        <TextInput
-          autoFocus
-          type={kind === 'code' ? 'text' : 'password'}
-          inputMode={kind === 'code' ? 'numeric' : 'text'}
-          value={text}
-          onChange={(event) => setText(event.target.value)}
-          autoComplete={kind === 'code' ? 'one-time-code' : 'off'}
-          spellCheck={false}
+      <TextField
+        label={label}
+        help={help}
+        autoFocus
+        type={kind === 'code' ? 'text' : 'password'}
+        inputMode={kind === 'code' && !isWords ? 'numeric' : 'text'}
+        value={text}
+        onChange={setText}
+        autoComplete={kind === 'code' ? 'one-time-code' : 'off'}
+        spellCheck={false}
+      />
+      {again !== null && (
+        <SendAgain
+          again={again}
+          busy={answer.isPending}
+          onSend={() => answer.mutate({ params, body: { kind: 'again' } })}
         />
-      </Field>
+      )}
     </Form>
   )
 }
 
-interface BeginProps {
+interface SendAgainProps {
+  again: NonNullable<Login['again']>
   busy: boolean
-  error: unknown
+  onSend: () => void
+}
+
+/** Telegram says when it may be asked: before that, the same question would only come back. */
+function SendAgain({ again, busy, onSend }: SendAgainProps) {
+  const isAllowed = useHasCome(again.at)
+  return (
+    <>
+      <Button busy={busy} disabled={!isAllowed} onClick={onSend}>
+        {againBy[again.by] ?? 'Send it another way'}
+      </Button>
+      {!isAllowed && (
+        <p className="text-center text-xs text-muted">
+          In <Countdown calm until={again.at} label="Time until it can be sent again" />, if no code comes
+        </p>
+      )}
+    </>
+  )
+}
+
+interface BeginProps {
+  begin: Change
   onBegin: (phone: string | null) => void
 }
 
 /** A login starts only on a click: Telegram counts every attempt against the number. */
-function Begin({ busy, error, onBegin }: BeginProps) {
+function Begin({ begin, onBegin }: BeginProps) {
   const [byPhone, setByPhone] = useState(false)
   const [phone, setPhone] = useState('')
   if (!byPhone) {
     return (
       <>
-        <Failure error={error} />
-        <Button kind="primary" busy={busy} onClick={() => onBegin(null)}>
+        <Failure error={begin.error} />
+        <Button kind="primary" busy={begin.isPending} onClick={() => onBegin(null)}>
           Show a QR code
         </Button>
         <Button onClick={() => setByPhone(true)}>Use a phone number instead</Button>
@@ -244,21 +289,20 @@ function Begin({ busy, error, onBegin }: BeginProps) {
     <>
       <Form
         onSubmit={() => onBegin(phone.replaceAll(/[\s()-]/g, ''))}
-        busy={busy}
-        error={error}
+        change={begin}
         action="Send a code"
         disabled={phone.trim() === ''}
-        align="wide"
+        wide
       >
-        <Field label="Phone number" help="International, for example +43 660 1234567">
-          <TextInput
-            autoFocus
-            type="tel"
-            value={phone}
-            onChange={(event) => setPhone(event.target.value)}
-            autoComplete="off"
-          />
-        </Field>
+        <TextField
+          label="Phone number"
+          help="International, for example +43 660 1234567"
+          autoFocus
+          type="tel"
+          value={phone}
+          onChange={setPhone}
+          autoComplete="off"
+        />
       </Form>
       <Button onClick={() => setByPhone(false)}>Use a QR code instead</Button>
     </>

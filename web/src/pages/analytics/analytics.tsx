@@ -1,40 +1,26 @@
 /** Analytics: messages by day, and what campaigns achieved. Every chart is a table too, and CSV. */
+
 import { useQuery } from '@tanstack/react-query'
-import { useNavigate, useSearch } from '@tanstack/react-router'
-import { useWorkspace } from '../../place.ts'
-import type { Workspace } from '../../queries.ts'
-import { Page } from '../../shell.tsx'
+import { useSearch } from '@tanstack/react-router'
+import { figuresQuery, type Period, periods } from '../../data/analytics.ts'
+import { workspaceQuery } from '../../data/chats.ts'
+import { useGo, useHere } from '../../data/place.ts'
 import { AsApi } from '../../ui/as-api.tsx'
 import type { ApiRequest } from '../../ui/as-api-text.ts'
-import { Late, Loading, ReadFailure } from '../../ui/states.tsx'
-import { ClosedPage } from '../closed-page.tsx'
-import { workspaceQuery } from '../inbox/inbox-queries.ts'
-import { Missing } from '../stopped.tsx'
-import { type AnalyticsSearch, figuresQuery, type Period, periods } from './analytics-queries.ts'
+import { ClosedPage } from '../../ui/closed-page.tsx'
+import { Page } from '../../ui/page.tsx'
+import { Reading } from '../../ui/states.tsx'
+import type { AnalyticsSearch, Go } from './analytics-search.ts'
 import { CampaignTable } from './campaign-table.tsx'
 import { DaySection } from './day-section.tsx'
 import { FigureTiles } from './figure-tiles.tsx'
 
-export type Go = (search: AnalyticsSearch) => void
-
 export function AnalyticsPage() {
-  const workspace = useWorkspace()
-  return workspace ? <Analytics key={workspace.id} workspace={workspace} /> : <Missing />
-}
-
-function Analytics({ workspace }: { workspace: Workspace }) {
+  const workspace = useHere()
   const search = useSearch({ from: '/inside/w/$workspace_id/analytics' })
-  const navigate = useNavigate()
   const { data: state } = useQuery(workspaceQuery(workspace.id))
   const closed = state?.capabilities.analytics.open === false
-  const go: Go = (next) =>
-    void navigate({
-      to: '/w/$workspace_id/analytics',
-      params: { workspace_id: workspace.id },
-      search: next,
-      replace: true,
-      resetScroll: false,
-    })
+  const go = useGo<AnalyticsSearch>('/w/$workspace_id/analytics', { replace: true })
   if (closed) {
     return (
       <Page title="Analytics">
@@ -75,15 +61,10 @@ function Content({ workspace_id, period, search, go }: ContentProps) {
     ...figuresQuery(workspace_id, period),
     placeholderData: (before) => before,
   })
-  const { data, error } = query
+  const { data } = query
   return (
     <div className="grid gap-6">
-      <ReadFailure query={query} />
-      {!data && !error && (
-        <Late>
-          <Loading />
-        </Late>
-      )}
+      <Reading query={query} />
       {data && <FigureTiles figures={data} />}
       <DaySection workspace_id={workspace_id} search={search} go={go} />
       {data && <CampaignTable workspace_id={workspace_id} campaigns={data.campaigns} />}

@@ -1,13 +1,14 @@
 /** The most recent campaigns with their figures, from start to end. */
+
 import { Link } from '@tanstack/react-router'
 import { Download, Send } from 'lucide-react'
-import { csvOf } from '../../csv.ts'
-import { ExactLine } from '../../exact-text.tsx'
-import { useWorkspace } from '../../place.ts'
-import { saveFile } from '../../save-file.ts'
+import { writeCsv } from '../../../../src/rules/csv.ts'
+import { type Figures, repliedRate } from '../../data/analytics.ts'
+import { useWorkspace } from '../../data/place.ts'
 import { Button } from '../../ui/button.tsx'
+import { ExactLine } from '../../ui/exact-text.tsx'
+import { saveFile } from '../../ui/save-file.ts'
 import { Table } from '../../ui/table.tsx'
-import type { Figures } from './analytics-queries.ts'
 import { percent } from './figure-tiles.tsx'
 
 type Row = Figures['campaigns'][number]
@@ -54,8 +55,9 @@ export function CampaignTable({
           number('Sent', ({ sent }) => sent),
           number('Failed', ({ failed }) => failed),
           number('Ambiguous', ({ ambiguous }) => ambiguous),
-          number('Replies', ({ replies }) => replies),
-          { heading: 'Reply rate', cell: ({ reply_rate }) => percent(reply_rate) },
+          number('Replied', ({ replies, opt_outs }) => replies - opt_outs),
+          number('Asked to stop', ({ opt_outs }) => opt_outs),
+          { heading: 'Reply rate', cell: (row) => percent(repliedRate(row)) },
         ]}
         empty={{
           icon: Send,
@@ -83,10 +85,14 @@ function Name({ row, workspace_id, isLink }: { row: Row; workspace_id: string; i
 }
 
 function save(campaigns: readonly Row[]): void {
-  const head = ['id', 'name', 'status', 'created_at', 'sent', 'failed', 'ambiguous', 'replies', 'reply_rate']
+  const head = [
+    ...['id', 'name', 'status', 'created_at', 'sent', 'failed', 'ambiguous'],
+    ...['replied', 'asked_to_stop', 'reply_rate'],
+  ]
   const rows = campaigns.map((row) => [
     ...[row.id, row.name ?? '', row.status, row.created_at],
-    ...[row.sent, row.failed, row.ambiguous, row.replies, row.reply_rate],
+    ...[row.sent, row.failed, row.ambiguous],
+    ...[row.replies - row.opt_outs, row.opt_outs, repliedRate(row)],
   ])
-  saveFile('campaigns.csv', csvOf([head, ...rows]))
+  saveFile('campaigns.csv', writeCsv([head, ...rows]))
 }

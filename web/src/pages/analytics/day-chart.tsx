@@ -1,5 +1,5 @@
 /** Messages of each day as two bars. The numbers are in its table; a screen reader gets the sum and the highest day. */
-import type { Day } from './analytics-queries.ts'
+import type { Day } from '../../data/analytics.ts'
 import { dayWords, scaleTop } from './day-scale.ts'
 
 const heightPx = 160
@@ -69,7 +69,6 @@ export function DayChart({ days }: { days: readonly Day[] }) {
             {label}
           </span>
         ))}
-        <span className="ml-auto">Counted, never inferred</span>
       </figcaption>
     </figure>
   )

@@ -1,14 +1,16 @@
 /** Messages by day: of a range, of one account or all; as a chart, as a table, as CSV. */
+
 import { useQuery } from '@tanstack/react-query'
 import { Download, Table2 } from 'lucide-react'
 import { useState } from 'react'
-import { csvOf } from '../../csv.ts'
-import { saveFile } from '../../save-file.ts'
+import { writeCsv } from '../../../../src/rules/csv.ts'
+import { type Days, daysQuery } from '../../data/analytics.ts'
+import { AccountFilter } from '../../ui/account-filter.tsx'
 import { Button } from '../../ui/button.tsx'
-import { Late, Loading, ReadFailure } from '../../ui/states.tsx'
-import { accountsQuery } from '../accounts/account-queries.ts'
-import type { Go } from './analytics.tsx'
-import { type AnalyticsSearch, type Days, daysQuery } from './analytics-queries.ts'
+import { DateInput } from '../../ui/date-input.tsx'
+import { saveFile } from '../../ui/save-file.ts'
+import { Reading } from '../../ui/states.tsx'
+import type { AnalyticsSearch, Go } from './analytics-search.ts'
 import { DayChart } from './day-chart.tsx'
 
 interface SectionProps {
@@ -23,7 +25,7 @@ export function DaySection({ workspace_id, search, go }: SectionProps) {
     ...daysQuery(workspace_id, range),
     placeholderData: (before: Days | undefined) => before,
   })
-  const { data, error } = query
+  const { data } = query
   const [isTable, setTable] = useState(false)
   const shown = data && lastOf(data, search)
   return (
@@ -36,7 +38,14 @@ export function DaySection({ workspace_id, search, go }: SectionProps) {
           search={search}
           go={go}
         />
-        <AccountChoice workspace_id={workspace_id} search={search} go={go} />
+        <AccountFilter
+          workspace_id={workspace_id}
+          value={search.account}
+          onChange={(account) => {
+            const { account: _, ...rest } = search
+            go(account === undefined ? rest : { ...rest, account })
+          }}
+        />
         <span className="ml-auto flex gap-1">
           <Button
             kind="quiet"
@@ -56,12 +65,7 @@ export function DaySection({ workspace_id, search, go }: SectionProps) {
           )}
         </span>
       </header>
-      <ReadFailure query={query} />
-      {!data && !error && (
-        <Late>
-          <Loading rows={3} />
-        </Late>
-      )}
+      <Reading query={query} rows={3} />
       {shown && (isTable ? <DayTable days={shown} /> : <DayChart days={shown.days} />)}
     </section>
   )
@@ -76,7 +80,7 @@ function lastOf(days: Days, { period, from }: AnalyticsSearch): Days {
 
 function save({ days, from, to }: Days): void {
   const rows = days.map(({ day, received, sent }) => [day, received, sent])
-  saveFile(`messages-${from}-${to}.csv`, csvOf([['day', 'received', 'sent'], ...rows]))
+  saveFile(`messages-${from}-${to}.csv`, writeCsv([['day', 'received', 'sent'], ...rows]))
 }
 
 /** Both days are sent together. The service refuses a range that it cannot count, and says why. */
@@ -93,59 +97,14 @@ function Range({ days, search, go }: { days: Days | undefined } & Pick<SectionPr
         if (from && to) go({ ...search, from, to })
       }}
     >
-      <DayInput label="From" value={from} onChange={setFrom} />
-      <DayInput label="To" value={to} onChange={setTo} />
+      From <DateInput aria-label="From" required value={from} onChange={setFrom} />
+      to <DateInput aria-label="To" required value={to} onChange={setTo} />
       {isNew && (
         <Button type="submit" size="small" className="pointer-coarse:h-11">
           Show
         </Button>
       )}
     </form>
-  )
-}
-
-interface DayInputProps {
-  label: string
-  value: string
-  onChange: (day: string) => void
-}
-
-function DayInput({ label, value, onChange }: DayInputProps) {
-  return (
-    <label className="flex items-center gap-1.5">
-      {label}
-      <input
-        type="date"
-        required
-        value={value}
-        onChange={(event) => onChange(event.target.value)}
-        className="h-7 rounded-md bg-surface px-1.5 text-xs text-ink ring-1 ring-line-strong ring-inset pointer-coarse:h-11"
-      />
-    </label>
-  )
-}
-
-/** A native select: it loads nothing, and works with every keyboard and screen reader. */
-function AccountChoice({ workspace_id, search, go }: SectionProps) {
-  const { data } = useQuery(accountsQuery(workspace_id))
-  if (!data || data.accounts.length < 2) return null
-  const { account: _, ...rest } = search
-  return (
-    <select
-      aria-label="Account"
-      value={search.account ?? ''}
-      onChange={(event) => go({ ...rest, ...(event.target.value && { account: event.target.value }) })}
-      className="h-7 max-w-40 min-w-0 truncate rounded-lg bg-transparent px-1.5 text-xs font-medium text-soft hover:bg-hover pointer-coarse:h-11"
-    >
-      <option value="" className="bg-raised text-ink">
-        All accounts
-      </option>
-      {data.accounts.map(({ id, name }) => (
-        <option key={id} value={id} className="bg-raised text-ink">
-          {name}
-        </option>
-      ))}
-    </select>
   )
 }
 

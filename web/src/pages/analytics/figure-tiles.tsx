@@ -1,5 +1,5 @@
 /** The figures of the period, each as one number with its unit. */
-import type { Figures } from './analytics-queries.ts'
+import { type Figures, repliedRate } from '../../data/analytics.ts'
 
 export function FigureTiles({ figures: { messages, campaign_sends, totals } }: { figures: Figures }) {
   const tiles = [
@@ -8,9 +8,9 @@ export function FigureTiles({ figures: { messages, campaign_sends, totals } }: {
     ['Sent by campaigns', campaign_sends.sent, 'accepted'],
     ['Failed', campaign_sends.failed, 'of campaigns'],
     ['Ambiguous', campaign_sends.ambiguous, 'not sent again'],
-    ['Replies', totals.replies, 'to all campaigns'],
-    ['Asked to stop', totals.opt_outs, 'of these'],
-    ['Reply rate', percent(totals.reply_rate), 'of those reached'],
+    ['Replied', totals.replies - totals.opt_outs, 'to all campaigns'],
+    ['Asked to stop', totals.opt_outs, 'of all campaigns'],
+    ['Reply rate', percent(repliedRate(totals)), 'of those reached'],
   ] as const
   return (
     <dl className="grid grid-cols-2 gap-px overflow-hidden rounded-xl bg-line ring-1 ring-line sm:grid-cols-4">

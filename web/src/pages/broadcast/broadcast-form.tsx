@@ -1,29 +1,25 @@
 /** Who, from which account, and what: with the number of recipients and its cap before the button. */
+
 import { useQuery } from '@tanstack/react-query'
 import { Megaphone } from 'lucide-react'
 import { lazy, Suspense, useState } from 'react'
-import { ask } from '../../api.ts'
-import type { BroadcastRequest } from '../../api-types.ts'
-import { ExactLine } from '../../exact-text.tsx'
-import { useFormDraft } from '../../form-draft.ts'
-import { useSession } from '../../place.ts'
-import { queryClient, type Workspace } from '../../queries.ts'
+import { findPlaceholders } from '../../../../src/rules/placeholders.ts'
+import { accountsQuery } from '../../data/accounts.ts'
+import { ask } from '../../data/api.ts'
+import type { BroadcastRequest } from '../../data/api-types.ts'
+import { type AudienceFilter, isFiltered, noFilter, reachQuery } from '../../data/audience.ts'
+import { keys } from '../../data/keys.ts'
+import { useSession } from '../../data/place.ts'
+import { queryClient, type Workspace } from '../../data/queries.ts'
+import { useKept } from '../../data/use-kept.ts'
+import { useStartForm } from '../../data/use-start-form.ts'
+import { AudienceFilters } from '../../ui/audience-filters.tsx'
 import { Button } from '../../ui/button.tsx'
+import { ExactLine } from '../../ui/exact-text.tsx'
 import { Failure } from '../../ui/notice.tsx'
-import { useStartForm } from '../../use-start-form.ts'
-import { accountsQuery } from '../accounts/account-queries.ts'
-import { AudienceFilters } from '../audience-filters.tsx'
-import {
-  type AudienceFilter,
-  emptyDraft,
-  faultOfText,
-  isFiltered,
-} from '../campaign-editor/campaign-draft.ts'
-import { PlaceholderText } from '../campaign-editor/placeholder-text.tsx'
-import { findPlaceholders } from '../campaign-editor/placeholders.ts'
-import { cardClass } from '../campaign-editor/what.tsx'
-import { StartNotices } from '../start-notices.tsx'
-import { reachQuery } from './broadcast-queries.ts'
+import { cardClass, PlaceholderText } from '../../ui/placeholder-text.tsx'
+import { faultOfText } from '../../ui/placeholders.ts'
+import { StartNotices } from '../../ui/start-notices.tsx'
 
 const ConfirmBroadcast = lazy(async () => ({
   default: (await import('./confirm-broadcast.tsx')).ConfirmBroadcast,
@@ -34,14 +30,14 @@ interface BroadcastDraft {
   readonly text: string
 }
 
-const empty: BroadcastDraft = { filter: emptyDraft.filter, text: '' }
+const empty: BroadcastDraft = { filter: noFilter, text: '' }
 
 export function BroadcastForm({ workspace, onDone }: { workspace: Workspace; onDone: (id: string) => void }) {
   const { user } = useSession()
-  const [place] = useState({ user_id: user.id, workspace_id: workspace.id, form: 'broadcast' as const })
-  const form = useFormDraft<BroadcastDraft>(place, empty)
-  const { text } = form.draft.value
-  const filter = useOnlyAccount(workspace.id, form.draft.value.filter)
+  const place = { user_id: user.id, workspace_id: workspace.id, kind: 'form', of: 'broadcast' } as const
+  const form = useKept<BroadcastDraft>(place, empty)
+  const { text } = form.kept.value
+  const filter = useOnlyAccount(workspace.id, form.kept.value.filter)
   const [isAsked, setAsked] = useState(false)
   const start = useStartForm(form, {
     ask: (body, key) =>
@@ -51,7 +47,7 @@ export function BroadcastForm({ workspace, onDone }: { workspace: Workspace; onD
         { key },
       ),
     onDone: ({ broadcast_id }) => {
-      void queryClient.invalidateQueries({ queryKey: ['campaigns', workspace.id] })
+      void queryClient.invalidateQueries({ queryKey: keys.campaigns(workspace.id) })
       onDone(broadcast_id)
     },
     onRefused: () => setAsked(false),
@@ -64,11 +60,7 @@ export function BroadcastForm({ workspace, onDone }: { workspace: Workspace; onD
   return (
     <fieldset disabled={start.busy || !form.isLoaded} className="grid max-w-[72ch] min-w-0 gap-3">
       <legend className="sr-only">A new broadcast</legend>
-      <StartNotices
-        start={start}
-        thing="broadcast"
-        onBack={() => void form.end(form.draft, true, form.draft.key)}
-      />
+      <StartNotices start={start} thing="broadcast" />
       <AudienceFilters
         workspace={workspace}
         filter={filter}
@@ -98,7 +90,7 @@ export function BroadcastForm({ workspace, onDone }: { workspace: Workspace; onD
           <Megaphone aria-hidden className="size-4" />
           Send to {count.toLocaleString('en')} {count === 1 ? 'person' : 'people'}
         </Button>
-        <p className="text-xs text-muted">Each gets one message. It cannot be taken back.</p>
+        <p className="text-xs text-muted">Everyone gets one message. You can’t unsend it.</p>
       </div>
       {isAsked && (
         <Suspense>

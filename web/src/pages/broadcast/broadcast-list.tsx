@@ -2,15 +2,14 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { Megaphone } from 'lucide-react'
-import { ExactLine } from '../../exact-text.tsx'
-import { useSession } from '../../place.ts'
-import { curlOf } from '../../ui/as-api-text.ts'
-import { Code } from '../../ui/copy.tsx'
+import { accountsQuery } from '../../data/accounts.ts'
+import { type BroadcastRow, broadcastsQuery } from '../../data/broadcasts.ts'
+import { AsApi } from '../../ui/as-api.tsx'
+
+import { ExactLine } from '../../ui/exact-text.tsx'
 import { Loaded } from '../../ui/states.tsx'
 import { Table } from '../../ui/table.tsx'
 import { ClockTime } from '../../ui/time.tsx'
-import { accountsQuery } from '../accounts/account-queries.ts'
-import { type BroadcastRow, broadcastsQuery } from './broadcast-queries.ts'
 
 export function BroadcastList({ workspace_id }: { workspace_id: string }) {
   const query = useQuery(broadcastsQuery(workspace_id))
@@ -70,7 +69,6 @@ export function outcomeWords({ recipients, totals }: Pick<BroadcastRow, 'recipie
 }
 
 function Example({ workspace_id }: { workspace_id: string }) {
-  const { base_url } = useSession()
   const { data } = useQuery(accountsQuery(workspace_id))
   const body = {
     account_id: data?.accounts[0]?.id ?? '…',
@@ -80,11 +78,11 @@ function Example({ workspace_id }: { workspace_id: string }) {
   }
   return (
     <>
-      <p>Write the first one above: up to 30 people of a stage or a column get it once.</p>
-      <div className="mt-4 text-left">
-        <Code
-          label="A program sends one"
-          text={curlOf(base_url, { method: 'POST', path: '/broadcast', body })}
+      <p>Write your first broadcast above. Up to 30 people in a stage get it once.</p>
+      <div className="mt-4">
+        <AsApi
+          of="A broadcast"
+          requests={[{ does: 'Send one', method: 'POST', path: '/broadcast', body, once: true }]}
         />
       </div>
     </>

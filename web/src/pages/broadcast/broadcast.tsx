@@ -1,12 +1,10 @@
 /** Broadcast: one message to the people of a stage or column, counted before it is sent, with the outcome of each after. */
 import { useQuery } from '@tanstack/react-query'
 import { useNavigate, useSearch } from '@tanstack/react-router'
-import { useWorkspace } from '../../place.ts'
-import type { Workspace } from '../../queries.ts'
-import { Page } from '../../shell.tsx'
-import { ClosedPage } from '../closed-page.tsx'
-import { workspaceQuery } from '../inbox/inbox-queries.ts'
-import { Missing } from '../stopped.tsx'
+import { workspaceQuery } from '../../data/chats.ts'
+import { useHere } from '../../data/place.ts'
+import { ClosedPage } from '../../ui/closed-page.tsx'
+import { Page } from '../../ui/page.tsx'
 import { BroadcastForm } from './broadcast-form.tsx'
 import { BroadcastList } from './broadcast-list.tsx'
 import { OneBroadcast } from './one-broadcast.tsx'
@@ -17,11 +15,7 @@ export interface BroadcastSearch {
 }
 
 export function BroadcastPage() {
-  const workspace = useWorkspace()
-  return workspace ? <Broadcasts key={workspace.id} workspace={workspace} /> : <Missing />
-}
-
-function Broadcasts({ workspace }: { workspace: Workspace }) {
+  const workspace = useHere()
   const { broadcast } = useSearch({ from: '/inside/w/$workspace_id/broadcast' })
   const navigate = useNavigate()
   const { data: state } = useQuery(workspaceQuery(workspace.id))

@@ -20,8 +20,7 @@ export function ConfirmBroadcast({ count, account, busy, onClose, onConfirm }: C
       phrase={String(count)}
       phraseLabel="Type how many people get it"
       action={`Send to ${people}`}
-      busy={busy}
-      error={undefined}
+      change={{ isPending: busy, error: undefined }}
       onConfirm={onConfirm}
     />
   )

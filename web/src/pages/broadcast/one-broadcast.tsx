@@ -2,13 +2,13 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { ChevronLeft, Users } from 'lucide-react'
-import { ExactLine, ExactText } from '../../exact-text.tsx'
+import { type Broadcast, broadcastQuery } from '../../data/broadcasts.ts'
 import { AsApi } from '../../ui/as-api.tsx'
+import { ExactLine, ExactText } from '../../ui/exact-text.tsx'
 import { Loaded } from '../../ui/states.tsx'
 import { Table } from '../../ui/table.tsx'
 import { ClockTime } from '../../ui/time.tsx'
 import { outcomeWords } from './broadcast-list.tsx'
-import { type Broadcast, broadcastQuery } from './broadcast-queries.ts'
 
 interface OneBroadcastProps {
   workspace_id: string

@@ -1,19 +1,21 @@
 /** A campaign while it is written, the request that it becomes, and what is wrong with it before any request. Pure. */
-import type { Answer } from '../../api.ts'
-import type { CampaignRequest } from '../../api-types.ts'
-import type { ListedContact } from './contact-lines.ts'
-import { startOf } from './local-start.ts'
-import {
-  findPlaceholders,
-  longestFor,
-  type Named,
-  type PlaceholderForm,
-  textMax,
-  toForm,
-  wordsOf,
-} from './placeholders.ts'
 
-export type Person = Answer<'GET /w/{workspace_id}/audience'>['people'][number]
+import type { ListedContact } from '../../../../src/rules/contact-table.ts'
+import {
+  nameMax,
+  quotaDefault,
+  quotaMax,
+  recipientsMax,
+  waitHoursMax,
+  waitHoursMin,
+} from '../../../../src/rules/limits.ts'
+import type { PlaceholderForm, Values } from '../../../../src/rules/placeholders.ts'
+import { lengthOf } from '../../../../src/rules/text.ts'
+import { type LocalInstant, laterInstant } from '../../../../src/rules/zones.ts'
+import type { CampaignRequest } from '../../data/api-types.ts'
+import { type AudienceFilter, isFiltered, noFilter, type Person, personKey } from '../../data/audience.ts'
+import { faultOfText, toForm } from '../../ui/placeholders.ts'
+
 export type Branch = 'no_reply' | 'seen' | 'unseen'
 
 export const units = { minutes: 1 / 60, hours: 1, days: 24 } as const
@@ -27,13 +29,6 @@ export interface DraftStep {
   readonly wait: string
   readonly unit: Unit
   readonly variants: readonly string[]
-}
-
-export interface AudienceFilter {
-  readonly account_id: string | null
-  readonly stage_key: string | null
-  readonly column_id: string | null
-  readonly column_value: string | null
 }
 
 export interface CampaignDraft {
@@ -51,20 +46,19 @@ export interface CampaignDraft {
   readonly message_text: string
   readonly steps: readonly DraftStep[]
   readonly branching: boolean
+  /** A message by hand ends the sequence of a contact. A draft from before this setting has none: it is on. */
+  readonly stop_on_own_message?: boolean
   /** Empty: as soon as it is created. */
   readonly start_at: string
   readonly quota: string
 }
 
-export const recipientsMax = 100
-export const stepsMax = 5
-export const variantsMax = 5
-const quotaDefault = '30'
+export type Change = (next: (draft: CampaignDraft) => CampaignDraft) => void
 
 export const emptyDraft: CampaignDraft = {
   name: '',
   who: 'chats',
-  filter: { account_id: null, stage_key: null, column_id: null, column_value: null },
+  filter: noFilter,
   newest: false,
   left_out: [],
   list: '',
@@ -72,8 +66,9 @@ export const emptyDraft: CampaignDraft = {
   message_text: '',
   steps: [],
   branching: false,
+  stop_on_own_message: true,
   start_at: '',
-  quota: quotaDefault,
+  quota: String(quotaDefault),
 }
 
 export const isEmptyDraft = (draft: CampaignDraft) =>
@@ -81,12 +76,6 @@ export const isEmptyDraft = (draft: CampaignDraft) =>
 
 export const formOf = ({ who }: Pick<CampaignDraft, 'who'>): PlaceholderForm =>
   who === 'chats' ? 'brackets' : 'braces'
-
-export const personKey = ({ account_id, chat_id }: Pick<Person, 'account_id' | 'chat_id'>) =>
-  `${account_id} ${chat_id}`
-
-export const isFiltered = ({ stage_key, column_value }: AudienceFilter) =>
-  stage_key !== null || column_value !== null
 
 /** Writes every placeholder in the form of the new kind. */
 export function changeWho(draft: CampaignDraft, who: CampaignDraft['who']): CampaignDraft {
@@ -144,6 +133,11 @@ export function recipientsOf(draft: CampaignDraft, { people = [], contacts }: Ci
   return { people: wanted.filter((each) => !isGroup(each)), groups: wanted.filter(isGroup), contacts: [] }
 }
 
+/** Only campaigns to a list have it, and only follow-ups can be stopped. */
+export const mayStopByHand = ({ who, steps }: CampaignDraft) => who === 'list' && steps.length > 0
+
+export const stopsByHand = (draft: CampaignDraft) => draft.stop_on_own_message !== false
+
 export function bodyOf(draft: CampaignDraft, about: Circumstances): CampaignRequest {
   const { people, contacts } = recipientsOf(draft, about)
   const [account = ''] = draft.accounts
@@ -169,6 +163,7 @@ export function bodyOf(draft: CampaignDraft, about: Circumstances): CampaignRequ
         }),
     ...(steps.length > 0 && { steps, max_followups: longest }),
     ...(draft.branching && { branching_enabled: true }),
+    ...(mayStopByHand(draft) && { stop_on_own_message: stopsByHand(draft) }),
     daily_quota_per_account: Number(draft.quota),
     ...(draft.start_at !== '' && {
       scheduled_at: `${draft.start_at}:00`,
@@ -187,10 +182,10 @@ export function faultsOf(draft: CampaignDraft, about: Circumstances): Faults {
     if (sentence !== undefined) faults.set(field, sentence)
   }
   const { people, contacts } = recipientsOf(draft, about)
-  const named: readonly Named[] =
+  const named: readonly Values[] =
     draft.who === 'chats' ? people : contacts.map(({ name }) => ({ name, username: null }))
   const form = formOf(draft)
-  put('name', [...draft.name].length > 200 ? 'A name has at most 200 characters.' : undefined)
+  put('name', lengthOf(draft.name) > nameMax ? `A name has at most ${nameMax} characters.` : undefined)
   put('message_text', faultOfText(draft.message_text, form, named))
   for (const [at, step] of draft.steps.entries()) {
     put(`wait ${at}`, faultOfWait(step))
@@ -199,37 +194,31 @@ export function faultsOf(draft: CampaignDraft, about: Circumstances): Faults {
     }
   }
   const quota = Number(draft.quota)
-  put('quota', Number.isInteger(quota) && quota >= 1 && quota <= 200 ? undefined : 'From 1 to 200 messages.')
+  put(
+    'quota',
+    Number.isInteger(quota) && quota >= 1 && quota <= quotaMax
+      ? undefined
+      : `From 1 to ${quotaMax} messages.`,
+  )
   put('start_at', faultOfStart(draft.start_at, about))
   return faults
-}
-
-export function faultOfText(
-  text: string,
-  form: PlaceholderForm,
-  people: readonly Named[],
-): string | undefined {
-  const { unknown } = findPlaceholders(text, form)
-  if (unknown !== undefined) {
-    const known = wordsOf[form].map((word) => (form === 'brackets' ? `[[${word}]]` : `{{${word}}}`))
-    return `${unknown.slice(0, 60)} is not a placeholder here. Use ${known.join(' or ')}.`
-  }
-  if (!text.isWellFormed() || text.includes('\0')) return 'The text has a character that cannot be sent.'
-  const { length, name } = longestFor(text, form, people)
-  if (length <= textMax) return undefined
-  const whose = name === null ? '' : ` with the name “${[...name].slice(0, 40).join('')}”`
-  return `${length.toLocaleString('en')} characters${whose}: a message has at most 4,096.`
 }
 
 function faultOfWait(step: DraftStep): string | undefined {
   const hours = hoursOf(step)
   if (hours === undefined) return 'Write the wait as a number.'
-  if (hours < 0.0833) return 'Wait at least 5 minutes.'
-  if (hours > 87_600) return 'Wait at most ten years.'
+  if (hours < waitHoursMin) return 'Wait at least 5 minutes.'
+  if (hours > waitHoursMax) return 'Wait at most ten years.'
   return undefined
 }
 
 const yearMs = 366 * 86_400_000
+
+/** `local` is as a date field has it: 2026-03-29T02:30. Undefined if it is not a time. */
+export function startOf(local: string, timezone: string): LocalInstant | undefined {
+  const ms = Date.parse(`${local}Z`)
+  return Number.isNaN(ms) ? undefined : laterInstant(new Date(ms), timezone)
+}
 
 function faultOfStart(start_at: string, { timezone, now }: Circumstances): string | undefined {
   if (start_at === '') return undefined

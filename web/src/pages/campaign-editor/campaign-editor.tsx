@@ -1,20 +1,23 @@
 /** A new campaign: who, what and when on the left, and on the right, always, what it will do. */
+
 import { useQuery } from '@tanstack/react-query'
 import { useNavigate, useSearch } from '@tanstack/react-router'
-import { useEffect, useState } from 'react'
-import { ask } from '../../api.ts'
-import type { CampaignRequest } from '../../api-types.ts'
-import { type FormState, useFormDraft } from '../../form-draft.ts'
-import { useSession, useWorkspace } from '../../place.ts'
-import { queryClient, type Workspace } from '../../queries.ts'
-import { MenuButton } from '../../shell.tsx'
+import { useState } from 'react'
+import { ask } from '../../data/api.ts'
+import type { CampaignRequest } from '../../data/api-types.ts'
+import { workspaceQuery } from '../../data/chats.ts'
+import { keys } from '../../data/keys.ts'
+import { useHere, useSession } from '../../data/place.ts'
+import { queryClient, type Workspace } from '../../data/queries.ts'
+import { type KeptPlace, useKept } from '../../data/use-kept.ts'
+import { useStartForm } from '../../data/use-start-form.ts'
 import { Button } from '../../ui/button.tsx'
+import { ClosedCampaigns } from '../../ui/closed-page.tsx'
+import { MenuButton } from '../../ui/menu-button.tsx'
 import { Notice } from '../../ui/notice.tsx'
-import { useStartForm } from '../../use-start-form.ts'
-import { ClosedCampaigns } from '../campaigns/closed-campaigns.tsx'
-import { workspaceQuery } from '../inbox/inbox-queries.ts'
-import { StartNotices } from '../start-notices.tsx'
-import { Missing } from '../stopped.tsx'
+import { StartNotices } from '../../ui/start-notices.tsx'
+import { useTitle } from '../../ui/title.ts'
+import type { Change } from './campaign-draft.ts'
 import { type CampaignDraft, emptyDraft, isEmptyDraft } from './campaign-draft.ts'
 import { CopyNotice } from './copy-notice.tsx'
 import { EditorBar } from './editor-bar.tsx'
@@ -23,7 +26,7 @@ import { StartLine } from './start-line.tsx'
 import { useView } from './use-view.ts'
 import { What } from './what.tsx'
 import { When } from './when.tsx'
-import { type Change, Who } from './who.tsx'
+import { Who } from './who.tsx'
 
 export interface EditorSearch {
   /** The campaign whose texts and times the draft begins with. */
@@ -31,14 +34,8 @@ export interface EditorSearch {
 }
 
 export function CampaignEditorPage() {
-  const workspace = useWorkspace()
-  useEffect(() => {
-    document.title = 'New campaign · Parley'
-  }, [])
-  return workspace ? <Gate key={workspace.id} workspace={workspace} /> : <Missing />
-}
-
-function Gate({ workspace }: { workspace: Workspace }) {
+  const workspace = useHere()
+  useTitle('New campaign')
   const { data: state } = useQuery(workspaceQuery(workspace.id))
   const capability = state?.capabilities.create_campaign
   if (capability?.open === false) {
@@ -58,10 +55,10 @@ function Gate({ workspace }: { workspace: Workspace }) {
 function Editor({ workspace }: { workspace: Workspace }) {
   const { user } = useSession()
   const { copy } = useSearch({ from: '/inside/w/$workspace_id/campaigns/new' })
-  const [place] = useState({ user_id: user.id, workspace_id: workspace.id, form: 'campaign' as const })
-  const form = useFormDraft<CampaignDraft>(place, emptyDraft)
-  const { draft: kept, change, isLoaded } = form
-  const draft = kept.value
+  const place = { user_id: user.id, workspace_id: workspace.id, kind: 'form', of: 'campaign' } as const
+  const form = useKept<CampaignDraft>(place, emptyDraft)
+  const { change, isLoaded } = form
+  const draft = form.kept.value
   const view = useView(workspace.id, draft)
   const { about, faults, missing, body, preview, names, count, groups } = view
   const start = useStartCampaign(form, workspace.id, preview.again)
@@ -104,7 +101,7 @@ function Editor({ workspace }: { workspace: Workspace }) {
             />
           )}
           {discarded && isEmptyDraft(draft) && <Discarded draft={discarded} change={change} />}
-          <StartNotices start={start} thing="campaign" onBack={() => void form.end(kept, true, kept.key)} />
+          <StartNotices start={start} thing="campaign" />
           <Who
             workspace={workspace}
             draft={draft}
@@ -135,7 +132,7 @@ function Editor({ workspace }: { workspace: Workspace }) {
   )
 }
 
-function useStartCampaign(form: FormState<CampaignDraft>, workspace_id: string, onRefused: () => void) {
+function useStartCampaign(form: KeptPlace<CampaignDraft>, workspace_id: string, onRefused: () => void) {
   const navigate = useNavigate()
   return useStartForm(form, {
     ask: (body, key) =>
@@ -145,7 +142,7 @@ function useStartCampaign(form: FormState<CampaignDraft>, workspace_id: string, 
         { key },
       ),
     onDone: ({ campaign }) => {
-      void queryClient.invalidateQueries({ queryKey: ['campaigns', workspace_id] })
+      void queryClient.invalidateQueries({ queryKey: keys.campaigns(workspace_id) })
       void navigate({
         to: '/w/$workspace_id/campaigns/$campaign_id',
         params: { workspace_id, campaign_id: campaign.id },

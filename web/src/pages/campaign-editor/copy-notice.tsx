@@ -1,15 +1,15 @@
 /** `?copy=`: the texts and times of another campaign. Whom it wrote to is not copied: they would be written to again. */
 import { useQuery } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
-import { useEffect } from 'react'
-import type { CampaignDetail } from '../../api-types.ts'
-import { ExactLine } from '../../exact-text.tsx'
-import { newKey } from '../../outbox.ts'
+import { useEffect, useEffectEvent } from 'react'
+import type { CampaignDetail } from '../../data/api-types.ts'
+import { campaignToCopyQuery } from '../../data/campaigns.ts'
+import { newKey } from '../../data/kept.ts'
 import { Button } from '../../ui/button.tsx'
+import { ExactLine } from '../../ui/exact-text.tsx'
 import { Failure, Notice } from '../../ui/notice.tsx'
+import type { Change } from './campaign-draft.ts'
 import { type CampaignDraft, emptyDraft, isEmptyDraft, type Unit } from './campaign-draft.ts'
-import { campaignToCopyQuery } from './editor-queries.ts'
-import type { Change } from './who.tsx'
 
 interface CopyNoticeProps {
   workspace_id: string
@@ -34,9 +34,10 @@ export function CopyNotice({ workspace_id, campaign_id, draft, isLoaded, change 
     leave()
   }
   const isFree = isLoaded && data !== undefined && isEmptyDraft(draft)
-  // biome-ignore lint/correctness/useExhaustiveDependencies: an empty draft is filled once, when both are known.
+  const fill = useEffectEvent(copy)
+  // An empty draft is filled once, when both are known.
   useEffect(() => {
-    if (isFree) copy()
+    if (isFree) fill()
   }, [isFree])
   if (error) return <Failure error={error} />
   if (!data || !isLoaded || isFree) return null

@@ -1,13 +1,16 @@
 /** The bar of the editor: back, the name, discard, start. */
+
 import { Link } from '@tanstack/react-router'
 import { ChevronLeft } from 'lucide-react'
 import type { ReactNode } from 'react'
-import { isStored } from '../../outbox.ts'
-import type { Workspace } from '../../queries.ts'
-import { MenuButton } from '../../shell.tsx'
+import { nameMax } from '../../../../src/rules/limits.ts'
+import { lengthOf } from '../../../../src/rules/text.ts'
+import { isStored } from '../../data/browser-store.ts'
+import type { Workspace } from '../../data/queries.ts'
 import { Button } from '../../ui/button.tsx'
+import { MenuButton } from '../../ui/menu-button.tsx'
+import type { Change } from './campaign-draft.ts'
 import { type CampaignDraft, isEmptyDraft } from './campaign-draft.ts'
-import type { Change } from './who.tsx'
 
 interface BarProps {
   workspace: Workspace
@@ -19,7 +22,7 @@ interface BarProps {
 }
 
 export function EditorBar({ workspace, draft, change, onDiscard, busy, children }: BarProps) {
-  const isTooLong = [...draft.name].length > 200
+  const isTooLong = lengthOf(draft.name) > nameMax
   return (
     <header className="flex min-h-[53px] shrink-0 flex-wrap items-center gap-x-2 gap-y-1 border-b border-line px-2 py-2 lg:px-5">
       <MenuButton />

@@ -1,7 +1,8 @@
 /** Messages by day: of this campaign and of everything else on its accounts, as bars and as a table by account. */
 import { type ReactNode, useState } from 'react'
-import { Card, type Names } from './preview.tsx'
-import type { Forecast } from './previews.ts'
+import { zoneWords } from '../../../../src/rules/zones.ts'
+import { Card } from './preview-card.tsx'
+import type { Forecast, Names } from './previews.ts'
 
 interface LoadProps {
   forecast: Forecast
@@ -70,7 +71,7 @@ function End({ forecast: { end, load }, timezone }: { forecast: Forecast; timezo
   return (
     <p className="mt-2 text-soft">
       {end === null ? (
-        'The end is too far away to foresee.'
+        'More than a year away.'
       ) : (
         <>
           Last message: <b className="font-semibold text-ink">{momentWords(end, timezone)}</b>, if nobody
@@ -175,9 +176,9 @@ function dayWords(day: string, options: Intl.DateTimeFormatOptions): string {
   )
 }
 
-/** By the workspace's clocks, as its days and its window are. */
+/** By the workspace's clocks, as its days and its window are, and with its zone, because the reader's can be another. */
 export function momentWords(at: string, timeZone: string): string {
-  return new Intl.DateTimeFormat('en-GB', {
+  const words = new Intl.DateTimeFormat('en-GB', {
     timeZone,
     weekday: 'short',
     day: 'numeric',
@@ -185,4 +186,5 @@ export function momentWords(at: string, timeZone: string): string {
     hour: '2-digit',
     minute: '2-digit',
   }).format(new Date(at))
+  return `${words} ${zoneWords(timeZone)}` // guard: a moment with its zone
 }

@@ -1,11 +1,10 @@
 /** The texts as each of the first twenty recipients will read them. */
 import { ChevronLeft, ChevronRight } from 'lucide-react'
 import { useState } from 'react'
-import { ExactLine, ExactText } from '../../exact-text.tsx'
-import { IconButton } from '../inbox/composer.tsx'
-import type { Names, RecipientIds } from './preview.tsx'
+import { ExactLine, ExactText } from '../../ui/exact-text.tsx'
+import { IconButton } from '../../ui/icon-button.tsx'
 import { momentWords } from './preview-load.tsx'
-import type { Forecast } from './previews.ts'
+import type { Forecast, Names, RecipientIds } from './previews.ts'
 
 type Texts = Forecast['texts'][number]
 type StepTexts = Texts['messages'][number]

@@ -1,30 +1,19 @@
 /** Beside the draft, always: who cannot be written to, what is sent on which day, and what each of the first twenty reads. */
+
 import { RotateCw } from 'lucide-react'
-import { type ReactNode, useState } from 'react'
-import { ExactLine } from '../../exact-text.tsx'
+import { useState } from 'react'
+import { type Person, personKey } from '../../data/audience.ts'
 import { Button } from '../../ui/button.tsx'
+import { ExactLine } from '../../ui/exact-text.tsx'
 import { Failure, Notice } from '../../ui/notice.tsx'
-import { Countdown } from '../../ui/time.tsx'
-import { type CampaignDraft, type Person, personKey } from './campaign-draft.ts'
-import type { Preview } from './editor-queries.ts'
+import { Countdown, useClock } from '../../ui/time.tsx'
+import type { CampaignDraft, Change } from './campaign-draft.ts'
 import { PreviewLoad } from './preview-load.tsx'
 import { PreviewTexts } from './preview-texts.tsx'
-import type { Forecast } from './previews.ts'
-import type { Change } from './who.tsx'
+import type { Forecast, Names, RecipientIds } from './previews.ts'
+import type { Preview } from './use-preview.ts'
 
 /** How the page calls accounts and recipients. */
-export interface Names {
-  readonly account: (id: string) => string
-  readonly recipient: (one: RecipientIds) => string
-  readonly timezone: string
-}
-
-export interface RecipientIds {
-  readonly account_id: string | null
-  readonly chat_id: string | null
-  readonly identifier: string | null
-}
-
 interface PreviewProps {
   preview: Preview
   /** What is still to be written before there can be one. */
@@ -76,7 +65,8 @@ export function PreviewPane({ preview, missing, count, groups, names, change }: 
 
 /** Of when it is, and whether the draft has changed since. */
 function Stamp({ preview, count }: { preview: Preview; count: number }) {
-  const clock = preview.at === undefined ? '' : new Date(preview.at).toLocaleTimeString('en-GB')
+  const { clock: clockOf } = useClock()
+  const clock = preview.at === undefined ? '' : clockOf(new Date(preview.at).toISOString())
   if (preview.isCurrent) return `as of ${clock}`
   const part = preview.of !== undefined && !preview.whole && count > 20
   return (
@@ -89,7 +79,7 @@ function Stamp({ preview, count }: { preview: Preview; count: number }) {
 type ExcludedProps = Pick<PreviewProps, 'preview' | 'groups' | 'count' | 'names' | 'change'>
 
 const warningWords: Readonly<Record<Forecast['warnings'][number], string | undefined>> = {
-  already_in_campaign: 'Some of them are in another campaign that is under way.',
+  already_in_campaign: 'Some people are already in a running campaign.',
   steps_truncated: 'Some follow-ups are not sent.',
   // The field says which instant was taken.
   scheduled_at_adjusted: undefined,
@@ -168,24 +158,4 @@ function Excluded({ preview, groups, count, names, change }: ExcludedProps) {
 /** As the draft's `left_out` has it. */
 function keyOf({ account_id, chat_id, identifier }: RecipientIds): CampaignDraft['left_out'][number] {
   return identifier ?? personKey({ account_id: account_id ?? '', chat_id: chat_id ?? '' })
-}
-
-export function Card({
-  title,
-  aside,
-  children,
-}: {
-  title: ReactNode
-  aside?: ReactNode
-  children: ReactNode
-}) {
-  return (
-    <section className="rounded-xl bg-surface px-3.5 py-3 ring-1 ring-line">
-      <div className="mb-2 flex flex-wrap items-center gap-x-2">
-        <h2 className="min-w-0 flex-1 truncate font-semibold">{title}</h2>
-        <span className="text-xs text-muted">{aside}</span>
-      </div>
-      {children}
-    </section>
-  )
 }

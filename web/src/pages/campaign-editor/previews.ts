@@ -2,13 +2,26 @@
  * Asks for previews while a user types: the first twenty recipients soon, all of them after a second without a change, one
  * request at a time. A 429 waits as long as the service says. An answer is kept with the request it belongs to.
  */
-import { type Answer, Refused } from '../../api.ts'
-import type { CampaignRequest } from '../../api-types.ts'
+import { type Answer, Refused } from '../../data/api.ts'
+import type { CampaignRequest } from '../../data/api-types.ts'
 
 type ForecastOfContract = Answer<'POST /w/{workspace_id}/campaigns/preview'>
 /** At this door every exclusion has its sentence. */
 export type Forecast = Omit<ForecastOfContract, 'excluded'> & {
   readonly excluded: readonly (ForecastOfContract['excluded'][number] & { readonly sentence?: string })[]
+}
+
+/** What people call what the request names by id. */
+export interface Names {
+  readonly account: (id: string) => string
+  readonly recipient: (one: RecipientIds) => string
+  readonly timezone: string
+}
+
+export interface RecipientIds {
+  readonly account_id: string | null
+  readonly chat_id: string | null
+  readonly identifier: string | null
 }
 
 export interface PreviewState {

@@ -1,9 +1,9 @@
 /** The button that starts it, open when the preview is of this very draft: how many, from which accounts, and when first. */
-import type { CampaignRequest } from '../../api-types.ts'
+import type { CampaignRequest } from '../../data/api-types.ts'
 import { Button } from '../../ui/button.tsx'
-import type { Preview } from './editor-queries.ts'
-import type { Names } from './preview.tsx'
 import { momentWords } from './preview-load.tsx'
+import type { Names } from './previews.ts'
+import type { Preview } from './use-preview.ts'
 
 interface StartLineProps {
   preview: Preview
@@ -44,8 +44,8 @@ export function StartLine({ preview, body, names, count, because, busy, onStart 
 function whyNot({ forecast, isCurrent, error }: Preview): string {
   if (error !== undefined) return 'The preview was refused.'
   return isCurrent && forecast?.creatable === false
-    ? 'Leave out those who cannot be written to.'
-    : 'The preview is on its way.'
+    ? 'Remove the people who can’t be messaged.'
+    : 'Preparing the preview…'
 }
 
 /** From which accounts, and when the first message leaves. */

@@ -1,11 +1,12 @@
 /** A follow-up: how long it waits, and up to five texts of which each recipient gets one. */
 import { Plus, Trash2 } from 'lucide-react'
 import { useId, useState } from 'react'
-import { IconButton } from '../inbox/composer.tsx'
-import { type DraftStep, type Unit, units, variantsMax } from './campaign-draft.ts'
-import { PlaceholderText } from './placeholder-text.tsx'
-import type { PlaceholderForm } from './placeholders.ts'
-import { cardClass } from './what.tsx'
+import { variantsMax } from '../../../../src/rules/limits.ts'
+import type { PlaceholderForm } from '../../../../src/rules/placeholders.ts'
+import { IconButton } from '../../ui/icon-button.tsx'
+import { cardClass, PlaceholderText } from '../../ui/placeholder-text.tsx'
+import { Select } from '../../ui/select.tsx'
+import { type DraftStep, type Unit, units } from './campaign-draft.ts'
 
 interface StepProps {
   step: DraftStep
@@ -95,6 +96,8 @@ interface WaitProps {
   onChange: (step: DraftStep) => void
 }
 
+const unitOptions = (Object.keys(units) as Unit[]).map((unit) => [unit, unit] as const)
+
 const mini =
   'h-7 rounded-md bg-surface px-2 font-medium text-ink ring-1 ring-inset ring-line-strong pointer-coarse:h-11'
 
@@ -113,18 +116,13 @@ function Wait({ step, label, fault, onChange }: WaitProps) {
           onChange={(event) => onChange({ ...step, wait: event.target.value })}
           className={`${mini} w-14 text-right aria-invalid:ring-danger`}
         />
-        <select
+        <Select
+          look="small"
           aria-label={`Unit of the wait before ${label}`}
           value={step.unit}
-          onChange={(event) => onChange({ ...step, unit: event.target.value as Unit })}
-          className={mini}
-        >
-          {Object.keys(units).map((unit) => (
-            <option key={unit} value={unit}>
-              {unit}
-            </option>
-          ))}
-        </select>
+          options={unitOptions}
+          onChange={(unit) => onChange({ ...step, unit })}
+        />
         and, if there is no reply, send
       </div>
       {fault !== undefined && (

@@ -1,20 +1,21 @@
 /** What follows from the draft and from what the service knows: the request, its faults, and its preview. */
+
 import { useQuery } from '@tanstack/react-query'
 import { useDeferredValue, useMemo } from 'react'
-import { accountsQuery } from '../accounts/account-queries.ts'
-import { workspaceQuery } from '../inbox/inbox-queries.ts'
+import { readContactList } from '../../../../src/rules/contact-table.ts'
+import { accountsQuery } from '../../data/accounts.ts'
+import { personKey, useAudience } from '../../data/audience.ts'
+import { workspaceQuery } from '../../data/chats.ts'
 import {
   bodyOf,
   type CampaignDraft,
   type Circumstances,
   faultsOf,
   missingOf,
-  personKey,
   recipientsOf,
 } from './campaign-draft.ts'
-import { readContacts } from './contact-lines.ts'
-import { useAudience, usePreview } from './editor-queries.ts'
-import type { Names } from './preview.tsx'
+import type { Names } from './previews.ts'
+import { usePreview } from './use-preview.ts'
 
 export function useView(workspace_id: string, typed: CampaignDraft) {
   // With thousands of contacts this takes a while: the letter that was typed is on the screen first.
@@ -22,7 +23,7 @@ export function useView(workspace_id: string, typed: CampaignDraft) {
   const { data: state } = useQuery(workspaceQuery(workspace_id))
   const { data: accounts } = useQuery(accountsQuery(workspace_id))
   const audience = useAudience(workspace_id, draft.filter, draft.who === 'chats')
-  const list = useMemo(() => readContacts(draft.list), [draft.list])
+  const list = useMemo(() => readContactList(draft.list), [draft.list])
   const timezone = state?.workspace.timezone ?? 'UTC'
   const people = audience.data?.people
   const about = useMemo<Circumstances>(
@@ -30,7 +31,7 @@ export function useView(workspace_id: string, typed: CampaignDraft) {
       people,
       chats: audience.data?.chats ?? 0,
       contacts: list.contacts,
-      bad_lines: list.faults.length,
+      bad_lines: list.skipped.length,
       timezone,
       now: new Date(),
     }),
@@ -60,7 +61,7 @@ export function useView(workspace_id: string, typed: CampaignDraft) {
     (faults.size > 0
       ? 'A field is marked in red.'
       : those.groups.length > 0
-        ? 'Leave out those who cannot be written to.'
+        ? 'Remove the people who can’t be messaged.'
         : undefined)
   return {
     ...{ state, about, list, faults, missing, because, body, preview, names, count },

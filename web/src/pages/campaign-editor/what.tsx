@@ -1,7 +1,12 @@
 /** What they read: the first message, and follow-ups with their waits and variants, in one track or two. */
+
 import { Plus, Split } from 'lucide-react'
-import { newKey } from '../../outbox.ts'
+import { trackMax } from '../../../../src/rules/limits.ts'
+import { newKey } from '../../data/kept.ts'
 import { Button } from '../../ui/button.tsx'
+import { Switch } from '../../ui/form.tsx'
+import { cardClass, PlaceholderText } from '../../ui/placeholder-text.tsx'
+import type { Change } from './campaign-draft.ts'
 import {
   type Branch,
   type CampaignDraft,
@@ -9,20 +14,16 @@ import {
   type DraftStep,
   type Faults,
   formOf,
-  stepsMax,
+  mayStopByHand,
+  stopsByHand,
 } from './campaign-draft.ts'
-import { PlaceholderText } from './placeholder-text.tsx'
 import { Step } from './step.tsx'
-import type { Change } from './who.tsx'
 
 interface WhatProps {
   draft: CampaignDraft
   change: Change
   faults: Faults
 }
-
-export const cardClass =
-  'rounded-xl ring-1 ring-line focus-within:ring-2 focus-within:ring-accent has-[[aria-invalid=true]]:ring-danger'
 
 export function What({ draft, change, faults }: WhatProps) {
   return (
@@ -74,7 +75,29 @@ export function What({ draft, change, faults }: WhatProps) {
           </Button>
         </div>
       )}
+      {mayStopByHand(draft) && <ByHand draft={draft} change={change} />}
     </section>
+  )
+}
+
+function ByHand({ draft, change }: Pick<WhatProps, 'draft' | 'change'>) {
+  const label = 'Stop when one of us writes by hand'
+  return (
+    <div className="flex items-start gap-3">
+      <Switch
+        label={label}
+        checked={stopsByHand(draft)}
+        onChange={(stop_on_own_message) => change((each) => ({ ...each, stop_on_own_message }))}
+      />
+      <p className="min-w-0">
+        <span className="block font-medium">{label}</span>
+        <span className="block text-xs text-soft">
+          {stopsByHand(draft)
+            ? 'A message to the person from the inbox or a phone, from any account, ends their follow-ups. So does a reply.'
+            : 'Only a reply or an opt-out ends the follow-ups. They also go out after you have written by hand.'}
+        </span>
+      </p>
+    </div>
   )
 }
 
@@ -109,7 +132,7 @@ function Track({ draft, change, faults, branch, title }: WhatProps & { branch: B
           onRemove={() => set(step.id, undefined)}
         />
       ))}
-      {steps.length < stepsMax && (
+      {steps.length < trackMax && (
         <div>
           <Button
             kind="quiet"

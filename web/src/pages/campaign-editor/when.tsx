@@ -1,10 +1,11 @@
 /** When it starts, how much an account sends a day, and the hours that the workspace allows. */
 import { Link } from '@tanstack/react-router'
 import { useId } from 'react'
-import type { WorkspaceState } from '../inbox/inbox-queries.ts'
-import type { CampaignDraft, Faults } from './campaign-draft.ts'
-import { startOf } from './local-start.ts'
-import type { Change } from './who.tsx'
+import { describeWindow, parseWindow } from '../../../../src/rules/sending-window.ts'
+import type { WorkspaceState } from '../../data/chats.ts'
+import { DateInput } from '../../ui/date-input.tsx'
+import { Select } from '../../ui/select.tsx'
+import { type CampaignDraft, type Change, type Faults, startOf } from './campaign-draft.ts'
 
 interface WhenProps {
   draft: CampaignDraft
@@ -19,6 +20,7 @@ const mini =
 export function When({ draft, change, faults, state }: WhenProps) {
   const id = useId()
   const timezone = state?.workspace.timezone ?? 'UTC'
+  const hours = parseWindow(state?.workspace.sending_window ?? '')
   return (
     <section aria-labelledby="when" className="grid gap-2">
       <h2 id="when" className="text-sm font-semibold">
@@ -51,7 +53,7 @@ export function When({ draft, change, faults, state }: WhenProps) {
         <span className="text-soft">
           {state && (
             <>
-              {windowWords(state.workspace.sending_window)}, {timezone}.{' '}
+              {hours ? describeWindow(hours) : 'Any day, at any hour'}, {timezone}.{' '}
               <Link
                 to="/w/$workspace_id/settings"
                 params={{ workspace_id: state.workspace.id }}
@@ -81,24 +83,24 @@ function Begins({
   const isLater = draft.start_at !== ''
   return (
     <div className="flex flex-wrap items-center gap-2">
-      <select
+      <Select
+        look="small"
         id={id}
         value={isLater ? 'at' : 'now'}
-        onChange={(event) =>
-          change((each) => ({ ...each, start_at: event.target.value === 'at' ? tomorrow(timezone) : '' }))
+        options={[
+          ['now', 'As soon as it is started'],
+          ['at', 'At a time'],
+        ]}
+        onChange={(when) =>
+          change((each) => ({ ...each, start_at: when === 'at' ? tomorrow(timezone) : '' }))
         }
-        className={mini}
-      >
-        <option value="now">As soon as it is started</option>
-        <option value="at">At a time</option>
-      </select>
+      />
       {isLater && (
-        <input
+        <DateInput
           type="datetime-local"
           aria-label={`Start, ${timezone}`}
           value={draft.start_at}
-          onChange={(event) => change((each) => ({ ...each, start_at: event.target.value || each.start_at }))}
-          className={mini}
+          onChange={(start_at) => change((each) => ({ ...each, start_at: start_at || each.start_at }))}
         />
       )}
     </div>
@@ -142,15 +144,4 @@ function StartNote({
         : `The clocks show this time twice. It starts at the later one: ${taken}.`}
     </p>
   )
-}
-
-/** `mon-thu 09:00-18:00` as people say it. */
-export function windowWords(window: string | null): string {
-  if (window === null) return 'Any day, at any hour'
-  const [days = '', hours = ''] = window.split(' ')
-  const named = days
-    .replaceAll(/[a-z]+/g, (name) => name[0]?.toUpperCase() + name.slice(1))
-    .replaceAll('-', ' to ')
-    .replaceAll(',', ', ')
-  return `${named}, ${hours.replace('-', ' to ')}`
 }

@@ -1,14 +1,15 @@
 /** A pasted list or a CSV file: every line that is no contact is named, and one button removes these lines. */
+
 import { useQuery } from '@tanstack/react-query'
 import { FileUp } from 'lucide-react'
 import { useId, useRef, useState } from 'react'
-import { ExactLine } from '../../exact-text.tsx'
-import type { Workspace } from '../../queries.ts'
+import { type ContactList, type SkippedLine, withoutLines } from '../../../../src/rules/contact-table.ts'
+import { decodeTable } from '../../../../src/rules/csv.ts'
+import { accountsQuery } from '../../data/accounts.ts'
+import type { Workspace } from '../../data/queries.ts'
 import { Button } from '../../ui/button.tsx'
-import { accountsQuery } from '../accounts/account-queries.ts'
-import type { CampaignDraft } from './campaign-draft.ts'
-import { type ContactList, type LineFault, withoutLines } from './contact-lines.ts'
-import type { Change } from './who.tsx'
+import { ExactLine } from '../../ui/exact-text.tsx'
+import type { CampaignDraft, Change } from './campaign-draft.ts'
 
 export interface WhoListProps {
   workspace: Workspace
@@ -47,8 +48,8 @@ export function WhoList({ workspace, draft, change, list }: WhoListProps) {
       <div className="flex flex-wrap items-center gap-x-3 gap-y-1.5">
         <FileButton onFile={(file) => void take(file)} />
         <p id={`${id}-help`} className="text-xs text-muted">
-          One a line: a username, phone number or link, then a comma and the name. A first line may name the
-          columns identifier and name.
+          One person per line: username, phone number or link, then a comma and the name. A header row is
+          fine.
         </p>
       </div>
       {refusal !== undefined && (
@@ -66,8 +67,8 @@ export function WhoList({ workspace, draft, change, list }: WhoListProps) {
         </p>
       )}
       <BadLines
-        faults={list.faults}
-        onRemove={() => change((each) => ({ ...each, list: withoutLines(each.list, list.faults) }))}
+        skipped={list.skipped}
+        onRemove={() => change((each) => ({ ...each, list: withoutLines(each.list, list.skipped) }))}
       />
       <Accounts workspace={workspace} draft={draft} change={change} />
     </div>
@@ -78,11 +79,8 @@ async function readFile(file: File): Promise<{ text: string } | { sentence: stri
   const name = file.name.slice(0, 80)
   if (file.size > fileBytesMax)
     return { sentence: `${name} is larger than 4 MiB. Nothing was taken from it.` }
-  try {
-    return { text: new TextDecoder('utf-8', { fatal: true }).decode(await file.arrayBuffer()) }
-  } catch {
-    return { sentence: `${name} is not UTF-8 text. Nothing was taken from it.` }
-  }
+  const read = decodeTable(new Uint8Array(await file.arrayBuffer()))
+  return 'text' in read ? read : { sentence: `${name}: ${read.sentence} Nothing was taken from it.` }
 }
 
 function FileButton({ onFile }: { onFile: (file: File | undefined) => void }) {
@@ -112,20 +110,20 @@ function FileButton({ onFile }: { onFile: (file: File | undefined) => void }) {
 
 const shownMax = 50
 
-function BadLines({ faults, onRemove }: { faults: readonly LineFault[]; onRemove: () => void }) {
-  if (faults.length === 0) return null
-  const more = faults.length - shownMax
+function BadLines({ skipped, onRemove }: { skipped: readonly SkippedLine[]; onRemove: () => void }) {
+  if (skipped.length === 0) return null
+  const more = skipped.length - shownMax
   return (
     <div role="alert" className="grid gap-2 rounded-lg bg-danger-wash px-3.5 py-2.5">
       <b className="font-semibold">
-        {faults.length.toLocaleString('en')} {faults.length === 1 ? 'line is' : 'lines are'} not a contact.
+        {skipped.length.toLocaleString('en')} {skipped.length === 1 ? 'line is' : 'lines are'} not a contact.
       </b>
       <ul aria-label="Lines that are no contacts" className="grid max-h-40 gap-0.5 overflow-y-auto">
-        {faults.slice(0, shownMax).map(({ line, sentence }) => (
+        {skipped.slice(0, shownMax).map(({ line, reason }) => (
           <li key={line} className="flex gap-2">
             <span className="shrink-0 text-muted">Line {line.toLocaleString('en')}</span>
             <span className="min-w-0 [overflow-wrap:anywhere]">
-              <ExactLine text={sentence} />
+              <ExactLine text={reason} />
             </span>
           </li>
         ))}
@@ -133,7 +131,7 @@ function BadLines({ faults, onRemove }: { faults: readonly LineFault[]; onRemove
       </ul>
       <div>
         <Button size="small" onClick={onRemove}>
-          Remove {faults.length === 1 ? 'this line' : `these ${faults.length.toLocaleString('en')} lines`}
+          Remove {skipped.length === 1 ? 'this line' : `these ${skipped.length.toLocaleString('en')} lines`}
         </Button>
       </div>
     </div>

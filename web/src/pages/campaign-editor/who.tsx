@@ -1,22 +1,16 @@
 /** Who gets the campaign: the chats of a stage or column, or a pasted list. */
-import { type ReactNode, useState } from 'react'
-import { ExactLine } from '../../exact-text.tsx'
-import type { Workspace } from '../../queries.ts'
-import { Button } from '../../ui/button.tsx'
-import { Failure } from '../../ui/notice.tsx'
-import { AudienceFilters } from '../audience-filters.tsx'
-import {
-  type AudienceFilter,
-  type CampaignDraft,
-  changeWho,
-  isFiltered,
-  type Person,
-  personKey,
-  recipientsMax,
-} from './campaign-draft.ts'
-import { WhoList, type WhoListProps } from './who-list.tsx'
 
-export type Change = (next: (draft: CampaignDraft) => CampaignDraft) => void
+import { type ReactNode, useState } from 'react'
+import { recipientsMax } from '../../../../src/rules/limits.ts'
+import { type AudienceFilter, isFiltered, type Person, personKey } from '../../data/audience.ts'
+import type { Workspace } from '../../data/queries.ts'
+import { AudienceFilters } from '../../ui/audience-filters.tsx'
+import { Button } from '../../ui/button.tsx'
+import { ExactLine } from '../../ui/exact-text.tsx'
+import { Failure } from '../../ui/notice.tsx'
+import type { Change } from './campaign-draft.ts'
+import { type CampaignDraft, changeWho } from './campaign-draft.ts'
+import { WhoList, type WhoListProps } from './who-list.tsx'
 
 interface WhoProps extends Pick<WhoListProps, 'list'> {
   workspace: Workspace

@@ -1,11 +1,11 @@
 /** What can be done with a campaign now, as the service says: pause, resume, cancel; a copy; how a program does it. */
 import { Pause, Play } from 'lucide-react'
 import { lazy, Suspense, useState } from 'react'
+import { type Campaign, type CampaignRef, useControl } from '../../data/campaigns.ts'
 import { AsApi } from '../../ui/as-api.tsx'
 import type { ApiRequest } from '../../ui/as-api-text.ts'
 import { Button, buttonClass } from '../../ui/button.tsx'
 import { Failure } from '../../ui/notice.tsx'
-import { type Campaign, type CampaignRef, useControl } from './campaign-queries.ts'
 import { people, titleOf } from './campaign-words.ts'
 import { EditorLink } from './editor-link.tsx'
 
@@ -73,7 +73,7 @@ function WhyNoPause({ campaign: { status, steps, can } }: Pick<ActionsProps, 'ca
   return (
     <span className="px-1 text-xs text-muted">
       {steps.length === 0
-        ? 'Without follow-ups it cannot be paused, only cancelled.'
+        ? 'Campaigns without follow-ups can’t be paused, only cancelled.'
         : 'Admins and owners on the campaign allowlist can pause it.'}
     </span>
   )
@@ -104,8 +104,7 @@ function CancelButton({ at, campaign }: ActionsProps) {
             phrase={title}
             action="Cancel campaign"
             dismiss="Keep it"
-            busy={cancel.isPending}
-            error={cancel.error}
+            change={cancel}
             onConfirm={() => cancel.mutate('cancel')}
           />
         </Suspense>

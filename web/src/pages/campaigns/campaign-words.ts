@@ -1,6 +1,7 @@
 /** The words for campaigns, their recipients and their steps. */
-import { splitHidden } from '../../hidden-characters.ts'
-import type { Campaign, Progress, RecipientStatus, Totals } from './campaign-queries.ts'
+
+import type { Campaign, Progress, Totals } from '../../data/campaigns.ts'
+import { splitHidden } from '../../data/hidden-characters.ts'
 
 type Tone = 'plain' | 'good' | 'warn' | 'danger'
 
@@ -11,18 +12,6 @@ export const campaignStates: Readonly<Record<Progress['status'], readonly [Tone,
   paused: ['warn', 'Paused'],
   cancelled: ['plain', 'Cancelled'],
   completed: ['plain', 'Done'],
-}
-
-export const recipientStates: Readonly<Record<RecipientStatus, readonly [Tone, string]>> = {
-  queued: ['plain', 'Not yet'],
-  submitting: ['plain', 'Sending'],
-  waiting: ['plain', 'Waiting'],
-  completed: ['plain', 'Done'],
-  replied: ['good', 'Replied'],
-  failed: ['danger', 'Failed'],
-  ambiguous: ['warn', 'Ambiguous'],
-  cancelled: ['plain', 'Cancelled'],
-  suppressed: ['plain', 'Suppressed'],
 }
 
 /** What to type before it is cancelled: its name, or the end of its id if nobody could type its name. */

@@ -1,52 +1,41 @@
 /** One campaign: who was written to, who answered, and why someone was not written to yet. */
+
 import { useQuery } from '@tanstack/react-query'
-import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router'
+import { Link, useParams, useSearch } from '@tanstack/react-router'
 import { ChevronLeft } from 'lucide-react'
-import { type ReactNode, useCallback, useEffect, useRef } from 'react'
-import { Refused } from '../../api.ts'
-import { ExactLine } from '../../exact-text.tsx'
-import { useWorkspace } from '../../place.ts'
-import type { Workspace } from '../../queries.ts'
-import { MenuButton } from '../../shell.tsx'
-import { Late, Loading, ReadFailure } from '../../ui/states.tsx'
-import { ClockTime } from '../../ui/time.tsx'
-import { workspaceQuery } from '../inbox/inbox-queries.ts'
-import { Missing } from '../stopped.tsx'
-import { CampaignActions } from './campaign-actions.tsx'
+import { type ReactNode, useRef } from 'react'
+import { Refused } from '../../data/api.ts'
 import {
   type Campaign,
   type CampaignRef,
   campaignQuery,
   forecastQuery,
-  type RecipientStatus,
   recipientsQuery,
-} from './campaign-queries.ts'
-import { countAll, people, recipientStates, titleOf } from './campaign-words.ts'
-import { State } from './campaigns.tsx'
-import { ClosedCampaigns } from './closed-campaigns.tsx'
+} from '../../data/campaigns.ts'
+import { workspaceQuery } from '../../data/chats.ts'
+import { useGo, useHere } from '../../data/place.ts'
+import type { Workspace } from '../../data/queries.ts'
+import { ClosedCampaigns } from '../../ui/closed-page.tsx'
+import { ExactLine } from '../../ui/exact-text.tsx'
+import { MenuButton } from '../../ui/menu-button.tsx'
+import { recipientStates } from '../../ui/recipient-states.ts'
+import { Reading } from '../../ui/states.tsx'
+import { Missing } from '../../ui/stopped.tsx'
+import { ClockTime } from '../../ui/time.tsx'
+import { useTitle } from '../../ui/title.ts'
+import { CampaignActions } from './campaign-actions.tsx'
+import type { CampaignSearch } from './campaign-search.ts'
+import { State } from './campaign-state.tsx'
+import { countAll, people, titleOf } from './campaign-words.ts'
 import { RecipientBar } from './recipient-bar.tsx'
 import { Recipients } from './recipients.tsx'
 import { Replies } from './replies.tsx'
 import { Verification } from './verification.tsx'
 
-export interface CampaignSearch {
-  /** Only recipients with this status. */
-  status?: RecipientStatus
-  /** Part of a name. */
-  name?: string
-  /** The recipient whose history is shown. */
-  recipient?: string
-}
-
-export type Go = (search: CampaignSearch) => void
-
 export function CampaignPage() {
-  const workspace = useWorkspace()
+  const workspace = useHere()
   const { campaign_id } = useParams({ from: '/inside/w/$workspace_id/campaigns/$campaign_id' })
-  if (!workspace) return <Missing />
-  return (
-    <OneCampaign key={`${workspace.id} ${campaign_id}`} workspace={workspace} campaign_id={campaign_id} />
-  )
+  return <OneCampaign key={campaign_id} workspace={workspace} campaign_id={campaign_id} />
 }
 
 function OneCampaign({ workspace, campaign_id }: { workspace: Workspace; campaign_id: string }) {
@@ -56,9 +45,7 @@ function OneCampaign({ workspace, campaign_id }: { workspace: Workspace; campaig
   const { data: campaign, error } = query
   const isUnknown = error instanceof Refused && error.code === 'campaign_not_found'
   const place = useRef<HTMLDivElement>(null)
-  useEffect(() => {
-    document.title = `${campaign ? titleOf(campaign) : 'Campaign'} · Parley`
-  }, [campaign])
+  useTitle(campaign ? titleOf(campaign) : 'Campaign')
   if (state?.capabilities.campaigns.open === false) {
     return (
       <Frame at={at}>
@@ -70,12 +57,7 @@ function OneCampaign({ workspace, campaign_id }: { workspace: Workspace; campaig
   return (
     <Frame at={at} campaign={campaign} place={place}>
       <div className="grid gap-3.5 px-3 py-4 sm:px-5">
-        <ReadFailure query={query} />
-        {!campaign && !error && (
-          <Late>
-            <Loading />
-          </Late>
-        )}
+        <Reading query={query} />
         {campaign && <Content at={at} campaign={campaign} place={place} />}
       </div>
     </Frame>
@@ -104,7 +86,7 @@ function Frame({ at, campaign, place, children }: FrameProps) {
           <ChevronLeft aria-hidden className="size-4" />
         </Link>
         <h1 className="min-w-0 truncate text-lg font-semibold">
-          {campaign ? <ExactLine text={campaign.name ?? ''} empty={titleOf(campaign)} /> : 'Campaign'}
+          {campaign ? <ExactLine text={campaign.name ?? ''} empty={titleOf(campaign)} cut /> : 'Campaign'}
         </h1>
         {campaign && (
           <>
@@ -163,7 +145,7 @@ interface ContentProps {
 function Content({ at, campaign, place }: ContentProps) {
   const { status, ...rest } = useSearch({ from: '/inside/w/$workspace_id/campaigns/$campaign_id' })
   const search = { ...rest, ...(status !== undefined && status in recipientStates && { status }) }
-  const go = useGo(at)
+  const go = useGo<CampaignSearch>('/w/$workspace_id/campaigns/$campaign_id', { replace: true })
   const { data: first } = useQuery(recipientsQuery({ ...at, status: undefined, name: undefined }, undefined))
   return (
     <>
@@ -191,21 +173,6 @@ function Content({ at, campaign, place }: ContentProps) {
       </div>
       <Recipients at={at} campaign={campaign} search={search} go={go} place={place} />
     </>
-  )
-}
-
-function useGo({ workspace_id, campaign_id }: CampaignRef): Go {
-  const navigate = useNavigate()
-  return useCallback(
-    (search) =>
-      void navigate({
-        to: '/w/$workspace_id/campaigns/$campaign_id',
-        params: { workspace_id, campaign_id },
-        search,
-        resetScroll: false,
-        replace: true,
-      }),
-    [navigate, workspace_id, campaign_id],
   )
 }
 

@@ -1,33 +1,29 @@
 /** The campaigns of a workspace: how far each is, and what it sends next. */
+
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { Plus, Send } from 'lucide-react'
 import type { ReactNode } from 'react'
-import { ExactLine } from '../../exact-text.tsx'
-import { useSession, useWorkspace } from '../../place.ts'
-import type { Workspace } from '../../queries.ts'
-import { Page } from '../../shell.tsx'
-import { curlOf } from '../../ui/as-api-text.ts'
-import { Badge } from '../../ui/badge.tsx'
-import { Button, buttonClass } from '../../ui/button.tsx'
-import { Code } from '../../ui/copy.tsx'
-import { Late, Loading, ReadFailure } from '../../ui/states.tsx'
+import { type Progress, progressQuery } from '../../data/campaigns.ts'
+import { inboxQuery, workspaceQuery } from '../../data/chats.ts'
+import { useHere } from '../../data/place.ts'
+import type { Workspace } from '../../data/queries.ts'
+import { AsApi } from '../../ui/as-api.tsx'
+import { buttonClass } from '../../ui/button.tsx'
+import { ClosedCampaigns } from '../../ui/closed-page.tsx'
+
+import { ExactLine } from '../../ui/exact-text.tsx'
+import { Page } from '../../ui/page.tsx'
+import { More, Reading } from '../../ui/states.tsx'
 import { Table } from '../../ui/table.tsx'
 import { Time } from '../../ui/time.tsx'
-import { inboxQuery, workspaceQuery } from '../inbox/inbox-queries.ts'
-import { Missing } from '../stopped.tsx'
-import { type Progress, progressQuery } from './campaign-queries.ts'
-import { campaignStates, countAll, titleOf } from './campaign-words.ts'
-import { ClosedCampaigns } from './closed-campaigns.tsx'
+import { State } from './campaign-state.tsx'
+import { countAll, titleOf } from './campaign-words.ts'
 import { EditorLink } from './editor-link.tsx'
 import { finished, SmallBar } from './recipient-bar.tsx'
 
 export function CampaignsPage() {
-  const workspace = useWorkspace()
-  return workspace ? <Campaigns key={workspace.id} workspace={workspace} /> : <Missing />
-}
-
-function Campaigns({ workspace }: { workspace: Workspace }) {
+  const workspace = useHere()
   const { data: state } = useQuery(workspaceQuery(workspace.id))
   const closed = state?.capabilities.campaigns.open === false
   return (
@@ -45,13 +41,8 @@ function List({ workspace }: { workspace: Workspace }) {
   const query = useInfiniteQuery(progressQuery(workspace.id))
   const campaigns = query.data?.pages.flatMap((page) => page.campaigns)
   return (
-    <>
-      <ReadFailure query={query} />
-      {!campaigns && !query.error && (
-        <Late>
-          <Loading />
-        </Late>
-      )}
+    <div className="grid grid-cols-1 gap-4">
+      <Reading query={query} />
       {campaigns && (
         <Table
           label="Campaigns"
@@ -66,17 +57,8 @@ function List({ workspace }: { workspace: Workspace }) {
           }}
         />
       )}
-      {query.hasNextPage && (
-        <Button
-          size="small"
-          className="mt-4"
-          busy={query.isFetchingNextPage}
-          onClick={() => void query.fetchNextPage()}
-        >
-          Show older
-        </Button>
-      )}
-    </>
+      <More of={query}>Show older</More>
+    </div>
   )
 }
 
@@ -88,7 +70,11 @@ const columnsOf = (workspace_id: string) => [
   },
   { heading: 'State', cell: (campaign: Progress) => <State status={campaign.status} /> },
   { heading: 'Done', cell: (campaign: Progress) => <Done campaign={campaign} /> },
-  { heading: 'Answers', cell: ({ totals }: Progress) => totals.replied.toLocaleString('en') },
+  {
+    heading: 'Replied',
+    cell: ({ totals, opt_outs }: Progress) => (totals.replied - opt_outs).toLocaleString('en'),
+  },
+  { heading: 'Asked to stop', cell: ({ opt_outs }: Progress) => opt_outs.toLocaleString('en') },
   { heading: 'Next message', cell: nextOf },
   {
     heading: 'Created by',
@@ -112,16 +98,11 @@ function Name({ campaign, workspace_id }: { campaign: Progress; workspace_id: st
   )
 }
 
-export function State({ status }: { status: Progress['status'] }) {
-  const [tone, word] = campaignStates[status]
-  return <Badge tone={tone}>{word}</Badge>
-}
-
-function Done({ campaign: { totals } }: { campaign: Progress }) {
+function Done({ campaign: { totals, opt_outs } }: { campaign: Progress }) {
   return (
     <span className="flex items-center gap-3">
       <span className="w-24 shrink-0">
-        <SmallBar totals={totals} />
+        <SmallBar totals={totals} opt_outs={opt_outs} />
       </span>
       <span className="whitespace-nowrap">
         {finished(totals).toLocaleString('en')}{' '}
@@ -156,22 +137,26 @@ function NewCampaign({ workspace_id, primary = false }: { workspace_id: string; 
 
 /** A preview sends nothing, so that it can be copied without harm. */
 function Example({ workspace_id }: { workspace_id: string }) {
-  const { base_url } = useSession()
   const { data } = useQuery(inboxQuery({ workspace_id, view: 'all', account_id: undefined }))
   const [chat] = data?.chats ?? []
   const body = {
     message_text: 'Hello [[name|there]], the blue one is back in stock.',
     recipients: [{ account_id: chat?.account_id ?? '…', chat_id: chat?.id ?? '…' }],
   }
-  const request = { method: 'POST', path: '/campaigns/preview', body } as const
+  const request = {
+    does: 'Ask what a campaign would do',
+    method: 'POST',
+    path: '/campaigns/preview',
+    body,
+  } as const
   return (
     <>
       <p>
         A campaign writes to people you choose, one after the other, and follows up until they answer. Before
         it starts you see who gets which text and when.
       </p>
-      <div className="mt-4 text-left">
-        <Code label="A program asks what a campaign would do" text={curlOf(base_url, request)} />
+      <div className="mt-4">
+        <AsApi of="A campaign" requests={[request]} />
       </div>
     </>
   )

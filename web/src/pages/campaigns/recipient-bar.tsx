@@ -1,5 +1,5 @@
 /** All recipients of a campaign as one bar that adds up, with the number of each part below it. */
-import type { Report, Totals } from './campaign-queries.ts'
+import type { Report, Totals } from '../../data/campaigns.ts'
 import { countAll } from './campaign-words.ts'
 import { type Part, partsOf } from './recipient-parts.ts'
 
@@ -24,8 +24,8 @@ export function RecipientBar({ totals, reporting }: { totals: Totals; reporting:
 }
 
 /** Without numbers, for a row of a list. */
-export function SmallBar({ totals }: { totals: Totals }) {
-  return <Bar parts={partsOf(totals, [])} className="h-1.5" />
+export function SmallBar({ totals, opt_outs }: { totals: Totals; opt_outs: number }) {
+  return <Bar parts={partsOf(totals, [{ opted_out: opt_outs }])} className="h-1.5" />
 }
 
 function Bar({ parts, className }: { parts: readonly Part[]; className: string }) {

@@ -1,10 +1,10 @@
 /** What has happened to one recipient, oldest first, and what it waits for now. */
 import { Link } from '@tanstack/react-router'
 import { MessageCircle } from 'lucide-react'
-import { ExactLine } from '../../exact-text.tsx'
+import type { Campaign, Recipient } from '../../data/campaigns.ts'
 import { buttonClass } from '../../ui/button.tsx'
+import { ExactLine } from '../../ui/exact-text.tsx'
 import { ClockTime } from '../../ui/time.tsx'
-import type { Campaign, Recipient } from './campaign-queries.ts'
 import { stepName, variantName } from './campaign-words.ts'
 
 interface HistoryProps {
@@ -37,7 +37,7 @@ export function RecipientHistory({ workspace_id, recipient, steps, account }: Hi
             <When at={entry.at} />
             <Dot look={dots[entry.type]} />
             <p className="min-w-0 [overflow-wrap:anywhere]">
-              {wordsOf(entry, steps)}
+              {wordsOf(entry, steps, recipient.opted_out)}
               {account !== undefined && entry.type === 'message' && (
                 <>
                   {' '}
@@ -87,12 +87,12 @@ function Dot({ look }: { look: string }) {
   return <span aria-hidden className={`mt-1.5 size-2 rounded-full ${look}`} />
 }
 
-function wordsOf({ type, step, variant }: Entry, steps: Campaign['steps']): string {
+function wordsOf({ type, step, variant }: Entry, steps: Campaign['steps'], opted_out: boolean): string {
   const name = stepName(step, null, steps)
   const several = (steps[step - 1]?.variants.length ?? 0) > 1
   if (type === 'message')
     return `${name} accepted${several && variant !== null ? `, variant ${variantName(variant)},` : ''}`
   if (type === 'read') return `${name} read`
-  if (type === 'reply') return 'Replied'
+  if (type === 'reply') return opted_out ? 'Asked to stop' : 'Replied'
   return 'Blocked the account'
 }

@@ -1,18 +1,19 @@
 /** The list of recipients, of which only the rows in sight exist. A row opens to its history. */
 import { useQuery } from '@tanstack/react-query'
-import { useVirtualizer } from '@tanstack/react-virtual'
 import { ChevronRight } from 'lucide-react'
-import { useEffect, useRef, useState } from 'react'
-import { ExactLine } from '../../exact-text.tsx'
-import { useKeys } from '../../shortcuts.ts'
+import { useEffect, useRef } from 'react'
+import { accountsQuery } from '../../data/accounts.ts'
+import type { Campaign, Recipient, RecipientFilter } from '../../data/campaigns.ts'
 import { Badge } from '../../ui/badge.tsx'
+import { ExactLine } from '../../ui/exact-text.tsx'
 import { Face } from '../../ui/face.tsx'
 import { Failure } from '../../ui/notice.tsx'
+import { stateOf } from '../../ui/recipient-states.ts'
+import { useRowWindow } from '../../ui/row-window.ts'
+import { useKeys } from '../../ui/shortcuts.ts'
 import { Late, Loading } from '../../ui/states.tsx'
-import { accountsQuery } from '../accounts/account-queries.ts'
-import type { CampaignSearch, Go } from './campaign.tsx'
-import type { Campaign, Recipient, RecipientFilter } from './campaign-queries.ts'
-import { recipientStates, stepName } from './campaign-words.ts'
+import type { CampaignSearch, Go } from './campaign-search.ts'
+import { stepName } from './campaign-words.ts'
 import { RecipientHistory } from './recipient-history.tsx'
 import { useRecipients } from './use-recipients.ts'
 
@@ -25,6 +26,8 @@ interface ListProps {
 }
 
 const rowPx = 44
+const noRows: readonly Recipient[] = []
+const idOf = ({ id }: Recipient) => id
 const columns =
   'min-[761px]:grid-cols-[minmax(9rem,1.1fr)_minmax(4rem,0.6fr)_minmax(6rem,0.8fr)_5.5rem_minmax(0,2.4fr)]'
 
@@ -32,28 +35,17 @@ export function RecipientList({ filter, steps, search, go, place }: ListProps) {
   const { recipients, error, onView } = useRecipients(filter)
   const { data: accounts } = useQuery(accountsQuery(filter.workspace_id))
   const list = useRef<HTMLDivElement>(null)
-  const [margin, setMargin] = useState(0)
   const count = recipients?.length ?? 0
-  const virtual = useVirtualizer({
-    count,
-    getScrollElement: () => place.current,
-    estimateSize: () => rowPx,
+  const { items, height, first, last, top, margin, show, measure } = useRowWindow({
+    rows: recipients ?? noRows,
+    keyOf: idOf,
+    place,
+    rowPx,
     overscan: 10,
-    scrollMargin: margin,
-    getItemKey: (index) => recipients?.[index]?.id ?? index,
+    list,
   })
-  // What stands above the list changes its height with the window and with the data.
-  useEffect(() => {
-    const top = list.current?.offsetTop ?? 0
-    if (top !== margin) setMargin(top)
-  })
-  const items = virtual.getVirtualItems()
-  const [first, last] = [items[0]?.index ?? 0, items.at(-1)?.index ?? 0]
   useEffect(() => onView({ first, last }), [first, last, onView])
-  useRowKeys(count, {
-    first: virtual.range?.startIndex ?? 0,
-    onMove: (index) => virtual.scrollToIndex(index, { align: 'auto' }),
-  })
+  useRowKeys(count, { first: top, onMove: show })
   const { recipient: open, ...closed } = search
   useKeys(open === undefined ? {} : { Escape: () => go(closed) })
   const nameOf = (id: string | null) => accounts?.accounts.find((each) => each.id === id)?.name
@@ -77,14 +69,14 @@ export function RecipientList({ filter, steps, search, go, place }: ListProps) {
       {recipients && count > 0 && (
         <>
           <Head />
-          <ul aria-label="Recipients" className="relative" style={{ height: virtual.getTotalSize() }}>
+          <ul aria-label="Recipients" className="relative" style={{ height }}>
             {items.map(({ index, key, start }) => {
               const recipient = recipients[index]
               if (!recipient) return null
               return (
                 <li
                   key={key}
-                  ref={virtual.measureElement}
+                  ref={measure}
                   data-index={index}
                   aria-setsize={-1}
                   aria-posinset={index + 1}
@@ -146,7 +138,7 @@ const isGoingOn = ({ status }: Recipient) =>
   status === 'queued' || status === 'waiting' || status === 'submitting'
 
 function Row({ recipient, index, account, open, onToggle }: RowProps) {
-  const [tone, word] = recipientStates[recipient.status]
+  const [tone, word] = stateOf(recipient)
   return (
     <button
       type="button"
@@ -160,11 +152,11 @@ function Row({ recipient, index, account, open, onToggle }: RowProps) {
         <ChevronRight aria-hidden className={`size-4 shrink-0 text-muted ${open ? 'rotate-90' : ''}`} />
         <Face name={nameOf(recipient)} of={`${recipient.account_id}${recipient.chat_id}`} size="small" />
         <span className="min-w-0 truncate font-medium">
-          <ExactLine text={nameOf(recipient)} empty="No name" />
+          <ExactLine text={nameOf(recipient)} empty="No name" cut />
         </span>
       </span>
       <span className="hidden truncate text-soft min-[761px]:block">
-        <ExactLine text={account ?? ''} />
+        <ExactLine text={account ?? ''} cut />
       </span>
       <span className="hidden truncate text-soft min-[761px]:block">
         {isGoingOn(recipient) && stepName(recipient.step, null, [])}

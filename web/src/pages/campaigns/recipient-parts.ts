@@ -1,5 +1,5 @@
 /** The figures of a campaign: its recipients in parts that add up. Pure, so that the simulation checks it too. */
-import type { CampaignReport, CampaignTotals } from '../../api-types.ts'
+import type { CampaignReport, CampaignTotals } from '../../data/api-types.ts'
 
 export interface Part {
   readonly label: string

@@ -1,14 +1,15 @@
 /** The recipients: by status and name, each with its state and why it gets no message now. */
 import { lazy, Suspense, useState } from 'react'
-import { useKeys } from '../../shortcuts.ts'
+import type { Campaign, CampaignRef, RecipientStatus } from '../../data/campaigns.ts'
 import { FindField } from '../../ui/find-field.tsx'
-import type { KeyHelp } from '../inbox/key-list.tsx'
-import type { CampaignSearch, Go } from './campaign.tsx'
-import type { Campaign, CampaignRef, RecipientStatus } from './campaign-queries.ts'
-import { countAll, recipientStates } from './campaign-words.ts'
+import type { KeyHelp } from '../../ui/key-list.tsx'
+import { recipientStates } from '../../ui/recipient-states.ts'
+import { useKeys } from '../../ui/shortcuts.ts'
+import type { CampaignSearch, Go } from './campaign-search.ts'
+import { countAll } from './campaign-words.ts'
 import { RecipientList } from './recipient-list.tsx'
 
-const KeyList = lazy(async () => ({ default: (await import('../inbox/key-list.tsx')).KeyList }))
+const KeyList = lazy(async () => ({ default: (await import('../../ui/key-list.tsx')).KeyList }))
 
 const keyHelp: readonly KeyHelp[] = [
   { keys: '/', does: 'Find a person' },
@@ -38,7 +39,7 @@ export function Recipients({ at, campaign, search, go, place }: RecipientsProps)
     <section aria-label="Recipients" className="min-w-0 rounded-xl ring-1 ring-line">
       <header className="flex flex-wrap items-center gap-x-1.5 gap-y-2 px-4 pt-3 pb-2.5">
         <h2 className="mr-1.5 text-sm font-semibold">Recipients</h2>
-        <Chips totals={campaign.totals} search={search} go={go} />
+        <Chips campaign={campaign} search={search} go={go} />
         <Finder search={search} go={go} />
       </header>
       <RecipientList
@@ -59,7 +60,8 @@ export function Recipients({ at, campaign, search, go, place }: RecipientsProps)
 }
 
 /** One for each status that someone has, and for the chosen one. */
-function Chips({ totals, search, go }: Pick<RecipientsProps, 'search' | 'go'> & Pick<Campaign, 'totals'>) {
+function Chips({ campaign: { totals, reporting }, search, go }: Omit<RecipientsProps, 'at' | 'place'>) {
+  const stopped = reporting.some(({ opted_out }) => opted_out > 0)
   const statuses = (Object.keys(recipientStates) as RecipientStatus[]).filter(
     (each) => totals[each] > 0 || each === search.status,
   )
@@ -71,7 +73,8 @@ function Chips({ totals, search, go }: Pick<RecipientsProps, 'search' | 'go'> & 
       </Chip>
       {statuses.map((status) => (
         <Chip key={status} pressed={search.status === status} onPress={() => go({ ...rest, status })}>
-          {recipientStates[status][1]} {totals[status].toLocaleString('en')}
+          {status === 'replied' && stopped ? 'Replied or asked to stop' : recipientStates[status][1]}{' '}
+          {totals[status].toLocaleString('en')}
         </Chip>
       ))}
     </>

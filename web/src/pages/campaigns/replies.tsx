@@ -1,5 +1,5 @@
 /** Replies by step and variant, those who asked to stop apart. The chart is a table: each row has its bar and its numbers. */
-import type { Campaign, Report } from './campaign-queries.ts'
+import type { Campaign, Report } from '../../data/campaigns.ts'
 import { stepName, variantName } from './campaign-words.ts'
 
 export function Replies({ campaign: { reporting, steps } }: { campaign: Campaign }) {
@@ -34,7 +34,6 @@ export function Replies({ campaign: { reporting, steps } }: { campaign: Campaign
       <p className="mt-3 flex flex-wrap items-center gap-x-3.5 text-xs text-muted">
         <Legend look="bg-chart-1" words="replied" />
         <Legend look="bg-chart-rest" words="sent" />
-        <span className="ml-auto">Counted, never inferred</span>
       </p>
     </>
   )
@@ -77,7 +76,7 @@ function Row({ report: { sent, replies, opted_out }, name, variant, most }: RowP
       </td>
       <td className="text-right font-semibold whitespace-nowrap">{share}</td>
       <td className="text-muted whitespace-nowrap">
-        {opted_out > 0 && `${opted_out.toLocaleString('en')} opted out`}
+        {opted_out > 0 && `${opted_out.toLocaleString('en')} asked to stop`}
       </td>
     </tr>
   )

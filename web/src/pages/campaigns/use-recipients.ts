@@ -1,13 +1,13 @@
 /** The recipients of a campaign page by page. Only the pages in view are read again when something changes. */
 import { useQueries } from '@tanstack/react-query'
-import { useEffect, useState } from 'react'
-import { queryClient } from '../../queries.ts'
+import { useMemo, useState } from 'react'
 import {
   type Recipient,
   type RecipientFilter,
   type RecipientPage,
   recipientsQuery,
-} from './campaign-queries.ts'
+} from '../../data/campaigns.ts'
+import { queryClient } from '../../data/queries.ts'
 
 /** The rows that are rendered. */
 export interface RowsInView {
@@ -40,12 +40,10 @@ export function useRecipients(filter: RecipientFilter): RecipientList {
       error: results.find((result) => result.error)?.error ?? null,
     }),
   })
-  const loaded = pages.flatMap((page) => page?.recipients ?? [])
+  const loaded = useMemo(() => pages.flatMap((page) => page?.recipients ?? []), [pages])
   const hasMore = typeof pages.at(-1)?.next_cursor === 'string'
   const isNearEnd = inView.last >= loaded.length - nearEnd
-  useEffect(() => {
-    if (hasMore && isNearEnd) setWanted(known.length + 1)
-  }, [hasMore, isNearEnd, known.length])
+  if (hasMore && isNearEnd && wanted !== known.length + 1) setWanted(known.length + 1)
   return { recipients: pages[0] && loaded, error, onView: setInView }
 }
 

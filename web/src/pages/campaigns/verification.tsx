@@ -1,11 +1,11 @@
 /** Whether the campaign's records agree with the ledger, in the service's own words. */
 import { useQuery } from '@tanstack/react-query'
 import { Check, X } from 'lucide-react'
+import { type CampaignRef, verificationQuery } from '../../data/campaigns.ts'
 import { Button } from '../../ui/button.tsx'
 import { Failure } from '../../ui/notice.tsx'
 import { Late, Loading } from '../../ui/states.tsx'
 import { ClockTime } from '../../ui/time.tsx'
-import { type CampaignRef, verificationQuery } from './campaign-queries.ts'
 
 export function Verification({ at }: { at: CampaignRef }) {
   const { data, error, isFetching, refetch } = useQuery(verificationQuery(at))

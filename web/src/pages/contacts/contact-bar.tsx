@@ -1,13 +1,13 @@
 /** The bar of the page: find by name, of which account, and start a chat with someone new. */
-import { useQuery } from '@tanstack/react-query'
 import { Plus } from 'lucide-react'
-import type { Workspace } from '../../queries.ts'
-import { MenuButton } from '../../shell.tsx'
+import { nameMax } from '../../../../src/rules/limits.ts'
+import type { Workspace } from '../../data/queries.ts'
+import { AccountFilter } from '../../ui/account-filter.tsx'
 import { Button } from '../../ui/button.tsx'
 import { FindField } from '../../ui/find-field.tsx'
 import { Keys } from '../../ui/key-cap.tsx'
-import { accountsQuery } from '../accounts/account-queries.ts'
-import type { ContactsSearch, Go } from './contacts.tsx'
+import { MenuButton } from '../../ui/menu-button.tsx'
+import type { ContactsSearch, Go } from './contacts-search.ts'
 
 interface BarProps {
   workspace: Workspace
@@ -25,7 +25,14 @@ export function ContactBar({ workspace, search, go, closed }: BarProps) {
       {!closed && (
         <>
           <Finder search={search} go={go} />
-          <AccountFilter workspace={workspace} search={search} go={go} />
+          <AccountFilter
+            workspace_id={workspace.id}
+            value={search.account}
+            onChange={(account) => {
+              const { account: _, ...rest } = withoutContact(search)
+              go(account === undefined ? rest : { ...rest, account })
+            }}
+          />
           <Button
             size="small"
             className="ml-auto pointer-coarse:h-11"
@@ -44,9 +51,6 @@ function withoutContact({ contact: _, of: __, ...rest }: ContactsSearch): Contac
   return rest
 }
 
-/** Longer ones are refused by the service. */
-const nameMax = 200
-
 function Finder({ search, go }: Pick<BarProps, 'search' | 'go'>) {
   return (
     <FindField
@@ -60,31 +64,5 @@ function Finder({ search, go }: Pick<BarProps, 'search' | 'go'>) {
       }}
       className="order-last h-10 basis-full bg-surface min-[761px]:order-none min-[761px]:h-7 min-[761px]:max-w-xl min-[761px]:flex-1"
     />
-  )
-}
-
-/** A native select: it loads nothing, and works with every keyboard and screen reader. */
-function AccountFilter({ workspace, search, go }: Omit<BarProps, 'closed'>) {
-  const { data } = useQuery(accountsQuery(workspace.id))
-  if (!data || data.accounts.length < 2) return null
-  return (
-    <select
-      aria-label="Account"
-      value={search.account ?? ''}
-      onChange={(event) => {
-        const { account: _, ...rest } = withoutContact(search)
-        go({ ...rest, ...(event.target.value && { account: event.target.value }) })
-      }}
-      className="h-10 min-w-0 max-w-40 truncate rounded-lg bg-transparent px-1.5 text-xs font-medium text-soft hover:bg-hover min-[761px]:h-7"
-    >
-      <option value="" className="bg-raised text-ink">
-        All accounts
-      </option>
-      {data.accounts.map(({ id, name }) => (
-        <option key={id} value={id} className="bg-raised text-ink">
-          {name}
-        </option>
-      ))}
-    </select>
   )
 }

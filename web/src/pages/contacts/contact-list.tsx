@@ -1,11 +1,11 @@
 /** The contacts by name: rows of 44 px, of which only those in sight exist. */
 import { Link } from '@tanstack/react-router'
-import { useVirtualizer } from '@tanstack/react-virtual'
-import { useEffect, useRef } from 'react'
-import { ExactLine } from '../../exact-text.tsx'
+import { useEffect, useEffectEvent, useRef } from 'react'
+import type { Contact } from '../../data/contacts.ts'
+import { ExactLine } from '../../ui/exact-text.tsx'
 import { Face } from '../../ui/face.tsx'
-import type { Contact } from './contact-queries.ts'
-import { type ContactsSearch, idsOf } from './contacts.tsx'
+import { useRowWindow } from '../../ui/row-window.ts'
+import { type ContactsSearch, idsOf } from './contacts-search.ts'
 
 interface ListProps {
   contacts: readonly Contact[]
@@ -20,38 +20,32 @@ interface ListProps {
 
 const rowPx = 44
 const nearEnd = 30
+const keyOf = ({ account_id, provider_id }: Contact) => `${account_id} ${provider_id}`
 
 export function ContactList({ contacts, chosen, workspace_id, here, nameOf, onEnd }: ListProps) {
   const place = useRef<HTMLDivElement>(null)
-  const virtual = useVirtualizer({
-    count: contacts.length,
-    getScrollElement: () => place.current,
-    estimateSize: () => rowPx,
-    overscan: 8,
-  })
-  const items = virtual.getVirtualItems()
-  const isNearEnd = (items.at(-1)?.index ?? 0) >= contacts.length - nearEnd
-  // biome-ignore lint/correctness/useExhaustiveDependencies: more contacts are the reason to look again.
+  const { items, height, last, show } = useRowWindow({ rows: contacts, keyOf, place, rowPx, overscan: 8 })
+  const end = useEffectEvent(onEnd)
   useEffect(() => {
-    if (isNearEnd) onEnd()
-  }, [isNearEnd, contacts.length])
+    if (last >= contacts.length - nearEnd) end()
+  }, [last, contacts.length])
   const at = chosen ? contacts.indexOf(chosen) : -1
   useEffect(() => {
-    if (at >= 0) virtual.scrollToIndex(at, { align: 'auto' })
-  }, [at, virtual])
+    if (at >= 0) show(at)
+  }, [at, show])
   return (
     <div ref={place} className="min-h-0 flex-1 overflow-y-auto overscroll-contain">
       <p role="status" className={contacts.length === 0 ? 'px-5 py-4 text-muted' : 'sr-only'}>
-        {contacts.length === 0 && 'Nobody of that name. Names are found by the beginnings of their words.'}
+        {contacts.length === 0 && 'No one by that name. Search matches the start of a first or last name.'}
       </p>
       {contacts.length > 0 && (
-        <ul aria-label="Contacts" className="relative" style={{ height: virtual.getTotalSize() }}>
-          {items.map(({ index, start }) => {
+        <ul aria-label="Contacts" className="relative" style={{ height }}>
+          {items.map(({ index, key, start }) => {
             const contact = contacts[index]
             if (!contact) return null
             return (
               <li
-                key={`${contact.account_id} ${contact.provider_id}`}
+                key={key}
                 aria-setsize={-1}
                 aria-posinset={index + 1}
                 className="absolute inset-x-0 h-11"

@@ -3,17 +3,17 @@ import { useQuery } from '@tanstack/react-query'
 import { Link, useNavigate } from '@tanstack/react-router'
 import { ChevronLeft, ContactRound, MessageCircle } from 'lucide-react'
 import { type ReactNode, useEffect, useRef } from 'react'
-import { Refused } from '../../api.ts'
-import { ExactLine } from '../../exact-text.tsx'
-import type { Workspace } from '../../queries.ts'
+import { accountsQuery } from '../../data/accounts.ts'
+import { Refused } from '../../data/api.ts'
+import { chatQuery, workspaceQuery } from '../../data/chats.ts'
+import { type Contact, chatOf, useStartChat } from '../../data/contacts.ts'
+import type { Workspace } from '../../data/queries.ts'
 import { Button, buttonClass } from '../../ui/button.tsx'
+import { ExactLine } from '../../ui/exact-text.tsx'
 import { Face } from '../../ui/face.tsx'
 import { Keys } from '../../ui/key-cap.tsx'
 import { Failure } from '../../ui/notice.tsx'
 import { Late, Loading } from '../../ui/states.tsx'
-import { accountsQuery } from '../accounts/account-queries.ts'
-import { chatQuery, workspaceQuery } from '../inbox/inbox-queries.ts'
-import { type Contact, chatOf, useStartChat } from './contact-queries.ts'
 import { StartLimits, whyNotStart } from './start-limits.tsx'
 
 interface PanelProps {
@@ -197,8 +197,7 @@ export function StartFailure({ error, unnamed = false }: { error: unknown; unnam
   if (unnamed && error instanceof Refused && error.code === 'unsupported_identifier') {
     return (
       <p role="alert" className="rounded-lg bg-warn-wash px-3.5 py-2.5">
-        This person has no username. Starting a chat without one needs the gate “extended”, which the operator
-        of this instance opens.
+        This person has no username. To message people without one, ask the operator to turn on “extended”.
       </p>
     )
   }

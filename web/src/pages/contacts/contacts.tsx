@@ -1,38 +1,26 @@
 /** Contacts: the people whom the accounts know, found by name; one opens or starts the chat with each. */
+
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
-import { useNavigate, useSearch } from '@tanstack/react-router'
-import { lazy, Suspense, useCallback, useEffect, useMemo, useState } from 'react'
-import { useWorkspace } from '../../place.ts'
-import type { Workspace } from '../../queries.ts'
-import { useKeys } from '../../shortcuts.ts'
-import { Late, Loading, ReadFailure } from '../../ui/states.tsx'
-import { accountsQuery } from '../accounts/account-queries.ts'
-import { ClosedPage } from '../closed-page.tsx'
-import { workspaceQuery } from '../inbox/inbox-queries.ts'
-import type { KeyHelp } from '../inbox/key-list.tsx'
-import { Missing } from '../stopped.tsx'
+import { useSearch } from '@tanstack/react-router'
+import { lazy, Suspense, useMemo, useState } from 'react'
+import { accountsQuery } from '../../data/accounts.ts'
+import { workspaceQuery } from '../../data/chats.ts'
+import { type Contact, type ContactFilter, contactsQuery } from '../../data/contacts.ts'
+import { useGo, useHere } from '../../data/place.ts'
+import type { Workspace } from '../../data/queries.ts'
+import { ClosedPage } from '../../ui/closed-page.tsx'
+import type { KeyHelp } from '../../ui/key-list.tsx'
+import { useKeys } from '../../ui/shortcuts.ts'
+import { Reading } from '../../ui/states.tsx'
+import { useTitle } from '../../ui/title.ts'
 import { ContactBar } from './contact-bar.tsx'
 import { ContactList } from './contact-list.tsx'
 import { ContactPanel, NobodyChosen } from './contact-panel.tsx'
-import { type Contact, type ContactFilter, contactsQuery } from './contact-queries.ts'
+import { type ContactsSearch, type Go, idsOf } from './contacts-search.ts'
 import { NoContacts } from './no-contacts.tsx'
 import { StartPanel } from './start-panel.tsx'
 
-const KeyList = lazy(async () => ({ default: (await import('../inbox/key-list.tsx')).KeyList }))
-
-export interface ContactsSearch {
-  /** The beginning of a name. */
-  q?: string
-  /** Only contacts of this account. */
-  account?: string
-  /** The chosen contact, and the account that knows it. */
-  contact?: string
-  of?: string
-  /** A chat with someone new, instead of a contact. */
-  start?: string
-}
-
-export type Go = (search: ContactsSearch) => void
+const KeyList = lazy(async () => ({ default: (await import('../../ui/key-list.tsx')).KeyList }))
 
 const keyHelp: readonly KeyHelp[] = [
   { keys: '/', does: 'Find by name' },
@@ -44,19 +32,13 @@ const keyHelp: readonly KeyHelp[] = [
 ]
 
 export function ContactsPage() {
-  const workspace = useWorkspace()
-  return workspace ? <Contacts key={workspace.id} workspace={workspace} /> : <Missing />
-}
-
-function Contacts({ workspace }: { workspace: Workspace }) {
+  const workspace = useHere()
   const search = useSearch({ from: '/inside/w/$workspace_id/contacts' })
   const { data: state } = useQuery(workspaceQuery(workspace.id))
   const capability = state?.capabilities.contacts
   const isClosed = capability?.open === false
-  const go = useGo(workspace.id)
-  useEffect(() => {
-    document.title = 'Contacts · Parley'
-  }, [])
+  const go = useGo<ContactsSearch>('/w/$workspace_id/contacts')
+  useTitle('Contacts')
   return (
     <div data-own-bar className="flex h-dvh flex-col bg-surface">
       <ContactBar workspace={workspace} search={search} go={go} closed={isClosed} />
@@ -66,20 +48,6 @@ function Contacts({ workspace }: { workspace: Workspace }) {
         <Content workspace={workspace} search={search} go={go} />
       )}
     </div>
-  )
-}
-
-function useGo(workspace_id: string): Go {
-  const navigate = useNavigate()
-  return useCallback(
-    (search) =>
-      void navigate({
-        to: '/w/$workspace_id/contacts',
-        params: { workspace_id },
-        search,
-        resetScroll: false,
-      }),
-    [navigate, workspace_id],
   )
 }
 
@@ -126,18 +94,7 @@ function Content({ workspace, search, go }: ContentProps) {
         aria-label="Contacts"
         className={`min-h-0 min-w-0 flex-1 flex-col border-line min-[761px]:flex min-[761px]:border-r ${isAlone ? 'hidden' : 'flex'}`}
       >
-        {query.error && (
-          <div className="p-3">
-            <ReadFailure query={query} />
-          </div>
-        )}
-        {!contacts && !query.error && (
-          <Late>
-            <div className="p-3">
-              <Loading />
-            </div>
-          </Late>
-        )}
+        <Reading query={query} className="p-3" />
         {contacts && (
           <ContactList
             contacts={contacts}
@@ -176,8 +133,6 @@ function Content({ workspace, search, go }: ContentProps) {
     </div>
   )
 }
-
-export const idsOf = ({ provider_id, account_id }: Contact) => ({ contact: provider_id, of: account_id })
 
 const isAt = ({ provider_id, account_id }: Contact, { contact, of }: ContactsSearch) =>
   provider_id === contact && account_id === of

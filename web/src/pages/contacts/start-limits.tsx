@@ -1,12 +1,12 @@
 /** What the account may still do today, shown before it starts a chat, and what keeps it from doing so. */
-import { Link } from '@tanstack/react-router'
 import type { ReactNode } from 'react'
+import { zoneWords } from '../../../../src/rules/zones.ts'
+import type { Account } from '../../data/accounts.ts'
+import type { WorkspaceState } from '../../data/chats.ts'
+import { Notes, statusWords, Use } from '../../ui/account-limits.tsx'
+import { AccountsLink } from '../../ui/accounts-link.tsx'
+import { ClosedWords } from '../../ui/closed-page.tsx'
 import { ClockTime } from '../../ui/time.tsx'
-import { Notes, Use } from '../accounts/account-limits.tsx'
-import type { Account } from '../accounts/account-queries.ts'
-import { ClosedWords } from '../closed-page.tsx'
-import { statusWords } from '../inbox/closed-composer.tsx'
-import type { WorkspaceState } from '../inbox/inbox-queries.ts'
 
 export function StartLimits({ account }: { account: Account }) {
   const { first_messages, lookups } = account.today
@@ -35,14 +35,7 @@ export function whyNotStart(state: WorkspaceState | undefined, account: Account 
   if (account.status !== 'READY' || !account.live) {
     return (
       <>
-        <bdi>{account.name}</bdi> {statusWords(account)}{' '}
-        <Link
-          to="/w/$workspace_id/accounts"
-          params={{ workspace_id: state.workspace.id }}
-          className="whitespace-nowrap underline decoration-line-strong underline-offset-3"
-        >
-          Go to Accounts
-        </Link>
+        <bdi>{account.name}</bdi> {statusWords(account)} <AccountsLink workspace_id={state.workspace.id} />
       </>
     )
   }
@@ -57,8 +50,8 @@ export function whyNotStart(state: WorkspaceState | undefined, account: Account 
   if (lookups.limit !== null && lookups.used >= lookups.limit) {
     return (
       <>
-        <bdi>{account.name}</bdi> has looked up its {lookups.limit} for today. It goes on after midnight in{' '}
-        {state.workspace.timezone}.
+        <bdi>{account.name}</bdi> has used its {lookups.limit} lookups for today. It continues after midnight,{' '}
+        {zoneWords(state.workspace.timezone)}.
       </>
     )
   }

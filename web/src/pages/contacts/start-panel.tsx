@@ -1,12 +1,13 @@
 /** Starts a chat with someone who is not a contact yet, by username. */
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
-import type { Workspace } from '../../queries.ts'
-import { Field, Select, TextInput } from '../../ui/form.tsx'
-import { accountsQuery } from '../accounts/account-queries.ts'
-import { workspaceQuery } from '../inbox/inbox-queries.ts'
+import { identifierMax } from '../../../../src/rules/identifier.ts'
+import { accountsQuery } from '../../data/accounts.ts'
+import { workspaceQuery } from '../../data/chats.ts'
+import { useStartChat } from '../../data/contacts.ts'
+import type { Workspace } from '../../data/queries.ts'
+import { SelectField, TextField } from '../../ui/form.tsx'
 import { BackButton, StartButton, StartFailure, useOpenInbox } from './contact-panel.tsx'
-import { useStartChat } from './contact-queries.ts'
 import { StartLimits, whyNotStart } from './start-limits.tsx'
 
 interface StartProps {
@@ -17,7 +18,6 @@ interface StartProps {
 }
 
 /** Longer ones are refused by the service. */
-const identifierMax = 256
 
 export function StartPanel({ workspace, account_id, onClose }: StartProps) {
   const { data: accounts } = useQuery(accountsQuery(workspace.id))
@@ -42,28 +42,25 @@ export function StartPanel({ workspace, account_id, onClose }: StartProps) {
     >
       <BackButton onClose={onClose} />
       <h2 className="text-base font-semibold">Start a chat</h2>
-      <Field label="Username" help="For example @ines_garcia, or a link to the person.">
-        <TextInput
-          autoFocus
-          required
-          maxLength={identifierMax}
-          autoComplete="off"
-          autoCapitalize="none"
-          spellCheck={false}
-          value={text}
-          onChange={(event) => setText(event.target.value)}
-        />
-      </Field>
+      <TextField
+        label="Username"
+        help="For example @ines_garcia, or a link to the person."
+        autoFocus
+        required
+        maxLength={identifierMax}
+        autoComplete="off"
+        autoCapitalize="none"
+        spellCheck={false}
+        value={text}
+        onChange={setText}
+      />
       {all.length > 1 && (
-        <Field label="From">
-          <Select value={account?.id ?? ''} onChange={(event) => setChosen(event.target.value)}>
-            {all.map(({ id, name }) => (
-              <option key={id} value={id}>
-                {name}
-              </option>
-            ))}
-          </Select>
-        </Field>
+        <SelectField
+          label="From"
+          value={account?.id ?? ''}
+          options={all.map(({ id, name }) => [id, name])}
+          onChange={setChosen}
+        />
       )}
       {account && <StartLimits account={account} />}
       <StartButton type="submit" busy={start.isPending} because={because} />

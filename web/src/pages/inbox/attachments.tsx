@@ -1,10 +1,11 @@
 /** Files of a message. Nothing loads before it is visible, and a file that is gone says so. */
 import { Download, FileText, ImageOff } from 'lucide-react'
 import { type ReactNode, useEffect, useRef, useState } from 'react'
-import type { Attachment } from '../../api-types.ts'
-import { ExactLine } from '../../exact-text.tsx'
+import type { Attachment } from '../../data/api-types.ts'
+import type { ChatRef, TimelineMessage } from '../../data/chats.ts'
+import { ExactLine } from '../../ui/exact-text.tsx'
 import { LazyDialog } from '../../ui/lazy-dialog.tsx'
-import type { ChatRef, TimelineMessage } from './inbox-queries.ts'
+import { sizeOf } from './chosen-files.ts'
 
 interface AttachmentsProps {
   message: TimelineMessage
@@ -198,12 +199,4 @@ async function explain(url: string): Promise<string | undefined> {
   if (response.ok) return undefined
   const body = (await response.json().catch(() => undefined)) as { error?: string } | undefined
   return body?.error ?? 'This file cannot be loaded right now.'
-}
-
-const units = ['bytes', 'kB', 'MB', 'GB']
-
-function sizeOf(bytes: number): string {
-  const power = bytes < 1_000 ? 0 : Math.min(units.length - 1, Math.floor(Math.log10(bytes) / 3))
-  const value = bytes / 1_000 ** power
-  return `${power === 0 || value >= 100 ? Math.round(value) : value.toFixed(1)} ${units[power]}`
 }

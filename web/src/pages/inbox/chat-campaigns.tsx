@@ -1,10 +1,11 @@
 /** In which campaigns the chat's person is: how far each is, and what it does next. */
 import { useQuery } from '@tanstack/react-query'
 import type { ReactNode } from 'react'
-import { ExactLine } from '../../exact-text.tsx'
+import { type ChatCampaign, type ChatRef, chatCampaignsQuery } from '../../data/chats.ts'
 import { Badge } from '../../ui/badge.tsx'
+import { ExactLine } from '../../ui/exact-text.tsx'
+import { stateOf } from '../../ui/recipient-states.ts'
 import { ClockTime } from '../../ui/time.tsx'
-import { type ChatCampaign, type ChatRef, chatCampaignsQuery } from './inbox-queries.ts'
 
 export function ChatCampaigns({ chat }: { chat: ChatRef }) {
   const { data: campaigns = [] } = useQuery(chatCampaignsQuery(chat))
@@ -14,12 +15,12 @@ export function ChatCampaigns({ chat }: { chat: ChatRef }) {
       <h2 className="mb-1.5 font-semibold">Campaigns</h2>
       <ul className="grid gap-1.5">
         {campaigns.map((campaign) => {
-          const [tone, state] = states[campaign.recipient.status]
+          const [tone, state] = stateOf(campaign.recipient)
           return (
             <li key={campaign.id} className="rounded-[10px] px-2.75 py-2 ring-1 ring-inset ring-line">
               <p className="flex items-center gap-2">
                 <span className="min-w-0 flex-1 truncate font-medium">
-                  <ExactLine text={campaign.name ?? ''} empty="A campaign without a name" />
+                  <ExactLine text={campaign.name ?? ''} empty="A campaign without a name" cut />
                 </span>
                 <Badge tone={tone}>{state}</Badge>
               </p>
@@ -32,26 +33,13 @@ export function ChatCampaigns({ chat }: { chat: ChatRef }) {
   )
 }
 
-type Status = ChatCampaign['recipient']['status']
-
-const states: Readonly<Record<Status, readonly ['plain' | 'good' | 'warn' | 'danger', string]>> = {
-  queued: ['plain', 'Queued'],
-  submitting: ['plain', 'Sending'],
-  waiting: ['plain', 'Waiting'],
-  completed: ['plain', 'Done'],
-  replied: ['good', 'Replied'],
-  failed: ['danger', 'Failed'],
-  ambiguous: ['warn', 'Ambiguous'],
-  cancelled: ['plain', 'Cancelled'],
-  suppressed: ['plain', 'Suppressed'],
-}
-
 function sentenceOf({ status, recipient }: ChatCampaign): ReactNode {
   const sent = sentWords(recipient.step)
+  if (recipient.opted_out) return `No follow-up goes out: they asked to stop. ${sent}`
   if (recipient.status === 'replied') return `No follow-up goes out: they answered. ${sent}`
   if (recipient.status === 'suppressed') return `On the suppression list: nothing more goes out. ${sent}`
   if (recipient.status === 'ambiguous')
-    return `Nobody can know whether a message left. It is not sent again. ${sent}`
+    return `We can’t tell whether this message was sent. It won’t be sent again. ${sent}`
   if (recipient.status !== 'queued' && recipient.status !== 'waiting') return sent
   if (status === 'paused') return `${sent} The campaign is paused.`
   if (recipient.next_action_at === null) return sent

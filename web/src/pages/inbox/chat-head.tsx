@@ -2,20 +2,24 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { ChevronLeft, Info, Mail, MailOpen } from 'lucide-react'
-import { ExactLine } from '../../exact-text.tsx'
-import type { PresentUser } from '../../live/presence.ts'
-import type { Workspace } from '../../queries.ts'
+import { markRead, moveChat } from '../../data/chat-changes.ts'
+import { type ChatDetail, type ChatRef, stagesQuery } from '../../data/chats.ts'
+import type { PresentUser } from '../../data/live/presence.ts'
+import type { Workspace } from '../../data/queries.ts'
 import { buttonClass } from '../../ui/button.tsx'
+import { ExactLine } from '../../ui/exact-text.tsx'
 import { Tag } from '../../ui/face.tsx'
+import { IconButton } from '../../ui/icon-button.tsx'
 import { Keys } from '../../ui/key-cap.tsx'
-import { markRead, moveChat } from './chat-changes.ts'
-import { IconButton } from './composer.tsx'
-import { type ChatDetail, type ChatRef, stagesQuery } from './inbox-queries.ts'
-import { stageColour } from './stages.ts'
+import { Select } from '../../ui/select.tsx'
+import { stageColour } from '../../ui/stages.ts'
+import { SuppressedLine } from './chat-suppression.tsx'
 
 interface HeadProps {
   chat: ChatRef
   detail: ChatDetail | undefined
+  /** As the list has it, before the chat itself is read. */
+  name: string | undefined
   workspace: Workspace
   account: string | undefined
   /** Who else has the chat open. */
@@ -23,7 +27,7 @@ interface HeadProps {
   onAbout: () => void
 }
 
-export function Head({ chat, detail, workspace, account, others, onAbout }: HeadProps) {
+export function Head({ chat, detail, name, workspace, account, others, onAbout }: HeadProps) {
   const where = detail && [detail.username !== null && `@${detail.username}`, account && `with ${account}`]
   const isUnread = (detail?.unread_count ?? 0) > 0
   return (
@@ -42,10 +46,10 @@ export function Head({ chat, detail, workspace, account, others, onAbout }: Head
       </Link>
       <div className="min-w-0 flex-1">
         <h2 tabIndex={-1} className="truncate text-base font-semibold">
-          {detail && <ExactLine text={detail.name} empty="No name" />}
+          {name !== undefined && <ExactLine text={name} empty="No name" cut />}
         </h2>
         <p className="truncate text-xs text-muted">
-          <bdi>{where?.filter(Boolean).join(', ')}</bdi>
+          <SuppressedLine chat={chat} /> <bdi>{where?.filter(Boolean).join(', ')}</bdi>
         </p>
       </div>
       <Others others={others} />
@@ -96,28 +100,23 @@ function Move({ chat, detail, workspace }: Pick<HeadProps, 'chat' | 'workspace'>
       <span
         className={`relative ${buttonClass()} !h-8 !px-2.5 has-focus-visible:outline-2 has-focus-visible:outline-accent pointer-coarse:!h-11`}
       >
-        Move <Keys keys="M" />
-        <select
+        <span aria-hidden>Move</span> <Keys keys="M" />
+        <Select
           data-move
           aria-label="Move to a stage"
           value=""
-          onChange={(event) => {
-            const to = stages.find(({ key }) => key === event.target.value)
+          options={[
+            ['', 'Move to…', true],
+            ...stages
+              .filter(({ hidden, key }) => !hidden && key !== current.key)
+              .map(({ key, label }) => [key, label] as const),
+          ]}
+          onChange={(key) => {
+            const to = stages.find((stage) => stage.key === key)
             if (to) void moveChat(chat, { from: current, to })
           }}
           className="absolute inset-0 cursor-pointer opacity-0"
-        >
-          <option value="" disabled>
-            Move to…
-          </option>
-          {stages
-            .filter(({ hidden, key }) => !hidden && key !== current.key)
-            .map(({ key, label }) => (
-              <option key={key} value={key} className="bg-raised text-ink">
-                {label}
-              </option>
-            ))}
-        </select>
+        />
       </span>
     </>
   )

@@ -1,29 +1,30 @@
 /** The list of chats: views with their counts, an account filter, and the rows, of which only the visible ones are rendered. */
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
-import { useVirtualizer } from '@tanstack/react-virtual'
 import { ArrowUp } from 'lucide-react'
-import { lazy, Suspense, useEffect, useMemo, useRef, useState } from 'react'
-import type { Workspace } from '../../queries.ts'
-import { MenuButton } from '../../shell.tsx'
-import { Button } from '../../ui/button.tsx'
-import { Late, ReadFailure } from '../../ui/states.tsx'
-import { accountsQuery } from '../accounts/account-queries.ts'
-import { ChatRow } from './chat-row.tsx'
-import { chatKey, holdStill } from './inbox-list.ts'
+import { lazy, Suspense, useEffect, useRef, useState } from 'react'
+import { accountsQuery } from '../../data/accounts.ts'
 import {
   type ChatRef,
   type countsQuery,
   cursorsInView,
   filterKey,
-  type Go,
   type InboxChat,
   inboxQuery,
   type ListFilter,
   loadMoreChats,
   stagesQuery,
   type View,
-} from './inbox-queries.ts'
+} from '../../data/chats.ts'
+import { chatKey, holdStill } from '../../data/inbox-list.ts'
+import type { Workspace } from '../../data/queries.ts'
+import { AccountFilter } from '../../ui/account-filter.tsx'
+import { Button } from '../../ui/button.tsx'
+import { MenuButton } from '../../ui/menu-button.tsx'
+import { useRowWindow } from '../../ui/row-window.ts'
+import { Reading } from '../../ui/states.tsx'
+import { ChatRow } from './chat-row.tsx'
+import type { Go } from './inbox-search.ts'
 
 /** Loads when a list is empty. */
 const NoChats = lazy(async () => ({ default: (await import('./no-chats.tsx')).NoChats }))
@@ -43,7 +44,7 @@ const rowHeight = 76
 const overscan = 8
 
 export function ChatList(props: ListProps) {
-  const { chat, filter } = props
+  const { chat, filter, workspace, go } = props
   return (
     <section
       aria-label="Chats"
@@ -52,7 +53,18 @@ export function ChatList(props: ListProps) {
       <header className="flex h-[53px] shrink-0 items-center gap-2 pl-2 pr-2.5 lg:pl-4">
         <MenuButton />
         <h1 className="text-lg font-semibold">Inbox</h1>
-        <AccountFilter {...props} />
+        <AccountFilter
+          workspace_id={workspace.id}
+          value={filter.account_id}
+          onChange={(account) =>
+            go({
+              ...(filter.view !== 'all' && { view: filter.view }),
+              ...(account !== undefined && { account }),
+              ...(chat && { chat: chat.chat_id, of: chat.account_id }),
+            })
+          }
+          className="ml-auto"
+        />
       </header>
       <Views {...props} />
       <Rows key={filterKey(filter)} {...props} />
@@ -102,59 +114,31 @@ function searchOf<S extends { view?: string | undefined }>(before: S, view: View
   return view === 'all' ? rest : { ...rest, view }
 }
 
-/** A native select: it loads nothing, and works with every keyboard and screen reader. */
-function AccountFilter({ workspace, filter, chat, go }: ListProps) {
-  const { data } = useQuery(accountsQuery(workspace.id))
-  if (!data || data.accounts.length < 2) return null
-  return (
-    <select
-      aria-label="Account"
-      value={filter.account_id ?? ''}
-      onChange={(event) =>
-        go({
-          ...(filter.view !== 'all' && { view: filter.view }),
-          ...(event.target.value && { account: event.target.value }),
-          ...(chat && { chat: chat.chat_id, of: chat.account_id }),
-        })
-      }
-      className="ml-auto h-10 min-w-0 max-w-40 truncate rounded-lg bg-transparent px-1.5 text-xs font-medium text-muted hover:bg-hover min-[761px]:h-7"
-    >
-      <option value="" className="bg-raised text-ink">
-        All accounts
-      </option>
-      {data.accounts.map(({ id, name }) => (
-        <option key={id} value={id} className="bg-raised text-ink">
-          {name}
-        </option>
-      ))}
-    </select>
-  )
-}
-
 function Rows(props: ListProps) {
   const { filter, workspace, chat } = props
   const query = useQuery(inboxQuery(filter))
   const { data: stages = [] } = useQuery(stagesQuery(workspace.id))
   const { data: accounts } = useQuery(accountsQuery(workspace.id))
   const place = useRef<HTMLDivElement>(null)
-  const { rows, latestOf, waiting, showNew } = useStillRows(query.data?.chats, place)
-  const virtual = useVirtualizer({
-    count: rows.length,
-    getScrollElement: () => place.current,
-    estimateSize: () => rowHeight,
+  const [isAtTop, setAtTop] = useState(true)
+  const { rows, changed, waiting } = useStillRows(query.data?.chats, isAtTop)
+  const showNew = () => {
+    if (place.current) place.current.scrollTop = 0
+    setAtTop(true)
+  }
+  const { items, height, first, last, show } = useRowWindow({
+    rows,
+    keyOf: chatKey,
+    place,
+    rowPx: rowHeight,
     overscan,
-    getItemKey: (index) => {
-      const row = rows[index]
-      return row ? chatKey(row) : index
-    },
   })
-  const items = virtual.getVirtualItems()
-  useMorePages(filter, query.data, { rows, first: items[0]?.index ?? 0, last: items.at(-1)?.index ?? 0 })
+  useMorePages(filter, query.data, { rows, first, last })
   const at =
     chat && rows.findIndex(({ account_id, id }) => id === chat.chat_id && account_id === chat.account_id)
   useEffect(() => {
-    if (at !== undefined && at >= 0) virtual.scrollToIndex(at, { align: 'auto' })
-  }, [at, virtual])
+    if (at !== undefined && at >= 0) show(at)
+  }, [at, show])
   const nameOf = (id: string) => accounts?.accounts.find((account) => account.id === id)?.name
   return (
     <div className="relative min-h-0 flex-1">
@@ -170,27 +154,25 @@ function Rows(props: ListProps) {
         </Button>
       )}
       {/* Reachable without a row: the list may be empty or long. */}
-      <div ref={place} className="h-full overflow-y-auto overscroll-contain">
-        {query.error && (
-          <div className="p-3">
-            <ReadFailure query={query} />
-          </div>
-        )}
-        {query.data === undefined && !query.error && (
-          <Late>
-            <RowSkeletons />
-          </Late>
-        )}
+      <div
+        ref={place}
+        onScroll={({ currentTarget }) => setAtTop(currentTarget.scrollTop < rowHeight / 2)}
+        className="h-full overflow-y-auto overscroll-contain"
+      >
+        <Reading query={query} className="p-3">
+          <RowSkeletons />
+        </Reading>
         {query.data && rows.length === 0 && (
           <Suspense>
             <NoChats view={filter.view} workspace_id={workspace.id} />
           </Suspense>
         )}
         {rows.length > 0 && (
-          <ul aria-label="Chats" className="relative" style={{ height: virtual.getTotalSize() }}>
+          <ul aria-label="Chats" className="relative" style={{ height }}>
             {items.map(({ index, key, start }) => {
-              const row = latestOf(rows[index])
-              if (!row) return null
+              const shown = rows[index]
+              if (!shown) return null
+              const row = changed.get(chatKey(shown)) ?? shown
               return (
                 <li
                   key={key}
@@ -216,45 +198,31 @@ function Rows(props: ListProps) {
   )
 }
 
+interface StillRows {
+  /** What the rows were made of. */
+  readonly chats: readonly InboxChat[] | undefined
+  readonly rows: readonly InboxChat[]
+  /** As they are now. */
+  readonly changed: ReadonlyMap<string, InboxChat>
+  readonly waiting: number
+}
+
+const noRows: StillRows = { chats: undefined, rows: [], changed: new Map(), waiting: 0 }
+
+function followChats(before: StillRows, chats: StillRows['chats'], isAtTop: boolean): StillRows {
+  if (!chats || (chats === before.chats && !(isAtTop && before.waiting > 0))) return before
+  if (isAtTop || before.rows.length === 0) return { ...noRows, chats, rows: chats }
+  const { shown, changed, waiting } = holdStill(before.rows, chats)
+  // One that has left the list stays as it was last.
+  return { chats, rows: shown, changed: new Map([...before.changed, ...changed]), waiting }
+}
+
 /** Keeps the rows where they are while the user has scrolled away from the top. */
-function useStillRows(
-  chats: readonly InboxChat[] | undefined,
-  place: React.RefObject<HTMLDivElement | null>,
-) {
-  const [shown, setShown] = useState<readonly InboxChat[]>([])
-  const changed = useRef<ReadonlyMap<string, InboxChat>>(new Map())
-  const [forced, setForced] = useState(0)
-  // biome-ignore lint/correctness/useExhaustiveDependencies: `forced` asks to show what waits.
-  const { next, waiting } = useMemo(() => {
-    if (!chats) return { next: shown, waiting: 0 }
-    const isAtTop = (place.current?.scrollTop ?? 0) < rowHeight / 2
-    if (isAtTop || shown.length === 0) {
-      changed.current = new Map()
-      return { next: chats, waiting: 0 }
-    }
-    const still = holdStill(shown, chats)
-    // One that has left the list stays as it was last.
-    changed.current = new Map([...changed.current, ...still.changed])
-    return { next: still.shown, waiting: still.waiting }
-  }, [chats, forced])
-  useEffect(() => setShown(next), [next])
-  /** As it is now. */
-  const latestOf = (row: InboxChat | undefined) => row && (changed.current.get(chatKey(row)) ?? row)
-  const showNew = () => {
-    if (place.current) place.current.scrollTop = 0
-    setForced((count) => count + 1)
-  }
-  // The user has scrolled back to the top: show the new ones too.
-  useEffect(() => {
-    const element = place.current
-    if (waiting === 0 || !element) return
-    const check = () => {
-      if (element.scrollTop < rowHeight / 2) setForced((count) => count + 1)
-    }
-    element.addEventListener('scroll', check, { passive: true })
-    return () => element.removeEventListener('scroll', check)
-  }, [waiting, place])
-  return { rows: next, latestOf, waiting, showNew }
+function useStillRows(chats: StillRows['chats'], isAtTop: boolean): StillRows {
+  const [before, setStill] = useState(noRows)
+  const still = followChats(before, chats, isAtTop)
+  if (still !== before) setStill(still)
+  return still
 }
 
 interface Sight {

@@ -1,18 +1,23 @@
 /** The open chat: who it is, what was said, the composer, and at the side what is known about it. */
-import { useInfiniteQuery, useQuery, useQueryClient } from '@tanstack/react-query'
+
+import { type QueryClient, useInfiniteQuery, useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
-import { Refused } from '../../api.ts'
-import { usePresence } from '../../live/presence.ts'
-import type { Workspace } from '../../queries.ts'
+import { accountsQuery } from '../../data/accounts.ts'
+import { Refused } from '../../data/api.ts'
+import { assigneeKey } from '../../data/chat-changes.ts'
+import { type ChatRef, chatQuery, type InboxChat, timelineQuery } from '../../data/chats.ts'
+import type { InboxList } from '../../data/inbox-list.ts'
+import { keys } from '../../data/keys.ts'
+import { usePresence } from '../../data/live/presence.ts'
+import type { Workspace } from '../../data/queries.ts'
 import { buttonClass } from '../../ui/button.tsx'
 import { LazyDialog } from '../../ui/lazy-dialog.tsx'
-import { accountsQuery } from '../accounts/account-queries.ts'
-import { assigneeKey } from './chat-changes.ts'
 import { Head } from './chat-head.tsx'
+import type { RefusedFile } from './chosen-files.ts'
 import { Composer } from './composer.tsx'
-import type { InboxList } from './inbox-list.ts'
-import { type ChatRef, chatQuery, type Go, type InboxChat, timelineQuery } from './inbox-queries.ts'
+import { DropTarget } from './drop-target.tsx'
+import type { Go } from './inbox-search.ts'
 import { SidePanel } from './side-panel.tsx'
 import { TimelineView } from './timeline.tsx'
 
@@ -26,9 +31,13 @@ export function ChatPane({ chat, workspace }: PaneProps) {
   const query = useQuery(chatQuery(chat))
   const { data: accounts } = useQuery(accountsQuery(workspace.id))
   const { data: timeline } = useInfiniteQuery({ ...timelineQuery(chat), enabled: false })
-  const assignee = useAssignee(chat)
+  const row = rowOf(useQueryClient(), chat)
+  const { data: set } = useQuery<InboxChat['assignee']>({ queryKey: assigneeKey(chat), enabled: false })
+  // For a chat that the list has not reached, as it was set here.
+  const assignee = row === undefined ? set : row.assignee
   const { others, typed } = usePresence(chat)
   const [mode, setMode] = useState<'answer' | 'note'>('answer')
+  const [refused, setRefused] = useState<readonly RefusedFile[]>([])
   const [isAboutOpen, setAboutOpen] = useState(false)
   const account = accounts?.accounts.find(({ id }) => id === chat.account_id)
   const detail = query.data?.chat
@@ -50,10 +59,17 @@ export function ChatPane({ chat, workspace }: PaneProps) {
   )
   return (
     <>
-      <section aria-label="Chat" className="flex min-h-0 min-w-0 flex-col">
+      <DropTarget
+        chat={chat}
+        onAttached={(files) => {
+          setRefused(files)
+          setMode('answer')
+        }}
+      >
         <Head
           chat={chat}
           detail={detail}
+          name={detail?.name ?? row?.name}
           workspace={workspace}
           account={account?.name}
           others={others}
@@ -67,9 +83,11 @@ export function ChatPane({ chat, workspace }: PaneProps) {
           name={detail?.name ?? ''}
           mode={mode}
           setMode={setMode}
+          refused={refused}
+          setRefused={setRefused}
           onTyped={typed}
         />
-      </section>
+      </DropTarget>
       <aside
         aria-label="About this chat"
         className="hidden min-h-0 overflow-y-auto border-l border-line px-4 py-4.5 min-[1181px]:block"
@@ -83,18 +101,12 @@ export function ChatPane({ chat, workspace }: PaneProps) {
   )
 }
 
-/** As the list has it; for a chat that the list has not reached, as it was set here. */
-function useAssignee(chat: ChatRef): InboxChat['assignee'] | undefined {
-  const client = useQueryClient()
-  const { data: set } = useQuery<InboxChat['assignee']>({ queryKey: assigneeKey(chat), enabled: false })
-  const lists = client.getQueriesData<InboxList>({ queryKey: ['inbox', chat.workspace_id] })
-  for (const [, list] of lists) {
-    const row = list?.chats.find(
-      ({ account_id, id }) => account_id === chat.account_id && id === chat.chat_id,
-    )
-    if (row) return row.assignee
-  }
-  return set
+/** The chat as a list has it. */
+function rowOf(client: QueryClient, chat: ChatRef): InboxChat | undefined {
+  const lists = client.getQueriesData<InboxList>({ queryKey: keys.inbox(chat.workspace_id) })
+  return lists
+    .flatMap(([, list]) => list?.chats ?? [])
+    .find(({ account_id, id }) => account_id === chat.account_id && id === chat.chat_id)
 }
 
 function MissingChat({ workspace }: { workspace: Workspace }) {

@@ -1,13 +1,15 @@
 /** One chat in the list: three lines in 76 px, whatever its name and text are. */
+
 import { useQueryClient } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
-import { Check, CircleHelp, CircleX, Clock3 } from 'lucide-react'
+import { UserX } from 'lucide-react'
 import { memo } from 'react'
-import { ExactLine } from '../../exact-text.tsx'
+import { type InboxChat, prefetchChat } from '../../data/chats.ts'
+import { ExactLine } from '../../ui/exact-text.tsx'
 import { colourClass, Face } from '../../ui/face.tsx'
+import { LastLine, lastAt } from '../../ui/last-line.tsx'
+import { type Stage, stageColour, stageName } from '../../ui/stages.ts'
 import { useClock } from '../../ui/time.tsx'
-import { type InboxChat, prefetchChat } from './inbox-queries.ts'
-import { type Stage, stageColour, stageName } from './stages.ts'
 
 interface RowProps {
   chat: InboxChat
@@ -20,6 +22,7 @@ interface RowProps {
 export const ChatRow = memo(function ChatRow({ chat, workspace_id, selected, stages, account }: RowProps) {
   const isUnread = chat.unread_count > 0
   const { short } = useClock()
+  const at = lastAt(chat)
   const client = useQueryClient()
   return (
     <Link
@@ -45,22 +48,17 @@ export const ChatRow = memo(function ChatRow({ chat, workspace_id, selected, sta
       </span>
       <span className="flex min-w-0 items-baseline gap-2">
         <span className={`min-w-0 flex-1 truncate text-ink ${isUnread ? 'font-semibold' : ''}`}>
-          <ExactLine text={chat.name} empty="No name" />
+          <ExactLine text={chat.name} empty="No name" cut />
         </span>
-        {chat.last_message_at !== null && (
-          <time dateTime={chat.last_message_at} className="shrink-0 text-xs text-muted">
-            {short(chat.last_message_at)}
+        {at !== null && (
+          <time dateTime={at} className="shrink-0 text-xs text-muted">
+            {short(at)}
           </time>
         )}
       </span>
       <span className={`flex min-w-0 items-center gap-2 ${isUnread ? 'text-ink' : 'text-muted'}`}>
         <span className="min-w-0 flex-1 truncate">
-          <LastState state={chat.last_state} />
-          {chat.last_is_sender && 'You: '}
-          <ExactLine
-            text={chat.last_message_text ?? ''}
-            empty={chat.last_message_at === null ? 'No messages yet' : 'A file'}
-          />
+          <LastLine chat={chat} cut />
         </span>
         {isUnread && (
           <span className="min-w-4.5 shrink-0 rounded-full bg-accent px-1.25 text-center text-[11px]/[18px] font-semibold text-accent-ink">
@@ -70,6 +68,12 @@ export const ChatRow = memo(function ChatRow({ chat, workspace_id, selected, sta
         )}
       </span>
       <span className="flex min-w-0 items-center gap-1.75 text-xs text-muted">
+        {chat.suppressed && (
+          <span className="shrink-0 font-medium text-warn">
+            <UserX aria-hidden className="-mt-0.5 mr-0.5 inline size-3.5" />
+            Suppressed
+          </span>
+        )}
         {chat.stage_key !== null && (
           <span
             aria-hidden
@@ -89,21 +93,3 @@ export const ChatRow = memo(function ChatRow({ chat, workspace_id, selected, sta
     </Link>
   )
 })
-
-const states = {
-  sending: { icon: Clock3, label: 'Sending', look: 'text-muted' },
-  accepted: { icon: Check, label: 'Accepted', look: 'text-accent' },
-  refused: { icon: CircleX, label: 'Refused', look: 'text-danger' },
-  ambiguous: { icon: CircleHelp, label: 'Ambiguous, not sent again', look: 'text-warn' },
-} as const
-
-export function LastState({ state }: { state: InboxChat['last_state'] }) {
-  if (state === null) return null
-  const { icon: Icon, label, look } = states[state]
-  return (
-    <span title={label} className={look}>
-      <Icon aria-hidden className="-mt-0.5 mr-1 inline size-3.5" />
-      <span className="sr-only">{label}. </span>
-    </span>
-  )
-}

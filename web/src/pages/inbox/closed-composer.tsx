@@ -1,9 +1,10 @@
 /** Why nothing can be sent in this chat right now, who can change that, and where. */
-import { Link } from '@tanstack/react-router'
+
 import type { ReactNode } from 'react'
-import { ClockTime } from '../../ui/time.tsx'
-import type { Account } from '../accounts/account-queries.ts'
-import type { WorkspaceState } from './inbox-queries.ts'
+import type { Account } from '../../data/accounts.ts'
+import type { WorkspaceState } from '../../data/chats.ts'
+import { statusWords } from '../../ui/account-limits.tsx'
+import { AccountsLink } from '../../ui/accounts-link.tsx'
 
 export function closedBecause(state: WorkspaceState | undefined, account: Account | undefined): ReactNode {
   const send = state?.capabilities.send
@@ -11,40 +12,25 @@ export function closedBecause(state: WorkspaceState | undefined, account: Accoun
   if (state && !state.dispatch.on) {
     return `${state.dispatch.reason ?? 'Sending is switched off on this instance.'} Your draft is kept.`
   }
-  if (!state || !account || account.status === 'READY') return undefined
+  if (!state || !account || (account.status === 'READY' && !isAbandoned(account))) return undefined
   return (
     <>
       <bdi>{account.name}</bdi> {statusWords(account)} Your draft is kept.{' '}
-      <Link
-        to="/w/$workspace_id/accounts"
-        params={{ workspace_id: state.workspace.id }}
-        className="whitespace-nowrap underline decoration-line-strong underline-offset-3"
-      >
-        Go to Accounts
-      </Link>
+      <AccountsLink workspace_id={state.workspace.id} />
     </>
   )
 }
 
 function gateWords(closed_by: WorkspaceState['capabilities']['send']['closed_by']): string {
   if (closed_by?.kind === 'gate') {
-    return `The gate “${closed_by.name}” is closed. The operator of this instance can open it. Your draft is kept.`
+    return `Sending is turned off here. The operator can turn it on (“${closed_by.name}”). Your draft is kept.`
   }
   if (closed_by?.kind === 'role')
     return 'Your role can read here, but not send. Ask an owner of this workspace.'
   return 'Sending is switched off for this workspace. Ask the operator of this instance. Your draft is kept.'
 }
 
-export function statusWords({ status, not_live_since }: Account): ReactNode {
-  if (status === 'NEEDS_LOGIN') return 'needs a login.'
-  if (status === 'DISABLED') return 'is disabled.'
-  if (status === 'RESTRICTED') return 'is restricted by the platform.'
-  if (not_live_since !== null) {
-    return (
-      <>
-        is not connected since <ClockTime at={not_live_since} />.
-      </>
-    )
-  }
-  return 'is connecting.'
+/** READY, but no worker drives it. One that changes hands is not: its messages wait for the next worker. */
+function isAbandoned({ live, status_reason }: Account): boolean {
+  return !live && status_reason !== null
 }

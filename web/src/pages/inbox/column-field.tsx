@@ -1,12 +1,17 @@
 /** The value of one column, edited in place with the control for its type. */
 import { useQueryClient } from '@tanstack/react-query'
 import { useEffect, useRef, useState } from 'react'
-import type { Column } from '../../api-types.ts'
-import { ExactLine } from '../../exact-text.tsx'
+import type { Column } from '../../data/api-types.ts'
+import { setColumn } from '../../data/chat-changes.ts'
+import { type ChatRef, chatQuery } from '../../data/chats.ts'
+import { useSession } from '../../data/place.ts'
+import { placeOf } from '../../data/sending.ts'
+import { useKept } from '../../data/use-kept.ts'
 import { Button } from '../../ui/button.tsx'
+import { ExactLine } from '../../ui/exact-text.tsx'
 import { colourClass, Tag } from '../../ui/face.tsx'
-import { setColumn } from './chat-changes.ts'
-import { type ChatRef, chatQuery } from './inbox-queries.ts'
+import { Failure } from '../../ui/notice.tsx'
+import { Select } from '../../ui/select.tsx'
 
 /** A field that looks like plain text until the pointer is over it. */
 export const plainField = `-mx-1.5 h-7 w-[calc(100%+12px)] min-w-0 cursor-pointer appearance-none truncate rounded-md bg-transparent px-1.5 text-ink
@@ -39,7 +44,7 @@ export function ColumnField({ chat, column, value }: FieldProps) {
       />
     )
   }
-  return <TextField chat={chat} column={column} value={value} set={set} />
+  return <TextField key={`${placeOf(chat)} ${column.id}`} chat={chat} column={column} value={value} />
 }
 
 interface SetProps {
@@ -52,21 +57,13 @@ function OneOption({ column, value, set }: SetProps) {
   const current = value[0] ?? ''
   const colour = column.options.find((option) => option.value === current)?.color
   return (
-    <select
+    <Select
       aria-label={column.name}
       value={current}
-      onChange={(event) => set(event.target.value === '' ? [] : [event.target.value])}
+      options={[['', 'Empty'], ...column.options.map((option) => [option.value, option.value] as const)]}
+      onChange={(chosen) => set(chosen === '' ? [] : [chosen])}
       className={current === '' ? `${plainField} !text-muted` : tagField(colour)}
-    >
-      <option value="" className="bg-raised text-ink">
-        Empty
-      </option>
-      {column.options.map((option) => (
-        <option key={option.value} value={option.value} className="bg-raised text-ink">
-          {option.value}
-        </option>
-      ))}
-    </select>
+    />
   )
 }
 
@@ -120,39 +117,86 @@ function ManyOptions({ column, value, set }: SetProps) {
 
 const inputTypes = { number: 'text', date: 'date', url: 'url', text: 'text' } as const
 
-/** A value that another user changed meanwhile is shown before it is overwritten. */
-function TextField({ chat, column, value, set }: SetProps & { chat: ChatRef }) {
+/** What is typed, and the value that it replaces. */
+interface Edit {
+  readonly text: string
+  readonly from: string
+}
+
+/**
+ * A value that another user changed meanwhile is shown before it is overwritten. What is typed stays in its field until the service
+ * has it.
+ */
+function TextField({ chat, column, value }: FieldProps) {
+  const { user } = useSession()
+  const { workspace_id } = chat
+  const of = `${placeOf(chat)} ${column.id}`
+  const { kept, isLoaded, change, discard } = useKept<Edit | null>(
+    { user_id: user.id, workspace_id, kind: 'column', of },
+    null,
+  )
+  const edit = kept.value
   const current = value[0] ?? ''
-  const [edit, setEdit] = useState<{ text: string; from: string }>()
   const [other, setOther] = useState<string>()
+  const [failure, setFailure] = useState<unknown>()
+  const [isSaving, setSaving] = useState(false)
   const field = useRef<HTMLInputElement>(null)
   const client = useQueryClient()
-  const isEditing = edit !== undefined
-  useEffect(() => {
-    if (isEditing) field.current?.focus()
-  }, [isEditing])
+  const setEdit = (next: Edit) => change(() => next)
   const close = () => {
-    setEdit(undefined)
     setOther(undefined)
+    setFailure(undefined)
+    void discard()
   }
-  const write = (text: string) => {
-    set(text === '' ? [] : [text])
-    close()
+  const open = () => {
+    setEdit({ text: current, from: current })
+    // The field is there once this has been shown.
+    setTimeout(() => field.current?.focus())
   }
-  const save = async () => {
-    const text = edit?.text.trim() ?? ''
-    if (!edit || text === edit.from) return close()
-    const { chat: now } = await client.fetchQuery({ ...chatQuery(chat), staleTime: 0 })
-    const stored = now.columns.find(({ column_id }) => column_id === column.id)?.value[0] ?? ''
-    if (stored !== edit.from && stored !== text) return setOther(stored)
-    write(text)
+  const write = async (text: string) => {
+    setOther(undefined)
+    const to = text === '' ? [] : [text]
+    const failed = await setColumn(chat, { column, from: value, to, keeps: true })
+    if (failed === undefined) return close()
+    setFailure(failed)
   }
-  if (!edit) {
+  const work = async (saving: () => Promise<void>) => {
+    if (isSaving) return
+    setSaving(true)
+    setFailure(undefined)
+    try {
+      await saving()
+    } catch (error) {
+      // What the service cannot take stays in its field.
+      setFailure(error)
+    } finally {
+      setSaving(false)
+    }
+  }
+  const save = () =>
+    work(async () => {
+      const text = edit?.text.trim() ?? ''
+      if (!edit || text === edit.from) return close()
+      const { chat: now } = await client.fetchQuery({ ...chatQuery(chat), staleTime: 0 })
+      const stored = now.columns.find(({ column_id }) => column_id === column.id)?.value[0] ?? ''
+      if (stored === text) return close()
+      if (stored !== edit.from) return setOther(stored)
+      await write(text)
+    })
+  const overwrite = () => work(() => write(edit?.text.trim() ?? ''))
+  const isDone = edit !== null && edit.from !== current && edit.text.trim() === current
+  useEffect(() => {
+    // The service had it before the page was reloaded.
+    if (isDone && !isSaving) void discard()
+  }, [isDone, isSaving, discard])
+  const isOpen = edit !== null && !isDone
+  if (!isOpen) {
     return (
       <button
         type="button"
         aria-label={`${column.name}: ${current || 'empty'}. Change`}
-        onClick={() => setEdit({ text: current, from: current })}
+        disabled={!isLoaded}
+        onClick={open}
         className={`${plainField} text-left ${current === '' ? '!text-muted' : ''}`}
       >
         {current === '' ? 'Empty' : <ExactLine text={current} />}
@@ -167,10 +211,11 @@ function TextField({ chat, column, value, set }: SetProps & { chat: ChatRef }) {
         type={inputTypes[column.type as keyof typeof inputTypes]}
         {...(column.type === 'number' && { inputMode: 'decimal' })}
         value={edit.text}
+        readOnly={isSaving}
         onChange={(event) => setEdit({ ...edit, text: event.target.value })}
-        onBlur={() => other === undefined && void save().catch(close)}
+        onBlur={() => other === undefined && !failure && void save()}
         onKeyDown={(event) => {
-          if (event.key === 'Enter') void save().catch(close)
+          if (event.key === 'Enter') void save()
           if (event.key === 'Escape') close()
         }}
         className="-mx-1.5 h-7 w-[calc(100%+12px)] rounded-md bg-surface px-1.5 ring-1 ring-inset ring-accent outline-none pointer-coarse:h-11"
@@ -181,11 +226,24 @@ function TextField({ chat, column, value, set }: SetProps & { chat: ChatRef }) {
             Meanwhile changed to <ExactLine text={other} empty="empty" />.
           </span>
           <span className="flex flex-wrap gap-1">
-            <Button size="small" onClick={() => write(edit.text.trim())}>
+            <Button size="small" onClick={() => void overwrite()}>
               Overwrite
             </Button>
             <Button size="small" kind="quiet" onClick={close}>
               Keep theirs
+            </Button>
+          </span>
+        </span>
+      )}
+      {failure !== undefined && (
+        <span className="grid gap-1 text-xs">
+          <Failure error={failure} />
+          <span className="flex flex-wrap gap-1">
+            <Button size="small" onClick={() => void save()}>
+              Try again
+            </Button>
+            <Button size="small" kind="quiet" onClick={close}>
+              Discard
             </Button>
           </span>
         </span>

@@ -1,25 +1,30 @@
 /** Where an answer or a note is written. A message never looks sent before it is. */
+
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { Lock, Paperclip, Slash, X } from 'lucide-react'
 import { type KeyboardEvent, useRef, useState } from 'react'
-import { ExactLine } from '../../exact-text.tsx'
-import { type ChatPlace, isStored } from '../../outbox.ts'
-import { useSession } from '../../place.ts'
-import type { Workspace } from '../../queries.ts'
+import { filesMax, textMax } from '../../../../src/rules/limits.ts'
+import { lengthOf } from '../../../../src/rules/text.ts'
+import type { Account } from '../../data/accounts.ts'
+import { isStored } from '../../data/browser-store.ts'
+import { type ChatRef, timelineQuery, workspaceQuery } from '../../data/chats.ts'
+import { useSession } from '../../data/place.ts'
+import type { Workspace } from '../../data/queries.ts'
+import { dismissFailure, failureKey, placeOf, sendDraft, useSending } from '../../data/sending.ts'
+import { serviceTimeOf } from '../../data/service-clock.ts'
+import { useKept } from '../../data/use-kept.ts'
 import { Button } from '../../ui/button.tsx'
+import { IconButton } from '../../ui/icon-button.tsx'
 import { Keys } from '../../ui/key-cap.tsx'
 import { Notice } from '../../ui/notice.tsx'
+import { SavedReplies } from '../../ui/saved-replies.tsx'
 import { Countdown } from '../../ui/time.tsx'
-import type { Account } from '../accounts/account-queries.ts'
+import { type Chosen, filesPasted, type RefusedFile } from './chosen-files.ts'
 import { closedBecause } from './closed-composer.tsx'
-import { type ChatRef, timelineQuery, workspaceQuery } from './inbox-queries.ts'
+import { DraftFiles } from './draft-files.tsx'
 import { NoteForm } from './note-form.tsx'
-import { SavedReplies } from './saved-replies.tsx'
-import { dismissFailure, placeKey, sendDraft, useSending } from './sending.ts'
-import { useDraft } from './use-draft.ts'
-
-const textMax = 4096
-const fileBytesMax = 25 * 1024 * 1024
+import { overtakenBy } from './overtaken.ts'
+import { useAnswer } from './use-answer.ts'
 
 interface ComposerProps {
   mode: 'answer' | 'note'
@@ -28,6 +33,9 @@ interface ComposerProps {
   workspace: Workspace
   account: Account | undefined
   name: string
+  /** Files that the answer did not take. */
+  refused: readonly RefusedFile[]
+  setRefused: (refused: readonly RefusedFile[]) => void
   /** Called at each change, so that others see the typing. */
   onTyped: () => void
 }
@@ -40,39 +48,46 @@ export function Composer(props: ComposerProps) {
   )
 }
 
-function Answer({ chat, workspace, account, name, onTyped, onNote }: ComposerProps & { onNote: () => void }) {
+function Answer({
+  chat,
+  workspace,
+  account,
+  name,
+  refused,
+  setRefused,
+  onTyped,
+  onNote,
+}: ComposerProps & { onNote: () => void }) {
   const { user } = useSession()
-  const [place] = useState<ChatPlace>({ user_id: user.id, ...chat })
-  const { draft, isLoaded, isSaved, change, clear } = useDraft(place)
+  const { kept, isLoaded, isSaved, change, clear, attach, removeFile } = useAnswer(chat)
+  const { value: text, files } = kept
+  const at = { user_id: user.id, workspace_id: chat.workspace_id, of: placeOf(chat) }
+  const note = useKept({ ...at, kind: 'note' }, '').kept.value
   const { data: state } = useQuery(workspaceQuery(workspace.id))
   const field = useRef<HTMLTextAreaElement>(null)
   const [picking, setPicking] = useState(false)
-  const [refusal, setRefusal] = useState<string>()
-  const overtaken = useOvertaken(chat, draft.begun_at)
+  const failure = useSending().failures.get(failureKey(chat))
+  const overtaken = useOvertaken(chat, kept.begun_at)
   const [warned, setWarned] = useState<string>()
   const closed = closedBecause(state, account)
-  const length = [...draft.text].length
-  const fault = length > textMax ? `${length} characters: a message has at most 4,096.` : refusal
-  const isEmpty = draft.text.trim() === '' && draft.file === null
+  const length = lengthOf(text)
+  const fault = faultOf(length, files.length)
+  const isEmpty = text.trim() === '' && files.length === 0
   const send = async () => {
     if (closed || fault || isEmpty || !isLoaded) return
     if (overtaken && warned !== overtaken.id) return setWarned(overtaken.id)
     clear()
     setWarned(undefined)
     field.current?.focus()
-    await sendDraft(draft)
+    await sendDraft(kept)
   }
-  const attach = (file: File | undefined) => {
-    if (!file) return
-    setRefusal(refusalOf(file))
-    if (refusalOf(file) === undefined) change({ file })
-  }
+  const take = (chosen: readonly Chosen[]) => setRefused(attach(chosen))
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.key === 'Enter' && (event.metaKey || event.ctrlKey)) {
       event.preventDefault()
       void send()
     }
-    if (event.key === '/' && draft.text === '') {
+    if (event.key === '/' && text === '') {
       event.preventDefault()
       setPicking(true)
     }
@@ -94,9 +109,9 @@ function Answer({ chat, workspace, account, name, onTyped, onNote }: ComposerPro
       {picking && (
         <SavedReplies
           workspace_id={workspace.id}
-          text={draft.text}
-          onPick={(text) => {
-            change({ text: draft.text === '' ? text : `${draft.text}${text}` })
+          text={text}
+          onPick={(reply) => {
+            change((before) => `${before}${reply}`)
             setPicking(false)
             field.current?.focus()
           }}
@@ -114,20 +129,32 @@ function Answer({ chat, workspace, account, name, onTyped, onNote }: ComposerPro
           ref={field}
           data-composer
           aria-label={name === '' ? 'Answer' : `Answer to ${name.slice(0, 80)}`}
-          value={draft.text}
+          value={text}
           placeholder={closed ? '' : 'Write an answer'}
           rows={2}
           dir="auto"
           onChange={(event) => {
             onTyped()
-            setRefusal(undefined)
-            change({ text: event.target.value })
+            const typed = event.target.value
+            change(() => typed)
           }}
           onKeyDown={onKeyDown}
-          onPaste={(event) => attach(event.clipboardData.files[0])}
+          onPaste={(event) => {
+            const pasted = filesPasted(event.clipboardData)
+            if (pasted.length === 0) return
+            event.preventDefault()
+            take(pasted)
+          }}
           className="field-sizing-content block max-h-48 min-h-13.5 w-full resize-none rounded-xl bg-transparent px-3.25 pb-0.5 pt-2.5 text-[14.5px]/[21px] outline-none"
         />
-        {draft.file && <FileChip file={draft.file} onRemove={() => change({ file: null })} />}
+        <DraftFiles
+          files={files}
+          refused={refused}
+          failure={failure?.file === files[0]?.name ? failure?.sentence : undefined}
+          onRemove={removeFile}
+          onDismiss={(dismissed) => setRefused(refused.filter((each) => each !== dismissed))}
+          field={field}
+        />
         {fault && (
           <p role="alert" className="px-3.25 text-xs text-danger">
             {fault}
@@ -135,17 +162,20 @@ function Answer({ chat, workspace, account, name, onTyped, onNote }: ComposerPro
         )}
         {closed && <p className="px-3.25 py-1 text-soft">{closed}</p>}
         <div className="flex items-center gap-0.5 px-1.5 pb-1.5 pl-2">
-          <AttachButton onFile={attach} />
+          <AttachButton onFiles={take} />
           <IconButton label="Saved replies" keys="/" data-replies onClick={() => setPicking(!picking)}>
             <Slash aria-hidden className="size-4" />
           </IconButton>
-          <IconButton label="Write a note" keys="N" onClick={onNote} data-note>
-            <Lock aria-hidden className="size-4" />
+          <IconButton
+            label={note === '' ? 'Write a note' : 'Go on with your note'}
+            keys="N"
+            onClick={onNote}
+            data-note
+          >
+            <Lock aria-hidden className={`size-4 ${note === '' ? '' : 'text-warn'}`} />
           </IconButton>
           <span className="ml-2 min-w-0 flex-1 truncate text-xs text-muted">
-            {!isStored() &&
-              !isEmpty &&
-              'This browser stores no drafts: this one is lost when you close the tab.'}
+            {!isStored() && !isEmpty && 'This browser can’t save drafts. Closing the tab discards this one.'}
             {isStored() && !isEmpty && isSaved && 'Draft saved'}
           </span>
           <Button
@@ -162,38 +192,31 @@ function Answer({ chat, workspace, account, name, onTyped, onNote }: ComposerPro
   )
 }
 
-function refusalOf(file: File): string | undefined {
-  if (file.size === 0) return `${file.name.slice(0, 80)} is empty. Choose another file.`
-  if (file.size > fileBytesMax)
-    return `${file.name.slice(0, 80)} is larger than 25 MiB. Choose a smaller file.`
-  return undefined
+function faultOf(length: number, files: number): string | undefined {
+  if (length > textMax) return `${length} characters: a message has at most 4,096.`
+  return files > filesMax ? `${files} files: at most ${filesMax} go at once. Remove some.` : undefined
 }
 
 /** Another user's answer that the platform accepted after this draft was started. */
 function useOvertaken(chat: ChatRef, begun_at: string): { id: string; name: string } | undefined {
   const { user } = useSession()
-  const own = [user.name, user.email.split('@')[0]]
   const client = useQueryClient()
   const pages = client.getQueryData(timelineQuery(chat).queryKey)?.pages ?? []
-  for (const item of pages.flatMap(({ items }) => items).toReversed()) {
-    if (item.type !== 'message' || !item.is_sender || item.at <= begun_at) continue
-    if (item.by?.kind === 'user' && !own.includes(item.by.name ?? '')) {
-      return { id: item.id, name: item.by.name ?? 'Another member' }
-    }
-  }
-  return undefined
+  const items = pages.flatMap((page) => page.items)
+  return overtakenBy(items, { user_id: user.id, since: serviceTimeOf(begun_at) })
 }
 
 /** Why the last attempt failed. The text is in the composer again. */
 function SendNotice({ chat }: { chat: ChatRef }) {
   const { failures } = useSending()
-  const failure = failures.get(placeKey(chat))
+  const failure = failures.get(failureKey(chat))
   if (!failure) return null
   return (
     <div className="mx-3.5 mb-1.5 flex items-start gap-1">
       <div className="min-w-0 flex-1">
         <Notice tone="danger">
-          Not sent: {failure.sentence} Your text is below.
+          Not sent: {failure.sentence}{' '}
+          {failure.file === null ? 'Your text is below.' : 'What was not sent is below.'}
           {failure.until !== null && (
             <>
               {' '}
@@ -210,59 +233,26 @@ function SendNotice({ chat }: { chat: ChatRef }) {
   )
 }
 
-function FileChip({ file, onRemove }: { file: File; onRemove: () => void }) {
-  return (
-    <p className="mx-2.5 mb-1 flex items-center gap-2 rounded-lg bg-sunken py-1 pl-2.5 pr-1">
-      <Paperclip aria-hidden className="size-3.5 shrink-0 text-muted" />
-      <span className="min-w-0 flex-1 truncate">
-        <ExactLine text={file.name} empty="A file without a name" />
-      </span>
-      <span className="shrink-0 text-xs text-muted">
-        {Math.ceil(file.size / 1_000).toLocaleString('en')} kB
-      </span>
-      <IconButton label="Remove the file" onClick={onRemove}>
-        <X aria-hidden className="size-3.5" />
-      </IconButton>
-    </p>
-  )
-}
-
-function AttachButton({ onFile }: { onFile: (file: File | undefined) => void }) {
+function AttachButton({ onFiles }: { onFiles: (files: readonly File[]) => void }) {
   const input = useRef<HTMLInputElement>(null)
   return (
     <>
-      <IconButton label="Attach a file" onClick={() => input.current?.click()}>
+      <IconButton label="Attach files" onClick={() => input.current?.click()}>
         <Paperclip aria-hidden className="size-4" />
       </IconButton>
       <input
         ref={input}
         type="file"
+        multiple
         tabIndex={-1}
-        aria-label="File"
+        aria-label="Files"
         className="hidden"
         onChange={(event) => {
-          onFile(event.target.files?.[0])
+          onFiles([...(event.target.files ?? [])])
           // So that the same file can be chosen again.
           event.target.value = ''
         }}
       />
     </>
-  )
-}
-
-interface IconButtonProps extends React.ComponentProps<'button'> {
-  label: string
-  keys?: string
-}
-
-export function IconButton({ label, keys, ...rest }: IconButtonProps) {
-  return (
-    <button
-      type="button"
-      aria-label={label}
-      title={keys === undefined ? label : `${label} (${keys})`}
-      {...rest}
-      className="grid size-7 shrink-0 place-items-center rounded-md text-soft hover:bg-hover hover:text-ink pointer-coarse:size-11"
-    />
   )
 }

@@ -1,24 +1,22 @@
 /** The inbox: every chat of every account in one list, the open one beside it, and what is known about it. The address is the state. */
 import { useQuery, useQueryClient } from '@tanstack/react-query'
-import { useNavigate, useSearch } from '@tanstack/react-router'
-import { lazy, Suspense, useCallback, useEffect, useMemo, useState } from 'react'
-import { forgetOthers } from '../../outbox.ts'
-import { useSession, useWorkspace } from '../../place.ts'
-import type { Workspace } from '../../queries.ts'
-import { type KeyActions, useKeys } from '../../shortcuts.ts'
-import { undoLast } from '../../ui/toasts.ts'
-import { Missing } from '../stopped.tsx'
-import { ChatList } from './chat-list.tsx'
+import { useSearch } from '@tanstack/react-router'
+import { lazy, Suspense, useEffect, useMemo, useState } from 'react'
 import {
   type ChatRef,
   chatQuery,
   countsQuery,
-  type Go,
   type InboxChat,
   inboxQuery,
   type ListFilter,
   prefetchChat,
-} from './inbox-queries.ts'
+} from '../../data/chats.ts'
+import { useGo, useHere } from '../../data/place.ts'
+import { undoLast } from '../../data/toasts.ts'
+import { type KeyActions, useKeys } from '../../ui/shortcuts.ts'
+import { useTitle } from '../../ui/title.ts'
+import { ChatList } from './chat-list.tsx'
+import type { Go, InboxSearch } from './inbox-search.ts'
 
 const loadPane = () => import('./chat-pane.tsx')
 /** Loads after the list: the first row appears sooner. */
@@ -26,28 +24,18 @@ const ChatPane = lazy(async () => ({ default: (await loadPane()).ChatPane }))
 
 const ToastPlace = lazy(async () => ({ default: (await import('../../ui/toast.tsx')).ToastPlace }))
 const NoChat = lazy(async () => ({ default: (await import('./no-chat.tsx')).NoChat }))
-const KeyList = lazy(async () => ({ default: (await import('./key-list.tsx')).KeyList }))
+const KeyList = lazy(async () => ({ default: (await import('../../ui/key-list.tsx')).KeyList }))
 
 export function InboxPage() {
-  const workspace = useWorkspace()
-  return workspace ? <Inbox key={workspace.id} workspace={workspace} /> : <Missing />
-}
-
-function Inbox({ workspace }: { workspace: Workspace }) {
-  const { user } = useSession()
+  const workspace = useHere()
   const { filter, chat, go } = useInboxPlace(workspace.id)
   const [showsKeys, setShowsKeys] = useState(false)
   useInboxKeys({ filter, chat, go, onHelp: () => setShowsKeys(true) })
   const { data: counts } = useQuery(countsQuery(workspace.id, filter.account_id))
   useEffect(() => {
     void loadPane()
-    void forgetOthers(user.id)
-    const started = import('./sending.ts').then(({ startOutbox }) => startOutbox(user.id))
-    return () => void started.then((stop) => stop())
-  }, [user.id])
-  useEffect(() => {
-    document.title = `${counts?.unread ? `(${counts.unread}) ` : ''}Inbox · Parley`
-  }, [counts?.unread])
+  }, [])
+  useTitle(`${counts?.unread ? `(${counts.unread}) ` : ''}Inbox`)
   return (
     <div
       data-own-bar
@@ -110,7 +98,7 @@ function useInboxKeys({ filter, chat, go, onHelp }: KeyPlace): void {
   const unreadOf = () => (chat ? (client.getQueryData(chatQuery(chat).queryKey)?.chat.unread_count ?? 0) : 0)
   const mark = (marked: ChatRef, unread: boolean) => {
     const before = unreadOf()
-    void import('./chat-changes.ts').then(({ markRead }) => markRead(marked, { unread, before }))
+    void import('../../data/chat-changes.ts').then(({ markRead }) => markRead(marked, { unread, before }))
   }
   const actions: KeyActions = {
     j: () => open(find(1)),
@@ -143,7 +131,6 @@ function useInboxKeys({ filter, chat, go, onHelp }: KeyPlace): void {
 /** What the address says. */
 function useInboxPlace(workspace_id: string) {
   const { view = 'all', account, chat, of } = useSearch({ from: '/inside/w/$workspace_id/inbox' })
-  const navigate = useNavigate()
   const filter = useMemo<ListFilter>(
     () => ({ workspace_id, view, account_id: account }),
     [workspace_id, view, account],
@@ -153,10 +140,6 @@ function useInboxPlace(workspace_id: string) {
       chat !== undefined && of !== undefined ? { workspace_id, account_id: of, chat_id: chat } : undefined,
     [workspace_id, chat, of],
   )
-  const go = useCallback<Go>(
-    (search) =>
-      void navigate({ to: '/w/$workspace_id/inbox', params: { workspace_id }, search, resetScroll: false }),
-    [navigate, workspace_id],
-  )
+  const go = useGo<InboxSearch>('/w/$workspace_id/inbox')
   return { filter, chat: open, go }
 }

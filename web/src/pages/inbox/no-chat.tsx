@@ -8,7 +8,7 @@ export function NoChat() {
       className="hidden place-content-center justify-items-center p-8 text-center min-[761px]:grid min-[1181px]:col-span-2"
     >
       <MessagesSquare aria-hidden className="mb-3 size-6 text-muted" />
-      <p className="text-muted">Choose a chat. Opening it tells the other side nothing.</p>
+      <p className="text-muted">Choose a chat. Opening it does not mark it as read for them.</p>
     </section>
   )
 }

@@ -1,16 +1,13 @@
 /** An empty list of chats says what would be here, and what to do. */
 import { useQuery } from '@tanstack/react-query'
-import { Link } from '@tanstack/react-router'
 import { Inbox } from 'lucide-react'
-import { useSession } from '../../place.ts'
-import { curlOf } from '../../ui/as-api-text.ts'
-import { buttonClass } from '../../ui/button.tsx'
-import { Code } from '../../ui/copy.tsx'
-import { accountsQuery } from '../accounts/account-queries.ts'
-import type { View } from './inbox-queries.ts'
+import { accountsQuery } from '../../data/accounts.ts'
+import type { View } from '../../data/chats.ts'
+
+import { AccountsLink } from '../../ui/accounts-link.tsx'
+import { AsApi } from '../../ui/as-api.tsx'
 
 export function NoChats({ view, workspace_id }: { view: View; workspace_id: string }) {
-  const { base_url } = useSession()
   const { data } = useQuery(accountsQuery(workspace_id))
   const [account] = data?.accounts ?? []
   const none = data?.accounts.length === 0
@@ -22,11 +19,8 @@ export function NoChats({ view, workspace_id }: { view: View; workspace_id: stri
           'Nobody has written yet. Write to your account from your phone, and it appears here.',
         ],
     unread: ['Everything is read', 'New messages appear here until someone marks their chat read.'],
-    unanswered: ['Everyone has an answer', 'Chats whose last message is theirs appear here.'],
-    mine: [
-      'No chat is assigned to you',
-      'Open a chat and assign it to yourself: it stays here until it is done.',
-    ],
+    unanswered: ['Nothing to answer', 'Chats waiting for your answer appear here.'],
+    mine: ['No chat is assigned to you', 'Chats assigned to you appear here until they are done.'],
   }
   const [title, about] = words[view]
   return (
@@ -37,19 +31,15 @@ export function NoChats({ view, workspace_id }: { view: View; workspace_id: stri
       <h2 className="text-base font-semibold">{title}</h2>
       <p className="mt-1 max-w-[36ch] text-muted">{about}</p>
       {view === 'all' && none && (
-        <Link
-          to="/w/$workspace_id/accounts"
-          params={{ workspace_id }}
-          className={`mt-5 ${buttonClass({ kind: 'primary' })}`}
-        >
-          Go to Accounts
-        </Link>
+        <div className="mt-5">
+          <AccountsLink workspace_id={workspace_id} button />
+        </div>
       )}
       {view === 'all' && account && (
-        <div className="mt-5 w-full text-left">
-          <Code
-            label="A program reads the chats"
-            text={curlOf(base_url, { method: 'GET', path: `/chats?account_id=${account.id}` })}
+        <div className="mt-5">
+          <AsApi
+            of="The chats"
+            requests={[{ does: 'Read the chats', method: 'GET', path: `/chats?account_id=${account.id}` }]}
           />
         </div>
       )}

@@ -1,11 +1,11 @@
 /** A note: for the team only, in its place in time. */
 import { useQueryClient } from '@tanstack/react-query'
 import { Lock, Trash2 } from 'lucide-react'
-import { ExactLine, ExactText } from '../../exact-text.tsx'
-import { useChange } from '../../queries.ts'
+import { type ChatRef, refreshChat, type TimelineNote } from '../../data/chats.ts'
+import { useChange } from '../../data/queries.ts'
+import { ExactLine, ExactText } from '../../ui/exact-text.tsx'
 import { Failure } from '../../ui/notice.tsx'
 import { useClock } from '../../ui/time.tsx'
-import { type ChatRef, refreshChat, type TimelineNote } from './inbox-queries.ts'
 
 export function NoteItem({ note, chat }: { note: TimelineNote; chat: ChatRef }) {
   const { clock } = useClock()

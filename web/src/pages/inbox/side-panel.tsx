@@ -2,18 +2,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { Plus } from 'lucide-react'
 import type { ReactNode } from 'react'
-import { ExactLine, ExactText } from '../../exact-text.tsx'
-import { useSession } from '../../place.ts'
-import type { Workspace } from '../../queries.ts'
-import { AsApi } from '../../ui/as-api.tsx'
-import type { ApiRequest } from '../../ui/as-api-text.ts'
-import { Button } from '../../ui/button.tsx'
-import { Face } from '../../ui/face.tsx'
-import { Keys } from '../../ui/key-cap.tsx'
-import { ClockTime, useClock } from '../../ui/time.tsx'
-import { ChatCampaigns } from './chat-campaigns.tsx'
-import { assignChat, moveChat } from './chat-changes.ts'
-import { ColumnField, plainField, tagField } from './column-field.tsx'
+import { assignChat, moveChat } from '../../data/chat-changes.ts'
 import {
   assigneesQuery,
   type ChatDetail,
@@ -22,9 +11,22 @@ import {
   type InboxChat,
   stagesQuery,
   type TimelineNote,
-} from './inbox-queries.ts'
+} from '../../data/chats.ts'
+import { useSession } from '../../data/place.ts'
+import type { Workspace } from '../../data/queries.ts'
+import { AsApi } from '../../ui/as-api.tsx'
+import type { ApiRequest } from '../../ui/as-api-text.ts'
+import { Button } from '../../ui/button.tsx'
+import { ExactLine, ExactText } from '../../ui/exact-text.tsx'
+import { Face } from '../../ui/face.tsx'
+import { Keys } from '../../ui/key-cap.tsx'
+import { Select } from '../../ui/select.tsx'
+import { stageColour } from '../../ui/stages.ts'
+import { ClockTime, useClock } from '../../ui/time.tsx'
+import { ChatCampaigns } from './chat-campaigns.tsx'
+import { Suppression } from './chat-suppression.tsx'
+import { ColumnField, plainField, tagField } from './column-field.tsx'
 import { DeleteNote } from './note-item.tsx'
-import { stageColour } from './stages.ts'
 
 interface PanelProps {
   chat: ChatRef
@@ -54,21 +56,24 @@ export function SidePanel({ chat, detail, assignee, notes, workspace, onNote }: 
           </Property>
         ))}
       </dl>
+      <Suppression chat={chat} detail={detail} workspace={workspace} />
       <ChatCampaigns chat={chat} />
       <section>
-        <h2 className="mb-1.5 flex items-center justify-between font-semibold">
-          Notes
+        <div className="mb-1.5 flex items-center justify-between">
+          <h2 className="font-semibold">Notes</h2>
           <Button kind="quiet" size="small" onClick={onNote}>
             <Plus aria-hidden className="size-3.5" />
             Add <Keys keys="N" />
           </Button>
-        </h2>
-        {notes.length === 0 && <p className="text-muted">What the team should know. Nobody else sees it.</p>}
-        <ul className="grid gap-1.5">
-          {notes.toReversed().map((note) => (
-            <Jot key={note.id} note={note} chat={chat} />
-          ))}
-        </ul>
+        </div>
+        {notes.length === 0 && <p className="text-muted">Only your team sees notes.</p>}
+        {notes.length > 0 && (
+          <ul aria-label="Notes" className="grid gap-1.5">
+            {notes.toReversed().map((note) => (
+              <Jot key={note.id} note={note} chat={chat} />
+            ))}
+          </ul>
+        )}
       </section>
       <div className="-ml-2.5">
         <AsApi of="This chat" requests={requestsOf(chat, detail)} />
@@ -135,24 +140,19 @@ function StageField({ chat, detail, workspace }: Pick<PanelProps, 'chat' | 'deta
   if (stages.length === 0 || !current) return null
   return (
     <Property name="Stage">
-      <select
+      <Select
         data-stage
         aria-label="Stage"
         value={current.key}
-        onChange={(event) => {
-          const to = stages.find(({ key }) => key === event.target.value)
+        options={stages
+          .filter(({ hidden, key }) => !hidden || key === current.key)
+          .map(({ key, label }) => [key, label])}
+        onChange={(key) => {
+          const to = stages.find((stage) => stage.key === key)
           if (to) void moveChat(chat, { from: current, to })
         }}
         className={tagField(stageColour(stages, current.key))}
-      >
-        {stages
-          .filter(({ hidden, key }) => !hidden || key === current.key)
-          .map(({ key, label }) => (
-            <option key={key} value={key} className="bg-raised text-ink">
-              {label}
-            </option>
-          ))}
-      </select>
+      />
     </Property>
   )
 }
@@ -165,26 +165,23 @@ function AssigneeField({ chat, assignee, workspace }: Pick<PanelProps, 'chat' | 
   const people = isListed ? assignees : [assignee, ...assignees]
   return (
     <Property name="Assignee">
-      <select
+      <Select
         data-assignee
         aria-label="Assignee"
         value={assignee?.user_id ?? ''}
         disabled={assignee === undefined}
-        onChange={(event) => {
-          const to = people.find(({ user_id }) => user_id === event.target.value) ?? null
+        options={[
+          ['', 'Nobody'],
+          ...people.map(
+            ({ user_id, name }) => [user_id, user_id === user.id ? `${name} (you)` : name] as const,
+          ),
+        ]}
+        onChange={(id) => {
+          const to = people.find(({ user_id }) => user_id === id) ?? null
           void assignChat(chat, { from: assignee ?? null, to })
         }}
         className={plainField}
-      >
-        <option value="" className="bg-raised text-ink">
-          Nobody
-        </option>
-        {people.map(({ user_id, name }) => (
-          <option key={user_id} value={user_id} className="bg-raised text-ink">
-            {user_id === user.id ? `${name} (you)` : name}
-          </option>
-        ))}
-      </select>
+      />
     </Property>
   )
 }

@@ -2,19 +2,19 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { Check, CircleHelp, Clock3, OctagonAlert, Send } from 'lucide-react'
 import type { ReactNode } from 'react'
-import { ExactLine, ExactText } from '../../exact-text.tsx'
-import { useChange } from '../../queries.ts'
-import { Button } from '../../ui/button.tsx'
-import { Failure } from '../../ui/notice.tsx'
-import { useClock } from '../../ui/time.tsx'
-import { Attachments } from './attachments.tsx'
 import {
   type ChatRef,
   refreshChat,
   type TimelineItem,
   type TimelineMessage,
   type TimelineOperation,
-} from './inbox-queries.ts'
+} from '../../data/chats.ts'
+import { useChange } from '../../data/queries.ts'
+import { Button } from '../../ui/button.tsx'
+import { ExactLine, ExactText } from '../../ui/exact-text.tsx'
+import { Failure } from '../../ui/notice.tsx'
+import { useClock } from '../../ui/time.tsx'
+import { Attachments } from './attachments.tsx'
 
 interface MessageProps {
   message: TimelineMessage
@@ -83,7 +83,7 @@ export function Bubble({
   return (
     <div
       dir="auto"
-      className={`w-fit px-3 py-2 text-[14.5px]/[21px] ${own ? 'ml-auto' : ''} ${look} ${corners} ${faint ? 'text-soft' : ''}`}
+      className={`w-fit px-3 py-2 text-[14.5px]/[21px] forced-colors:border ${own ? 'ml-auto' : ''} ${look} ${corners} ${faint ? 'text-soft' : ''}`}
     >
       {children}
     </div>

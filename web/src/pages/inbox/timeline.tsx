@@ -3,15 +3,15 @@ import { useInfiniteQuery } from '@tanstack/react-query'
 import { useSearch } from '@tanstack/react-router'
 import { ArrowDown } from 'lucide-react'
 import { Fragment, type ReactNode, useEffect, useMemo, useRef, useState } from 'react'
-import { ask } from '../../api.ts'
+import { ask } from '../../data/api.ts'
+import { type ChatRef, type Timeline, type TimelineItem, timelineQuery } from '../../data/chats.ts'
+import { type PendingSend, useSending } from '../../data/sending.ts'
 import { Button } from '../../ui/button.tsx'
 import { Failure } from '../../ui/notice.tsx'
-import { Late, ReadFailure } from '../../ui/states.tsx'
+import { Reading } from '../../ui/states.tsx'
 import { useClock } from '../../ui/time.tsx'
-import { type ChatRef, type Timeline, type TimelineItem, timelineQuery } from './inbox-queries.ts'
 import { NoteItem } from './note-item.tsx'
 import { PendingItem } from './pending-item.tsx'
-import { type PendingSend, useSending } from './sending.ts'
 import { MessageItem, OperationItem } from './timeline-items.tsx'
 
 /** More items load within this distance of either end. */
@@ -55,12 +55,9 @@ export function TimelineView({ chat, unread }: TimelineProps) {
         className="flex h-full flex-col-reverse overflow-y-auto overscroll-contain -outline-offset-2"
       >
         <div className="flex flex-col px-3.5 pb-1.5 pt-3.5 min-[761px]:px-4.5">
-          <ReadFailure query={query} />
-          {pages === undefined && !query.error && (
-            <Late>
-              <Skeleton />
-            </Late>
-          )}
+          <Reading query={query}>
+            <Skeleton />
+          </Reading>
           {pages && <Beginning older={older} isEmpty={items.length === 0 && pending.length === 0} />}
           <Items items={items} chat={chat} newFrom={newFrom} wanted={message} />
           {pending.map((each) => (
@@ -103,9 +100,9 @@ function usePending(
   const { pending } = useSending()
   return pending.filter(
     (each) =>
-      each.entry.workspace_id === workspace_id &&
-      each.entry.account_id === account_id &&
-      each.entry.chat_id === chat_id &&
+      each.chat.workspace_id === workspace_id &&
+      each.chat.account_id === account_id &&
+      each.chat.chat_id === chat_id &&
       !items.some((item) => isSame(item, each)),
   )
 }
@@ -116,10 +113,12 @@ const skewMs = 5_000
 /** Another tab may learn the outcome first: then the timeline has the message before this tab knows its id. */
 function isSame(item: TimelineItem, { entry, message_id }: PendingSend): boolean {
   if (item.type === 'message' && item.id === message_id) return true
+  // Messages with files may have the same text: none.
+  if (entry.part + entry.files.length > 1) return false
   const isOurs =
     item.type === 'message' ? item.is_sender : item.type === 'operation' && item.state === 'sending'
-  const isSince = new Date(item.at).getTime() > new Date(entry.sent_at).getTime() - skewMs
-  return isOurs && isSince && item.text === entry.text
+  const isSince = new Date(item.at).getTime() > new Date(entry.at).getTime() - skewMs
+  return isOurs && isSince && item.text === entry.body
 }
 
 interface Older {
@@ -172,11 +171,10 @@ function Beginning({ older, isEmpty }: { older: Older; isEmpty: boolean }) {
 /** The first of the messages that were unread when the chat was opened. */
 function useFirstNew(items: readonly TimelineItem[], unread: number | undefined): string | undefined {
   const [first, setFirst] = useState<string | null>()
-  useEffect(() => {
-    if (first !== undefined || unread === undefined || items.length === 0) return
+  if (first === undefined && unread !== undefined && items.length > 0) {
     const theirs = items.filter((item) => item.type === 'message' && !item.is_sender)
     setFirst(unread > 0 ? (theirs.at(-unread)?.id ?? theirs[0]?.id ?? null) : null)
-  }, [first, unread, items])
+  }
   return first ?? undefined
 }
 

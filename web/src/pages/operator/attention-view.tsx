@@ -2,17 +2,17 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { CircleCheck } from 'lucide-react'
-import { ExactLine } from '../../exact-text.tsx'
-import { useSession } from '../../place.ts'
-import { useChange } from '../../queries.ts'
-import { Section } from '../../shell.tsx'
+import { type AmbiguousOperation, attentionQuery, type TroubledAccount } from '../../data/operator.ts'
+import { useSession } from '../../data/place.ts'
+import { useChange } from '../../data/queries.ts'
 import { Badge } from '../../ui/badge.tsx'
 import { Button } from '../../ui/button.tsx'
+import { ExactLine } from '../../ui/exact-text.tsx'
 import { Failure } from '../../ui/notice.tsx'
+import { Section } from '../../ui/page.tsx'
 import { Empty, Loaded } from '../../ui/states.tsx'
 import { Table } from '../../ui/table.tsx'
 import { Time } from '../../ui/time.tsx'
-import { type AmbiguousOperation, attentionQuery, type TroubledAccount } from './operator-queries.ts'
 
 const listedMax = 1_000
 
@@ -21,7 +21,7 @@ export function AttentionView() {
     <Loaded query={useQuery(attentionQuery)}>
       {({ accounts, operations, names }) =>
         accounts.length === 0 && operations.length === 0 ? (
-          <Empty icon={CircleCheck} title="Nothing needs a person">
+          <Empty icon={CircleCheck} title="Nothing needs attention">
             Accounts that lose their login or are restricted are listed here, and messages whose outcome is
             unknown.
           </Empty>
@@ -36,9 +36,10 @@ export function AttentionView() {
   )
 }
 
-function needOf({ status, first_messages_stopped_at }: TroubledAccount): string {
+function needOf({ status, first_messages_stopped_at, campaigns_held_at }: TroubledAccount): string {
   if (status === 'NEEDS_LOGIN') return 'Needs a login'
   if (status === 'RESTRICTED') return 'Restricted'
+  if (campaigns_held_at) return 'Campaigns wait'
   return first_messages_stopped_at ? 'First messages stopped' : 'No worker'
 }
 
@@ -53,12 +54,12 @@ function Accounts({ accounts }: { accounts: readonly TroubledAccount[] }) {
   return (
     <Section title="Accounts">
       <Table
-        label="Accounts that need a person"
+        label="Accounts that need attention"
         rows={accounts}
         rowKey={({ id }) => id}
         empty={{
           icon: CircleCheck,
-          title: 'No account needs a person',
+          title: 'All accounts are fine',
           children: 'An account that loses its login, or that the platform restricts, is listed here.',
         }}
         columns={[

@@ -2,15 +2,15 @@
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { useNavigate, useSearch } from '@tanstack/react-router'
 import { ScrollText } from 'lucide-react'
-import { ExactLine, ExactText } from '../../exact-text.tsx'
-import { useChange } from '../../queries.ts'
+import { type AuditRow, auditQuery, peopleQuery, verdictQuery } from '../../data/operator.ts'
+import { useChange } from '../../data/queries.ts'
 import { Button } from '../../ui/button.tsx'
-import { Select } from '../../ui/form.tsx'
+import { ExactLine, ExactText } from '../../ui/exact-text.tsx'
 import { Failure } from '../../ui/notice.tsx'
-import { Loaded } from '../../ui/states.tsx'
+import { type Option, Select } from '../../ui/select.tsx'
+import { Loaded, More } from '../../ui/states.tsx'
 import { Table } from '../../ui/table.tsx'
 import { Time } from '../../ui/time.tsx'
-import { type AuditRow, auditQuery, peopleQuery, verdictQuery } from './operator-queries.ts'
 import type { OperatorSearch } from './operator-views.ts'
 
 export function AuditView() {
@@ -23,13 +23,7 @@ export function AuditView() {
       <Loaded query={log} rows={8}>
         {({ pages }) => <Rows rows={pages.flatMap(({ rows }) => rows)} broken={broken} />}
       </Loaded>
-      {log.hasNextPage && (
-        <div>
-          <Button busy={log.isFetchingNextPage} onClick={() => void log.fetchNextPage()}>
-            Show older
-          </Button>
-        </div>
-      )}
+      <More of={log}>Show older</More>
     </div>
   )
 }
@@ -64,7 +58,7 @@ function Bar({ search }: { search: OperatorSearch }) {
         value={search.actor}
         options={[
           ['system', 'Parley itself'],
-          ...(people?.users ?? []).map(({ id, email }): Option => [`user:${id}`, email]),
+          ...(people?.users ?? []).map(({ id, email }): Option<string> => [`user:${id}`, email]),
         ]}
         onChange={(value) => filter('actor', value)}
       />
@@ -73,13 +67,11 @@ function Bar({ search }: { search: OperatorSearch }) {
   )
 }
 
-type Option = readonly [value: string, label: string]
-
 interface FilterProps {
   label: string
   every: string
   value: string | undefined
-  options: readonly Option[]
+  options: readonly Option<string>[]
   onChange: (value: string) => void
 }
 
@@ -87,19 +79,13 @@ function Filter({ label, every, value = '', options, onChange }: FilterProps) {
   const known = value === '' || options.some(([each]) => each === value)
   return (
     <Select
+      look="field"
       aria-label={label}
       value={value}
-      onChange={(event) => onChange(event.target.value)}
+      options={[['', every], ...(known ? [] : [[value, value] as const]), ...options]}
+      onChange={onChange}
       className="!w-auto max-w-full sm:max-w-56"
-    >
-      <option value="">{every}</option>
-      {!known && <option value={value}>{value}</option>}
-      {options.map(([each, text]) => (
-        <option key={each} value={each}>
-          {text}
-        </option>
-      ))}
-    </Select>
+    />
   )
 }
 

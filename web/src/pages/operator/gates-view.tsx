@@ -2,11 +2,11 @@
 import { useQuery } from '@tanstack/react-query'
 import { Building2, UserRound } from 'lucide-react'
 import { useState } from 'react'
-import { allowlistsQuery, type Gate, gatesQuery, useChange } from '../../queries.ts'
-import { Section } from '../../shell.tsx'
+import { allowlistsQuery, type Gate, gatesQuery, useChange } from '../../data/queries.ts'
 import { Button } from '../../ui/button.tsx'
-import { Field, Form, Select, Switch } from '../../ui/form.tsx'
+import { Form, SelectField, Switch } from '../../ui/form.tsx'
 import { Failure } from '../../ui/notice.tsx'
+import { Section } from '../../ui/page.tsx'
 import { Loaded } from '../../ui/states.tsx'
 import { Table } from '../../ui/table.tsx'
 import { Time } from '../../ui/time.tsx'
@@ -165,21 +165,16 @@ function Allowlist({ list, title, about, listed, all }: AllowlistProps) {
         <div className="max-w-md">
           <Form
             onSubmit={() => set(chosen, true)}
-            busy={change.isPending}
-            error={change.error}
+            change={change}
             action="Add to the list"
             disabled={chosen === ''}
           >
-            <Field label="Add">
-              <Select value={chosen} onChange={(event) => setChosen(event.target.value)}>
-                <option value="">Choose…</option>
-                {offered.map(({ id, label }) => (
-                  <option key={id} value={id}>
-                    {label}
-                  </option>
-                ))}
-              </Select>
-            </Field>
+            <SelectField
+              label="Add"
+              value={chosen}
+              options={[['', 'Choose…'], ...offered.map(({ id, label }) => [id, label] as const)]}
+              onChange={setChosen}
+            />
           </Form>
         </div>
       ) : (

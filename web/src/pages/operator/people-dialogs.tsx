@@ -1,12 +1,13 @@
 /** Creates and renames workspaces and users, and makes set-up links. */
 import { useState } from 'react'
-import { useChange } from '../../queries.ts'
-import { Button } from '../../ui/button.tsx'
-import { Secret } from '../../ui/copy.tsx'
+import { nameMax } from '../../../../src/rules/limits.ts'
+import type { ListedWorkspace, User } from '../../data/operator.ts'
+import { useChange } from '../../data/queries.ts'
+import { SetupLink, setupLinkWords } from '../../ui/copy.tsx'
 import { Confirm, Dialog } from '../../ui/dialog.tsx'
-import { Choice, Choices, Field, Form, Select, TextInput } from '../../ui/form.tsx'
+import { Choice, Choices, Form, SelectField, TextField, ZoneField } from '../../ui/form.tsx'
 import { Notice } from '../../ui/notice.tsx'
-import type { ListedWorkspace, User } from './operator-queries.ts'
+import type { Option } from '../../ui/select.tsx'
 
 export type PeopleDialog =
   | { what: 'new_workspace' | 'new_user' }
@@ -33,22 +34,12 @@ export function PeopleDialogs({ open, onClose, workspaces }: DialogsProps) {
       onClose={close}
       sealed={link !== undefined}
       title={link === undefined ? titleOf(open) : 'Send them this link'}
-      description={
-        link !== undefined &&
-        'It works once, for seven days, and is shown only now. Send it where only they will read it.'
-      }
+      description={link !== undefined && setupLinkWords}
     >
       {link === undefined ? (
         <Content open={open} onClose={close} onLink={setLink} workspaces={workspaces} />
       ) : (
-        <div className="grid gap-5">
-          <Secret value={new URL(link, location.origin).href} label="Set-up link" />
-          <div className="flex justify-end">
-            <Button kind="primary" onClick={close}>
-              I copied it
-            </Button>
-          </div>
-        </div>
+        <SetupLink link={link} onClose={close} />
       )}
     </Dialog>
   )
@@ -92,8 +83,6 @@ function Content({ open, onClose, onLink, workspaces }: ContentProps) {
   }
 }
 
-const zones = Intl.supportedValuesOf('timeZone')
-
 function WorkspaceForm({ workspace, onClose }: { workspace?: ListedWorkspace; onClose: () => void }) {
   const create = useChange('POST /workspaces', ['instance', 'allowlists'])
   const rename = useChange('PATCH /workspaces/{workspace_id}', [
@@ -118,28 +107,22 @@ function WorkspaceForm({ workspace, onClose }: { workspace?: ListedWorkspace; on
   return (
     <Form
       onSubmit={submit}
-      busy={create.isPending || rename.isPending}
-      error={create.error ?? rename.error}
+      change={workspace ? rename : create}
       action={workspace ? 'Save' : 'Create workspace'}
-      align="end"
     >
-      <Field label="Name">
-        <TextInput
-          required
-          maxLength={200}
-          value={name}
-          autoComplete="off"
-          onChange={(event) => setName(event.target.value)}
-        />
-      </Field>
-      <Field label="Time zone" help="Its day, and its daily limits, end at midnight there.">
-        <Select value={timezone} onChange={(event) => setZone(event.target.value)}>
-          {zones.includes(timezone) || <option>{timezone}</option>}
-          {zones.map((zone) => (
-            <option key={zone}>{zone}</option>
-          ))}
-        </Select>
-      </Field>
+      <TextField
+        label="Name"
+        required
+        maxLength={nameMax}
+        value={name}
+        autoComplete="off"
+        onChange={setName}
+      />
+      <ZoneField
+        help="Its day, and its daily limits, end at midnight there."
+        value={timezone}
+        onChange={setZone}
+      />
     </Form>
   )
 }
@@ -151,17 +134,22 @@ function DisableWorkspace({ workspace, onClose }: { workspace: ListedWorkspace; 
       open
       onClose={onClose}
       title={`Disable “${workspace.name}”?`}
-      description="Its members and keys are refused, its accounts are disconnected, and nothing of it is sent: campaigns, broadcasts and webhooks wait. Nothing is deleted. Messages that wait to be sent now are given up."
+      description="Members and keys lose access, accounts disconnect, and nothing is sent: campaigns, broadcasts and webhooks wait. Nothing is deleted. Messages waiting to be sent are dropped."
       phrase={workspace.name}
       action="Disable workspace"
-      busy={disable.isPending}
-      error={disable.error}
+      change={disable}
       onConfirm={() => disable.mutate({ params: { workspace_id: workspace.id } }, { onSuccess: onClose })}
     />
   )
 }
 
 type Role = User['memberships'][number]['role']
+
+const roles: readonly Option<Role>[] = [
+  ['member', 'Member: reads, organises and sends'],
+  ['admin', 'Admin: also runs campaigns and manages members'],
+  ['owner', 'Owner: also sets roles'],
+]
 
 function UserForm({ workspaces, onClose, onLink }: Omit<ContentProps, 'open'>) {
   const create = useChange('POST /users', ['instance', 'allowlists', 'members'])
@@ -175,32 +163,23 @@ function UserForm({ workspaces, onClose, onLink }: Omit<ContentProps, 'open'>) {
       { onSuccess: ({ setup_link }) => (setup_link ? onLink(setup_link) : onClose()) },
     )
   return (
-    <Form onSubmit={submit} busy={create.isPending} error={create.error} action="Create user" align="end">
-      <Field label="E-mail" help="A user who has this address already joins the workspace too.">
-        <TextInput
-          type="email"
-          required
-          value={email}
-          autoComplete="off"
-          onChange={(event) => setEmail(event.target.value)}
-        />
-      </Field>
-      <Field label="Workspace">
-        <Select value={workspace_id} onChange={(event) => setWorkspace(event.target.value)}>
-          {workspaces.map(({ id, name }) => (
-            <option key={id} value={id}>
-              {name}
-            </option>
-          ))}
-        </Select>
-      </Field>
-      <Field label="Role">
-        <Select value={role} onChange={(event) => setRole(event.target.value as Role)}>
-          <option value="member">Member: reads, organises and sends</option>
-          <option value="admin">Admin: also runs campaigns and manages members</option>
-          <option value="owner">Owner: also sets roles</option>
-        </Select>
-      </Field>
+    <Form onSubmit={submit} change={create} action="Create user">
+      <TextField
+        label="E-mail"
+        help="A user who has this address already joins the workspace too."
+        type="email"
+        required
+        value={email}
+        autoComplete="off"
+        onChange={setEmail}
+      />
+      <SelectField
+        label="Workspace"
+        value={workspace_id}
+        options={workspaces.map(({ id, name }) => [id, name])}
+        onChange={setWorkspace}
+      />
+      <SelectField label="Role" value={role} options={roles} onChange={setRole} />
       <Choices legend="This instance">
         <Choice
           label="Operator"
@@ -226,28 +205,19 @@ function EditUser({ user, onClose }: { user: User; onClose: () => void }) {
           { onSuccess: onClose },
         )
       }
-      busy={update.isPending}
-      error={update.error}
+      change={update}
       action="Save"
-      align="end"
     >
-      <Field label="Name">
-        <TextInput
-          maxLength={200}
-          value={name}
-          autoComplete="off"
-          onChange={(event) => setName(event.target.value)}
-        />
-      </Field>
-      <Field label="E-mail" help="They sign in with it.">
-        <TextInput
-          type="email"
-          required
-          value={email}
-          autoComplete="off"
-          onChange={(event) => setEmail(event.target.value)}
-        />
-      </Field>
+      <TextField label="Name" maxLength={nameMax} value={name} autoComplete="off" onChange={setName} />
+      <TextField
+        label="E-mail"
+        help="They sign in with it."
+        type="email"
+        required
+        value={email}
+        autoComplete="off"
+        onChange={setEmail}
+      />
     </Form>
   )
 }
@@ -259,10 +229,8 @@ function LinkForm({ user, onLink }: { user: User; onLink: (link: string) => void
       onSubmit={() =>
         make.mutate({ params: { user_id: user.id } }, { onSuccess: ({ setup_link }) => onLink(setup_link) })
       }
-      busy={make.isPending}
-      error={make.error}
+      change={make}
       action="Make a link"
-      align="end"
     >
       <Notice tone="warn">The first person who opens it becomes this user.</Notice>
     </Form>

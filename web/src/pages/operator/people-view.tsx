@@ -2,17 +2,17 @@
 import { useQuery } from '@tanstack/react-query'
 import { Building2, Plus, UserPlus, Users } from 'lucide-react'
 import { lazy, type ReactNode, Suspense, useState } from 'react'
-import { ExactLine } from '../../exact-text.tsx'
-import { useSession } from '../../place.ts'
-import { useChange } from '../../queries.ts'
+import { type ListedWorkspace, peopleQuery, type User } from '../../data/operator.ts'
+import { useSession } from '../../data/place.ts'
+import { useChange } from '../../data/queries.ts'
 import { Badge } from '../../ui/badge.tsx'
 import { Button } from '../../ui/button.tsx'
+import { ExactLine } from '../../ui/exact-text.tsx'
 import { ActionsMenu, MenuItem, MenuLine } from '../../ui/menu.tsx'
 import { Failure } from '../../ui/notice.tsx'
 import { Loaded } from '../../ui/states.tsx'
 import { Table } from '../../ui/table.tsx'
 import { Time } from '../../ui/time.tsx'
-import { type ListedWorkspace, peopleQuery, type User } from './operator-queries.ts'
 import type { PeopleDialog } from './people-dialogs.tsx'
 
 /** Loaded when the first one is opened, then kept for their animation. */
@@ -68,6 +68,16 @@ function Heading({ title, children }: { title: string; children: ReactNode }) {
   )
 }
 
+function Failed({ error }: { error: unknown }) {
+  return (
+    error !== undefined && (
+      <div className="mb-4">
+        <Failure error={error} />
+      </div>
+    )
+  )
+}
+
 interface Given {
   users: readonly User[]
   workspaces: readonly ListedWorkspace[]
@@ -80,11 +90,7 @@ function Workspaces({ workspaces, users, onOpen }: Given) {
     users.filter(({ memberships }) => memberships.some(({ workspace_id }) => workspace_id === id)).length
   return (
     <>
-      {failed !== undefined && (
-        <div className="mb-4">
-          <Failure error={failed} />
-        </div>
-      )}
+      <Failed error={failed} />
       <Table
         label="Workspaces"
         rows={workspaces}
@@ -166,11 +172,7 @@ function UserList({ users, workspaces, onOpen }: Given) {
   const [failed, setFailed] = useState<unknown>()
   return (
     <>
-      {failed !== undefined && (
-        <div className="mb-4">
-          <Failure error={failed} />
-        </div>
-      )}
+      <Failed error={failed} />
       <Table
         label="Users"
         rows={users}
@@ -234,7 +236,7 @@ interface UserMenuProps {
 
 function UserMenu({ user, onOpen, onFailed }: UserMenuProps) {
   const own = useSession().user.id === user.id
-  const touched = ['instance', 'session', 'members']
+  const touched = ['instance', 'session', 'members'] as const
   const enable = useChange('POST /users/{user_id}/enable', touched)
   const disable = useChange('POST /users/{user_id}/disable', touched)
   const update = useChange('PATCH /users/{user_id}', touched)

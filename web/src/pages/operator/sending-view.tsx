@@ -1,17 +1,17 @@
 /** The switch that stops all sending, why it is off, and what sending waits for. */
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
-import { ExactText } from '../../exact-text.tsx'
-import { useChange } from '../../queries.ts'
-import { Section } from '../../shell.tsx'
+import { type Dispatch, dispatchQuery } from '../../data/operator.ts'
+import { useChange } from '../../data/queries.ts'
 import { Badge } from '../../ui/badge.tsx'
 import { Button } from '../../ui/button.tsx'
 import { Confirm } from '../../ui/dialog.tsx'
-import { Field, Form, TextInput } from '../../ui/form.tsx'
+import { ExactText } from '../../ui/exact-text.tsx'
+import { Form, TextField } from '../../ui/form.tsx'
 import { Failure } from '../../ui/notice.tsx'
+import { Section } from '../../ui/page.tsx'
 import { Loaded } from '../../ui/states.tsx'
 import { Time } from '../../ui/time.tsx'
-import { type Dispatch, dispatchQuery } from './operator-queries.ts'
 
 export function SendingView() {
   return (
@@ -40,19 +40,18 @@ function Stop() {
     >
       <Form
         onSubmit={() => set.mutate({ body: { on: false, ...(why !== '' && { reason: why }) } })}
-        busy={set.isPending}
-        error={set.error}
+        change={set}
         action="Stop all sending"
         kind="danger"
       >
-        <Field label="Reason" help="Every user of every workspace sees it on every page.">
-          <TextInput
-            value={reason}
-            maxLength={reasonMax}
-            autoComplete="off"
-            onChange={(event) => setReason(event.target.value)}
-          />
-        </Field>
+        <TextField
+          label="Reason"
+          help="Every user of every workspace sees it on every page."
+          value={reason}
+          maxLength={reasonMax}
+          autoComplete="off"
+          onChange={setReason}
+        />
       </Form>
     </Section>
   )
@@ -119,8 +118,7 @@ function Waits({ owing, unconfirmed }: Dispatch) {
         description="Only if its disk is lost for good. The outcomes in its journals stay unknown. This cannot be undone."
         phrase={worker ?? ''}
         action="Do not wait"
-        busy={without.isPending}
-        error={without.error}
+        change={without}
         onConfirm={() =>
           worker !== undefined &&
           without.mutate({ body: { worker_id: worker } }, { onSuccess: () => setWorker(undefined) })

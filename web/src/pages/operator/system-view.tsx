@@ -2,12 +2,12 @@
 import { useQuery } from '@tanstack/react-query'
 import { ServerOff } from 'lucide-react'
 import type { ReactNode } from 'react'
-import { Section } from '../../shell.tsx'
+import { type Instance, instanceQuery } from '../../data/operator.ts'
 import { Badge } from '../../ui/badge.tsx'
+import { Section } from '../../ui/page.tsx'
 import { Loaded } from '../../ui/states.tsx'
 import { Table } from '../../ui/table.tsx'
 import { Time } from '../../ui/time.tsx'
-import { type Instance, instanceQuery } from './operator-queries.ts'
 
 export function SystemView() {
   return (

@@ -1,7 +1,8 @@
 /** What the board shows: the fetched stages with the unconfirmed moves applied. */
-import { chatKey } from '../inbox/inbox-list.ts'
-import type { InboxChat } from '../inbox/inbox-queries.ts'
-import type { BoardStage } from './pipeline-queries.ts'
+
+import type { InboxChat } from '../../data/chats.ts'
+import { chatKey } from '../../data/inbox-list.ts'
+import type { BoardStage } from '../../data/pipeline.ts'
 
 export interface Move {
   readonly chat: InboxChat

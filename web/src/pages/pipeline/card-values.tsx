@@ -1,8 +1,8 @@
 /** The column values of a chat on its card: options in their colours, other values as text. */
-import type { Column } from '../../api-types.ts'
-import { ExactLine } from '../../exact-text.tsx'
+import type { Column } from '../../data/api-types.ts'
+import type { InboxChat } from '../../data/chats.ts'
+import { ExactLine } from '../../ui/exact-text.tsx'
 import { Tag } from '../../ui/face.tsx'
-import type { InboxChat } from '../inbox/inbox-queries.ts'
 
 interface ValuesProps {
   values: InboxChat['columns']

@@ -2,13 +2,13 @@
 import { Link } from '@tanstack/react-router'
 import { MoveRight } from 'lucide-react'
 import { memo, type PointerEvent } from 'react'
-import type { Column } from '../../api-types.ts'
-import { ExactLine } from '../../exact-text.tsx'
+import type { Column } from '../../data/api-types.ts'
+import type { InboxChat } from '../../data/chats.ts'
+import { chatKey } from '../../data/inbox-list.ts'
+import { ExactLine } from '../../ui/exact-text.tsx'
 import { Face } from '../../ui/face.tsx'
+import { LastLine, lastAt } from '../../ui/last-line.tsx'
 import { useClock } from '../../ui/time.tsx'
-import { LastState } from '../inbox/chat-row.tsx'
-import { chatKey } from '../inbox/inbox-list.ts'
-import type { InboxChat } from '../inbox/inbox-queries.ts'
 import { CardValues } from './card-values.tsx'
 import { nameIn } from './moves.ts'
 
@@ -33,6 +33,7 @@ export const Card = memo(function Card({
   look = '',
 }: CardProps) {
   const { short } = useClock()
+  const at = lastAt(chat)
   return (
     <article
       data-card={chatKey(chat)}
@@ -44,18 +45,18 @@ export const Card = memo(function Card({
         <Face name={chat.name} of={chatKey(chat).replace(' ', '')} size="small" />
         <ChatLink chat={chat} workspace_id={workspace_id} />
         <Unread chat={chat} />
-        {chat.last_message_at !== null && (
-          <time dateTime={chat.last_message_at} className="shrink-0 text-xs text-muted">
-            {short(chat.last_message_at)}
+        {at !== null && (
+          <time dateTime={at} className="shrink-0 text-xs text-muted">
+            {short(at)}
           </time>
         )}
       </div>
       <p className="line-clamp-2 min-h-5 text-soft [overflow-wrap:anywhere]">
-        <LastText chat={chat} />
+        <LastLine chat={chat} calm />
       </p>
       <div className="flex min-h-5 min-w-0 items-end gap-1.5 text-xs text-muted pointer-coarse:min-h-11 pointer-coarse:items-center">
         <span className="flex min-w-0 flex-1 flex-wrap items-center gap-x-1.5 gap-y-1">
-          {chat.last_state !== 'accepted' && <LastState state={chat.last_state} />}
+          {chat.suppressed && <span className="font-medium text-warn">Suppressed</span>}
           <CardValues values={chat.columns} columns={columns} />
           {chat.assignee && (
             <span className="min-w-0 truncate">
@@ -85,7 +86,7 @@ export function ChatLink({ chat, workspace_id }: Pick<CardProps, 'chat' | 'works
       className={`min-w-0 flex-1 truncate outline-none after:absolute after:inset-0 after:rounded-[10px]
         ${chat.unread_count > 0 ? 'font-semibold' : 'font-medium'}`}
     >
-      <ExactLine text={chat.name} empty="No name" />
+      <ExactLine text={chat.name} empty="No name" cut />
     </Link>
   )
 }
@@ -93,21 +94,12 @@ export function ChatLink({ chat, workspace_id }: Pick<CardProps, 'chat' | 'works
 export function Unread({ chat }: Pick<CardProps, 'chat'>) {
   if (chat.unread_count === 0) return null
   return (
-    <span title="Unread" className="size-2 shrink-0 rounded-full bg-accent ring-3 ring-accent/20">
+    <span
+      title="Unread"
+      className="size-2 shrink-0 rounded-full bg-accent ring-3 ring-accent/20 forced-color-adjust-none"
+    >
       <span className="sr-only">{chat.unread_count} unread</span>
     </span>
-  )
-}
-
-export function LastText({ chat }: Pick<CardProps, 'chat'>) {
-  return (
-    <>
-      {chat.last_is_sender && 'You: '}
-      <ExactLine
-        text={chat.last_message_text ?? ''}
-        empty={chat.last_message_at === null ? 'No messages yet' : 'A file'}
-      />
-    </>
   )
 }
 

@@ -1,20 +1,20 @@
 /** The same chats as a table, of every stage or of one: rows of 44 px, of which only the visible ones are rendered. */
 import { useQuery } from '@tanstack/react-query'
-import { useVirtualizer } from '@tanstack/react-virtual'
 import { useEffect, useMemo, useRef } from 'react'
-import type { Column } from '../../api-types.ts'
-import { ExactLine } from '../../exact-text.tsx'
+import type { Column } from '../../data/api-types.ts'
+import { columnsQuery, type InboxChat } from '../../data/chats.ts'
+import { chatKey } from '../../data/inbox-list.ts'
+import { type ChatFilter, chatsQuery, loadMore, noteInView } from '../../data/pipeline.ts'
+import { ExactLine } from '../../ui/exact-text.tsx'
 import { Tag } from '../../ui/face.tsx'
-import { Late, Loading, ReadFailure } from '../../ui/states.tsx'
+import { LastLine, lastAt } from '../../ui/last-line.tsx'
+import { useRowWindow } from '../../ui/row-window.ts'
+import { type Stage, stageColour, stageName } from '../../ui/stages.ts'
+import { Reading } from '../../ui/states.tsx'
 import { useClock } from '../../ui/time.tsx'
-import { LastState } from '../inbox/chat-row.tsx'
-import { chatKey } from '../inbox/inbox-list.ts'
-import { columnsQuery, type InboxChat } from '../inbox/inbox-queries.ts'
-import { type Stage, stageColour, stageName } from '../inbox/stages.ts'
-import { ChatLink, LastText, Unread } from './card.tsx'
+import { ChatLink, Unread } from './card.tsx'
 import { CardValues } from './card-values.tsx'
 import { nameIn, useMoves } from './moves.ts'
-import { type ChatFilter, chatsQuery, loadMore, noteInView } from './pipeline-queries.ts'
 
 interface TableProps {
   filter: ChatFilter
@@ -38,18 +38,7 @@ export function ChatTable({ filter, stages, nameOf, onMove }: TableProps) {
   const { data: given = noColumns } = useQuery(columnsQuery(filter.workspace_id))
   const rows = useRows(query.data?.chats, filter)
   const place = useRef<HTMLDivElement>(null)
-  const virtual = useVirtualizer({
-    count: rows.length,
-    getScrollElement: () => place.current,
-    estimateSize: () => rowPx,
-    overscan: 8,
-    getItemKey: (index) => {
-      const chat = rows[index]
-      return chat ? chatKey(chat) : index
-    },
-  })
-  const items = virtual.getVirtualItems()
-  const [first, last] = [items[0]?.index ?? 0, items.at(-1)?.index ?? 0]
+  const { items, height, first, last } = useRowWindow({ rows, keyOf: chatKey, place, rowPx, overscan: 8 })
   useEffect(() => {
     if (!query.data) return
     const { pages, next_cursor } = query.data
@@ -62,18 +51,7 @@ export function ChatTable({ filter, stages, nameOf, onMove }: TableProps) {
   }, [filter, query.data, rows, first, last])
   return (
     <div ref={place} className="relative min-h-0 flex-1 overflow-y-auto overscroll-contain">
-      {query.error && (
-        <div className="p-3">
-          <ReadFailure query={query} />
-        </div>
-      )}
-      {!query.data && !query.error && (
-        <Late>
-          <div className="p-5">
-            <Loading />
-          </div>
-        </Late>
-      )}
+      <Reading query={query} className="p-3" />
       {query.data && rows.length === 0 && <p className="px-5 py-4 text-muted">No chats here.</p>}
       {rows.length > 0 && (
         <table role="table" aria-label="Chats" aria-rowcount={-1} className="block text-left">
@@ -102,7 +80,7 @@ export function ChatTable({ filter, stages, nameOf, onMove }: TableProps) {
               </th>
             </tr>
           </thead>
-          <tbody role="rowgroup" className="relative block" style={{ height: virtual.getTotalSize() }}>
+          <tbody role="rowgroup" className="relative block" style={{ height }}>
             {items.map(({ index, key, start }) => {
               const chat = rows[index]
               if (!chat) return null
@@ -153,12 +131,14 @@ interface RowProps extends Pick<TableProps, 'stages' | 'onMove'> {
 
 function Row({ chat, workspace_id, stages, given, account, onMove }: RowProps) {
   const { short } = useClock()
+  const at = lastAt(chat)
   const stage = stageName(stages, chat.stage_key)
   return (
     <>
       <td role="cell" className="flex min-w-0 items-center gap-2.5">
         <ChatLink chat={chat} workspace_id={workspace_id} />
         <Unread chat={chat} />
+        {chat.suppressed && <span className="shrink-0 text-xs font-medium text-warn">Suppressed</span>}
       </td>
       <td role="cell" className="flex min-w-0">
         {stage !== null && chat.stage_key !== null && (
@@ -180,19 +160,16 @@ function Row({ chat, workspace_id, stages, given, account, onMove }: RowProps) {
         </span>
       </td>
       <td role="cell" className={`${wide} truncate text-soft`}>
-        {chat.last_state !== 'accepted' && <LastState state={chat.last_state} />}
-        <LastText chat={chat} />
+        <LastLine chat={chat} calm cut />
       </td>
       <td role="cell" className={`${wide} truncate text-muted`}>
-        <ExactLine text={account ?? ''} />
+        <ExactLine text={account ?? ''} cut />
       </td>
       <td role="cell" className={`${wide} truncate text-muted`}>
-        <ExactLine text={chat.assignee?.name ?? ''} />
+        <ExactLine text={chat.assignee?.name ?? ''} cut />
       </td>
       <td role="cell" className="truncate text-right text-xs text-muted">
-        {chat.last_message_at !== null && (
-          <time dateTime={chat.last_message_at}>{short(chat.last_message_at)}</time>
-        )}
+        {at !== null && <time dateTime={at}>{short(at)}</time>}
       </td>
     </>
   )

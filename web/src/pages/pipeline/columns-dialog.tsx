@@ -2,18 +2,16 @@
 import { useQuery } from '@tanstack/react-query'
 import { Plus } from 'lucide-react'
 import { useState } from 'react'
-import type { Column } from '../../api-types.ts'
-import { useChange } from '../../queries.ts'
-import { Button } from '../../ui/button.tsx'
+import type { Column } from '../../data/api-types.ts'
+import { columnsQuery } from '../../data/chats.ts'
+import { useChange } from '../../data/queries.ts'
 import { Confirm, Dialog } from '../../ui/dialog.tsx'
-import { Select, TextInput } from '../../ui/form.tsx'
 import { Failure } from '../../ui/notice.tsx'
+import { Select } from '../../ui/select.tsx'
 import { Loaded } from '../../ui/states.tsx'
-import { columnsQuery } from '../inbox/inbox-queries.ts'
-import { ColourField, NameField, PlaceButtons } from './place-rows.tsx'
+import { AddForm, ColourField, NameField, PlaceButtons } from './place-rows.tsx'
 
-const nameMax = 200
-const touched = ['columns', 'inbox', 'chat']
+const touched = ['columns', 'inbox', 'chat'] as const
 
 const typeNames: Readonly<Record<Column['type'], string>> = {
   select: 'One option',
@@ -24,6 +22,8 @@ const typeNames: Readonly<Record<Column['type'], string>> = {
   checkbox: 'Yes or no',
   url: 'Link',
 }
+
+const types = Object.entries(typeNames) as readonly [Column['type'], string][]
 
 interface DialogProps {
   workspace_id: string
@@ -83,7 +83,6 @@ function ColumnRows({ workspace_id, columns, onDelete }: RowsProps) {
                 <NameField
                   label={`Name of the column ${column.name}`}
                   value={column.name}
-                  max={nameMax}
                   onChange={(name) => change.mutate({ params, body: { name } })}
                 />
                 <span className="w-26 shrink-0 text-xs text-muted">{typeNames[column.type]}</span>
@@ -112,17 +111,15 @@ function Options({ workspace_id, column }: { workspace_id: string; column: Colum
   const change = useChange('PATCH /w/{workspace_id}/columns/{column_id}/options', touched)
   const remove = useChange('DELETE /w/{workspace_id}/columns/{column_id}/options', touched)
   const create = useChange('POST /w/{workspace_id}/columns/{column_id}/options', touched)
-  const [name, setName] = useState('')
   return (
     <div className="ml-3 grid gap-1.5 border-l border-line pl-3">
-      <Failure error={change.error ?? remove.error ?? create.error} />
+      <Failure error={change.error ?? remove.error} />
       <ul aria-label={`Options of ${column.name}`} className="grid gap-1.5">
         {column.options.map(({ value, color }, at) => (
           <li key={value} className="flex flex-wrap items-center gap-x-1.5 gap-y-1 sm:flex-nowrap">
             <NameField
               label={`Name of the option ${value}`}
               value={value}
-              max={nameMax}
               onChange={(next) => change.mutate({ params, body: { value, name: next } })}
             />
             <ColourField
@@ -140,73 +137,45 @@ function Options({ workspace_id, column }: { workspace_id: string; column: Colum
           </li>
         ))}
       </ul>
-      <form
-        className="flex gap-2"
-        onSubmit={(event) => {
-          event.preventDefault()
-          const value = name.trim()
-          if (value === '' || create.isPending) return
-          create.mutate({ params, body: { value } }, { onSuccess: () => setName('') })
-        }}
-      >
-        <TextInput
-          aria-label={`New option of ${column.name}`}
-          placeholder="New option"
-          maxLength={nameMax}
-          value={name}
-          onChange={(event) => setName(event.target.value)}
-        />
-        <Button type="submit" kind="quiet" disabled={name.trim() === ''} busy={create.isPending}>
-          Add option
-        </Button>
-      </form>
+      <AddForm
+        label={`New option of ${column.name}`}
+        placeholder="New option"
+        action="Add option"
+        kind="quiet"
+        change={create}
+        onAdd={(value, done) => create.mutate({ params, body: { value } }, done)}
+      />
     </div>
   )
 }
 
 function NewColumn({ workspace_id }: { workspace_id: string }) {
-  const [name, setName] = useState('')
   const [type, setType] = useState<Column['type']>('select')
   const create = useChange('POST /w/{workspace_id}/columns', touched)
   return (
-    <form
-      className="mt-4 grid gap-2"
-      onSubmit={(event) => {
-        event.preventDefault()
-        if (name.trim() === '' || create.isPending) return
-        create.mutate(
-          { params: { workspace_id }, body: { name: name.trim(), type } },
-          { onSuccess: () => setName('') },
-        )
-      }}
-    >
-      <Failure error={create.error} />
-      <div className="flex flex-wrap gap-2 sm:flex-nowrap">
-        <TextInput
-          aria-label="Name of the new column"
-          placeholder="For example: Plan"
-          maxLength={nameMax}
-          value={name}
-          onChange={(event) => setName(event.target.value)}
-        />
+    <div className="mt-4">
+      <AddForm
+        label="Name of the new column"
+        placeholder="For example: Plan"
+        action={
+          <>
+            <Plus aria-hidden className="size-4" />
+            Add column
+          </>
+        }
+        change={create}
+        onAdd={(name, done) => create.mutate({ params: { workspace_id }, body: { name, type } }, done)}
+      >
         <Select
+          look="field"
           aria-label="Type of the new column"
           value={type}
-          onChange={(event) => setType(event.target.value as Column['type'])}
+          options={types}
+          onChange={setType}
           className="max-w-36"
-        >
-          {Object.entries(typeNames).map(([key, label]) => (
-            <option key={key} value={key} className="bg-raised text-ink">
-              {label}
-            </option>
-          ))}
-        </Select>
-        <Button type="submit" busy={create.isPending} disabled={name.trim() === ''}>
-          <Plus aria-hidden className="size-4" />
-          Add column
-        </Button>
-      </div>
-    </form>
+        />
+      </AddForm>
+    </div>
   )
 }
 
@@ -224,8 +193,7 @@ function DeleteColumn({ workspace_id, column, onClose }: DeleteProps) {
       description="Its values are deleted from every chat. This cannot be undone."
       phrase={column.name}
       action="Delete column"
-      busy={remove.isPending}
-      error={remove.error}
+      change={remove}
       onConfirm={() =>
         remove.mutate({ params: { workspace_id, column_id: column.id } }, { onSuccess: onClose })
       }

@@ -1,13 +1,12 @@
 /** What the page says without a board: no account is connected, or there are no chats yet. */
-import { Link } from '@tanstack/react-router'
 import { Columns3 } from 'lucide-react'
-import { useSession } from '../../place.ts'
-import { curlOf } from '../../ui/as-api-text.ts'
-import { buttonClass } from '../../ui/button.tsx'
-import { Code } from '../../ui/copy.tsx'
+import type { Account } from '../../data/accounts.ts'
+import type { BoardStage } from '../../data/pipeline.ts'
+
+import { AccountsLink } from '../../ui/accounts-link.tsx'
+import { AsApi } from '../../ui/as-api.tsx'
+
 import { Empty } from '../../ui/states.tsx'
-import type { Account } from '../accounts/account-queries.ts'
-import type { BoardStage } from './pipeline-queries.ts'
 
 interface EmptyProps {
   workspace_id: string
@@ -17,7 +16,6 @@ interface EmptyProps {
 }
 
 export function EmptyPipeline({ workspace_id, accounts, stages }: EmptyProps) {
-  const { base_url } = useSession()
   const none = accounts?.length === 0
   const [account] = accounts ?? []
   const names = stages.filter(({ hidden }) => !hidden).map(({ key }) => key)
@@ -27,25 +25,17 @@ export function EmptyPipeline({ workspace_id, accounts, stages }: EmptyProps) {
       <Empty
         icon={Columns3}
         title={none ? 'No account is connected' : 'No chats yet'}
-        action={
-          <Link
-            to="/w/$workspace_id/accounts"
-            params={{ workspace_id }}
-            className={buttonClass({ kind: 'primary' })}
-          >
-            Go to Accounts
-          </Link>
-        }
+        action={<AccountsLink workspace_id={workspace_id} button />}
       >
         <p>
           {none
             ? 'Connect the account your team writes from. Each of its chats begins in the first stage, and you move it on from there.'
             : 'Each chat begins in the first stage, and you move it on from there. Write to your account from your phone, and it appears here.'}
         </p>
-        <div className="mt-4 text-left">
-          <Code
-            label="A program moves a chat"
-            text={curlOf(base_url, { method: 'POST', path: '/pipeline/move', body })}
+        <div className="mt-4">
+          <AsApi
+            of="The pipeline"
+            requests={[{ does: 'Move a chat', method: 'POST', path: '/pipeline/move', body }]}
           />
         </div>
       </Empty>

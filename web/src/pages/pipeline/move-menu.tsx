@@ -1,11 +1,11 @@
 /** "Move to…": the stages by name and by number, beside the card that `M` or a tap chose. */
 import { Menu as Base } from '@base-ui/react/menu'
 import { type KeyboardEvent, useRef } from 'react'
-import { ExactLine } from '../../exact-text.tsx'
+import type { InboxChat } from '../../data/chats.ts'
+import { ExactLine } from '../../ui/exact-text.tsx'
 import { colourClass } from '../../ui/face.tsx'
 import { Keys } from '../../ui/key-cap.tsx'
-import type { InboxChat } from '../inbox/inbox-queries.ts'
-import { type Stage, stageColour } from '../inbox/stages.ts'
+import { type Stage, stageColour } from '../../ui/stages.ts'
 
 export interface Chosen {
   readonly chat: InboxChat

@@ -1,31 +1,25 @@
 /** Moves that the service has not confirmed yet: shown immediately, on top of whatever is read meanwhile. */
-import { useSyncExternalStore } from 'react'
-import { ask } from '../../api.ts'
-import { codeOf, splitHidden } from '../../hidden-characters.ts'
-import { newKey } from '../../outbox.ts'
-import { queryClient } from '../../queries.ts'
-import { type NamedStage, perform } from '../inbox/chat-changes.ts'
-import { chatKey } from '../inbox/inbox-list.ts'
-import type { InboxChat } from '../inbox/inbox-queries.ts'
+import { ask } from '../../data/api.ts'
+import { type NamedStage, perform } from '../../data/chat-changes.ts'
+import type { InboxChat } from '../../data/chats.ts'
+import { codeOf, splitHidden } from '../../data/hidden-characters.ts'
+import { chatKey } from '../../data/inbox-list.ts'
+import { newKey } from '../../data/kept.ts'
+import { keys } from '../../data/keys.ts'
+import { queryClient } from '../../data/queries.ts'
+import { SharedState, useShared } from '../../data/shared-state.ts'
 import type { Move, Moves } from './board-view.ts'
 
-let moves: Moves = new Map()
-const listeners = new Set<() => void>()
+const moves = new SharedState<Moves>(new Map())
 
 function change(act: (next: Map<string, Move>) => void): void {
-  const next = new Map(moves)
+  const next = new Map(moves.get())
   act(next)
-  moves = next
-  for (const listener of listeners) listener()
-}
-
-function subscribe(listener: () => void): () => void {
-  listeners.add(listener)
-  return () => listeners.delete(listener)
+  moves.set(next)
 }
 
 export function useMoves(): Moves {
-  return useSyncExternalStore(subscribe, () => moves)
+  return useShared(moves)
 }
 
 interface MoveOrder {
@@ -59,9 +53,9 @@ export async function moveCard({ workspace_id, chat, from, to }: MoveOrder): Pro
     undo: () => void moveCard({ workspace_id, chat: move.chat, from: to, to: from }),
   })
   await Promise.all([
-    queryClient.invalidateQueries({ queryKey: ['board', workspace_id] }),
+    queryClient.invalidateQueries({ queryKey: keys.board(workspace_id) }),
     // `perform` reads these already.
-    queryClient.invalidateQueries({ queryKey: ['inbox', workspace_id] }, { cancelRefetch: false }),
+    queryClient.invalidateQueries({ queryKey: keys.inbox(workspace_id) }, { cancelRefetch: false }),
   ])
   unshow()
 }

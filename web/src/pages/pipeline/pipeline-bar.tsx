@@ -1,14 +1,13 @@
 /** The bar of the pipeline: board or table, of which account, and what admins edit. */
-import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { Columns3, Settings2, Table2 } from 'lucide-react'
 import type { ReactNode } from 'react'
-import type { Workspace } from '../../queries.ts'
-import { MenuButton } from '../../shell.tsx'
+import type { Workspace } from '../../data/queries.ts'
+import { AccountFilter } from '../../ui/account-filter.tsx'
+import { ColumnFilter } from '../../ui/audience-filters.tsx'
 import { Button } from '../../ui/button.tsx'
-import { accountsQuery } from '../accounts/account-queries.ts'
-import { ColumnFilter } from '../audience-filters.tsx'
-import type { Go, PipelineSearch } from './pipeline-queries.ts'
+import { MenuButton } from '../../ui/menu-button.tsx'
+import type { Go, PipelineSearch } from './pipeline-search.ts'
 
 interface BarProps {
   workspace: Workspace
@@ -36,7 +35,14 @@ export function Bar({ workspace, search, go, closed }: BarProps) {
               Table
             </ViewLink>
           </nav>
-          <AccountFilter workspace={workspace} search={search} go={go} />
+          <AccountFilter
+            workspace_id={workspace.id}
+            value={search.account}
+            onChange={(account) => {
+              const { account: _, ...rest } = search
+              go(account === undefined ? rest : { ...rest, account })
+            }}
+          />
           <ByColumn workspace={workspace} search={search} go={go} />
           {isAdmin && (
             <div className="flex gap-1 min-[761px]:ml-auto">
@@ -104,31 +110,5 @@ function ByColumn({ workspace, search, go }: Omit<BarProps, 'closed'>) {
         go(column_id && column_value ? { ...rest, column: column_id, value: column_value } : rest)
       }
     />
-  )
-}
-
-/** A native select: it loads nothing, and works with every keyboard and screen reader. */
-function AccountFilter({ workspace, search, go }: Omit<BarProps, 'closed'>) {
-  const { data } = useQuery(accountsQuery(workspace.id))
-  if (!data || data.accounts.length < 2) return null
-  return (
-    <select
-      aria-label="Account"
-      value={search.account ?? ''}
-      onChange={(event) => {
-        const { account: _, ...rest } = search
-        go({ ...rest, ...(event.target.value && { account: event.target.value }) })
-      }}
-      className="h-10 min-w-0 max-w-40 truncate rounded-lg bg-transparent px-1.5 text-xs font-medium text-soft hover:bg-hover min-[761px]:h-7"
-    >
-      <option value="" className="bg-raised text-ink">
-        All accounts
-      </option>
-      {data.accounts.map(({ id, name }) => (
-        <option key={id} value={id} className="bg-raised text-ink">
-          {name}
-        </option>
-      ))}
-    </select>
   )
 }

@@ -1,28 +1,23 @@
 /** The pipeline: the team's chats by stage, as a board or as a table. The address is the state. */
 import { useQuery } from '@tanstack/react-query'
-import { useNavigate, useSearch } from '@tanstack/react-router'
+import { useSearch } from '@tanstack/react-router'
 import { lazy, Suspense, useCallback, useEffect, useState } from 'react'
-import { useWorkspace } from '../../place.ts'
-import type { Workspace } from '../../queries.ts'
-import { Late, ReadFailure } from '../../ui/states.tsx'
+import { accountsQuery } from '../../data/accounts.ts'
+import { type InboxChat, workspaceQuery } from '../../data/chats.ts'
+import { type BoardStage, boardQuery, type ColumnValue } from '../../data/pipeline.ts'
+import { useGo, useHere } from '../../data/place.ts'
+import type { Workspace } from '../../data/queries.ts'
+import { ClosedPage } from '../../ui/closed-page.tsx'
+import { Reading } from '../../ui/states.tsx'
+import { useTitle } from '../../ui/title.ts'
 import { ToastPlace } from '../../ui/toast.tsx'
-import { accountsQuery } from '../accounts/account-queries.ts'
-import { ClosedPage } from '../closed-page.tsx'
-import { type InboxChat, workspaceQuery } from '../inbox/inbox-queries.ts'
-import { Missing } from '../stopped.tsx'
 import { Board } from './board.tsx'
 import { ChatTable } from './chat-table.tsx'
 import { EmptyPipeline } from './empty-pipeline.tsx'
 import type { Chosen } from './move-menu.tsx'
 import { moveCard } from './moves.ts'
 import { Bar } from './pipeline-bar.tsx'
-import {
-  type BoardStage,
-  boardQuery,
-  type ColumnValue,
-  type Go,
-  type PipelineSearch,
-} from './pipeline-queries.ts'
+import type { Go, PipelineSearch } from './pipeline-search.ts'
 import { StageSwitch } from './stage-switch.tsx'
 import { cardKeyHelp, useCardKeys } from './use-card-keys.ts'
 
@@ -30,16 +25,12 @@ const loadMenu = () => import('./move-menu.tsx')
 /** Loads after the cards. */
 const MoveMenu = lazy(async () => ({ default: (await loadMenu()).MoveMenu }))
 
-const KeyList = lazy(async () => ({ default: (await import('../inbox/key-list.tsx')).KeyList }))
+const KeyList = lazy(async () => ({ default: (await import('../../ui/key-list.tsx')).KeyList }))
 const StagesDialog = lazy(async () => ({ default: (await import('./stages-dialog.tsx')).StagesDialog }))
 const ColumnsDialog = lazy(async () => ({ default: (await import('./columns-dialog.tsx')).ColumnsDialog }))
 
 export function PipelinePage() {
-  const workspace = useWorkspace()
-  return workspace ? <Pipeline key={workspace.id} workspace={workspace} /> : <Missing />
-}
-
-function Pipeline({ workspace }: { workspace: Workspace }) {
+  const workspace = useHere()
   const search = useSearch({ from: '/inside/w/$workspace_id/pipeline' })
   const { data: state } = useQuery(workspaceQuery(workspace.id))
   const capability = state?.capabilities.pipeline
@@ -47,9 +38,9 @@ function Pipeline({ workspace }: { workspace: Workspace }) {
     ...boardQuery({ workspace_id: workspace.id, account_id: search.account, column: columnOf(search) }),
     enabled: capability?.open !== false,
   })
-  const go = useGo(workspace.id)
+  const go = useGo<PipelineSearch>('/w/$workspace_id/pipeline')
+  useTitle('Pipeline')
   useEffect(() => {
-    document.title = 'Pipeline · Parley'
     void loadMenu()
   }, [])
   const isClosed = capability?.open === false
@@ -58,15 +49,10 @@ function Pipeline({ workspace }: { workspace: Workspace }) {
     <div data-own-bar className="flex h-dvh flex-col bg-surface">
       <Bar workspace={workspace} search={search} go={go} closed={isClosed} />
       {isClosed && <ClosedPage title="The pipeline is closed" closed_by={capability.closed_by} />}
-      {!isClosed && query.error && (
-        <div className="p-3">
-          <ReadFailure query={query} />
-        </div>
-      )}
-      {!isClosed && !stages && !query.error && (
-        <Late>
+      {!isClosed && (
+        <Reading query={query} className="p-3">
           <BoardSkeleton />
-        </Late>
+        </Reading>
       )}
       {stages && <Content workspace={workspace} search={search} stages={stages} go={go} />}
       <ToastPlace />
@@ -76,20 +62,6 @@ function Pipeline({ workspace }: { workspace: Workspace }) {
 
 function columnOf({ column, value }: PipelineSearch): ColumnValue | undefined {
   return column === undefined || value === undefined ? undefined : { column_id: column, column_value: value }
-}
-
-function useGo(workspace_id: string): Go {
-  const navigate = useNavigate()
-  return useCallback(
-    (search) =>
-      void navigate({
-        to: '/w/$workspace_id/pipeline',
-        params: { workspace_id },
-        search,
-        resetScroll: false,
-      }),
-    [navigate, workspace_id],
-  )
 }
 
 interface ContentProps {

@@ -1,7 +1,12 @@
 /** A list whose entries have an order: name, colour, up, down, delete. Each change is saved immediately. */
 import { ArrowDown, ArrowUp, Trash2 } from 'lucide-react'
-import { type ReactNode, useEffect, useState } from 'react'
+import { type ReactNode, useState } from 'react'
+import { nameMax } from '../../../../src/rules/limits.ts'
+import { Button } from '../../ui/button.tsx'
 import { colourClass } from '../../ui/face.tsx'
+import { type Change, TextInput } from '../../ui/form.tsx'
+import { Failure } from '../../ui/notice.tsx'
+import { Select } from '../../ui/select.tsx'
 
 /** The names that the API gives them. */
 const colours = ['gray', 'blue', 'purple', 'pink', 'red', 'orange', 'yellow', 'green', 'teal']
@@ -12,14 +17,58 @@ const field = `h-8 min-w-0 rounded-md bg-surface px-2 ring-1 ring-inset ring-lin
 interface NameProps {
   label: string
   value: string
-  max: number
   onChange: (name: string) => void
 }
 
+interface AddProps {
+  label: string
+  placeholder: string
+  action: ReactNode
+  change: Change
+  onAdd: (name: string, done: { onSuccess: () => void }) => void
+  kind?: 'quiet' | 'secondary'
+  /** What else is chosen. */
+  children?: ReactNode
+}
+
+/** Adds an entry by its name. */
+export function AddForm({ label, placeholder, action, change, onAdd, kind, children }: AddProps) {
+  const [text, setText] = useState('')
+  const name = text.trim()
+  return (
+    <form
+      className="grid gap-2"
+      onSubmit={(event) => {
+        event.preventDefault()
+        if (name !== '' && !change.isPending) onAdd(name, { onSuccess: () => setText('') })
+      }}
+    >
+      <Failure error={change.error} />
+      <div className="flex flex-wrap gap-2 sm:flex-nowrap">
+        <TextInput
+          aria-label={label}
+          placeholder={placeholder}
+          maxLength={nameMax}
+          value={text}
+          onChange={setText}
+        />
+        {children}
+        <Button type="submit" {...(kind && { kind })} disabled={name === ''} busy={change.isPending}>
+          {action}
+        </Button>
+      </div>
+    </form>
+  )
+}
+
 /** Saved on Enter or blur; Escape restores the old name. */
-export function NameField({ label, value, max, onChange }: NameProps) {
+export function NameField({ label, value, onChange }: NameProps) {
   const [text, setText] = useState(value)
-  useEffect(() => setText(value), [value])
+  const [saved, setSaved] = useState(value)
+  if (saved !== value) {
+    setSaved(value)
+    setText(value)
+  }
   const save = () => {
     const name = text.trim()
     if (name === '') setText(value)
@@ -29,7 +78,7 @@ export function NameField({ label, value, max, onChange }: NameProps) {
     <input
       aria-label={label}
       value={text}
-      maxLength={max}
+      maxLength={nameMax}
       onChange={(event) => setText(event.target.value)}
       onBlur={save}
       onKeyDown={(event) => {
@@ -60,19 +109,14 @@ export function ColourField({ label, value, fallback = 'gray', onChange }: Colou
   return (
     <span className={`flex shrink-0 items-center gap-1.5 ${colourClass(value ?? fallback)}`}>
       <span aria-hidden className="size-2.5 rounded-[3px] bg-(--c)" />
-      <select
+      <Select
+        look="small"
         aria-label={label}
         value={value ?? ''}
-        onChange={(event) => onChange(event.target.value === '' ? null : event.target.value)}
-        className={`${field} w-24`}
-      >
-        <option value="">Default</option>
-        {[...own, ...colours].map((name) => (
-          <option key={name} value={name}>
-            {name}
-          </option>
-        ))}
-      </select>
+        options={[['', 'Default'], ...[...own, ...colours].map((name) => [name, name] as const)]}
+        onChange={(name) => onChange(name || null)}
+        className="w-24"
+      />
     </span>
   )
 }

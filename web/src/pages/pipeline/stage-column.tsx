@@ -1,16 +1,16 @@
 /** One stage of the board: its name, how many chats it has, and its cards, of which only the visible ones are rendered. */
 import { useQuery } from '@tanstack/react-query'
-import { useVirtualizer } from '@tanstack/react-virtual'
 import { Ellipsis } from 'lucide-react'
 import { type PointerEvent, useEffect, useMemo, useRef, useState } from 'react'
-import type { Column } from '../../api-types.ts'
-import { ExactLine } from '../../exact-text.tsx'
+import type { Column } from '../../data/api-types.ts'
+import type { InboxChat } from '../../data/chats.ts'
+import { chatKey } from '../../data/inbox-list.ts'
+import { type BoardStage, type ChatFilter, chatsQuery, loadMore, noteInView } from '../../data/pipeline.ts'
+import { ExactLine } from '../../ui/exact-text.tsx'
 import { colourClass } from '../../ui/face.tsx'
-import { chatKey } from '../inbox/inbox-list.ts'
-import type { InboxChat } from '../inbox/inbox-queries.ts'
+import { useRowWindow } from '../../ui/row-window.ts'
 import { cardsOf, countedText, type Moves } from './board-view.ts'
 import { Card } from './card.tsx'
-import { type BoardStage, type ChatFilter, chatsQuery, loadMore, noteInView } from './pipeline-queries.ts'
 
 interface ColumnProps {
   stage: BoardStage
@@ -80,20 +80,15 @@ function Cards({ stage, filter, moves, nameOf, columns, slot, dragged, onMove, o
     [stage, more, moves, account_id],
   )
   const place = useRef<HTMLDivElement>(null)
-  const virtual = useVirtualizer({
-    count: cards.length,
-    getScrollElement: () => place.current,
-    estimateSize: () => guessPx,
+  const { items, height, first, last, measure } = useRowWindow({
+    rows: cards,
+    keyOf: chatKey,
+    place,
+    rowPx: guessPx,
     gap: gapPx,
     paddingEnd: 12,
     overscan: 4,
-    getItemKey: (index) => {
-      const chat = cards[index]
-      return chat ? chatKey(chat) : index
-    },
   })
-  const items = virtual.getVirtualItems()
-  const [first, last] = [items[0]?.index ?? 0, items.at(-1)?.index ?? 0]
   useEffect(() => {
     const hasMore = more ? more.next_cursor !== null : stage.count > stage.chats.length
     if (more) {
@@ -116,7 +111,7 @@ function Cards({ stage, filter, moves, nameOf, columns, slot, dragged, onMove, o
           className="mb-1.5 h-24 rounded-[10px] border-[1.5px] border-dashed border-accent bg-accent-wash"
         />
       )}
-      <ul className="relative" style={{ height: virtual.getTotalSize() }}>
+      <ul className="relative" style={{ height }}>
         {items.map(({ index, key, start }) => {
           const chat = cards[index]
           if (!chat) return null
@@ -124,7 +119,7 @@ function Cards({ stage, filter, moves, nameOf, columns, slot, dragged, onMove, o
             <li
               key={key}
               data-index={index}
-              ref={virtual.measureElement}
+              ref={measure}
               aria-setsize={stage.count}
               aria-posinset={index + 1}
               className="absolute inset-x-0"

@@ -1,11 +1,11 @@
 /** Which stage is shown, as links with its count. */
 import { Link } from '@tanstack/react-router'
 import { useEffect, useRef } from 'react'
-import { ExactLine } from '../../exact-text.tsx'
+import { ExactLine } from '../../ui/exact-text.tsx'
 import { colourClass } from '../../ui/face.tsx'
-import { type Stage, stageColour } from '../inbox/stages.ts'
+import { type Stage, stageColour } from '../../ui/stages.ts'
 import { countedText } from './board-view.ts'
-import type { PipelineSearch } from './pipeline-queries.ts'
+import type { PipelineSearch } from './pipeline-search.ts'
 
 const searchOf = (stage: string | undefined) => (before: object) => {
   const { stage: _, ...rest } = before as PipelineSearch

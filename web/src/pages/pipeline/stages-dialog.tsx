@@ -2,21 +2,18 @@
 import { useQuery } from '@tanstack/react-query'
 import { Plus } from 'lucide-react'
 import { useState } from 'react'
-import { useChange } from '../../queries.ts'
-import { Button } from '../../ui/button.tsx'
+import { type BoardStage, type EditedStage, stageListQuery } from '../../data/pipeline.ts'
+import { useChange } from '../../data/queries.ts'
 import { Confirm, Dialog } from '../../ui/dialog.tsx'
-import { TextInput } from '../../ui/form.tsx'
 import { Failure } from '../../ui/notice.tsx'
+import { stageColour } from '../../ui/stages.ts'
 import { Loaded } from '../../ui/states.tsx'
-import { stageColour } from '../inbox/stages.ts'
 import { countedText } from './board-view.ts'
-import { type BoardStage, type EditedStage, stageListQuery } from './pipeline-queries.ts'
-import { ColourField, NameField, PlaceButtons } from './place-rows.tsx'
+import { AddForm, ColourField, NameField, PlaceButtons } from './place-rows.tsx'
 
 /** Every chat begins here, so it can be neither hidden nor deleted. */
 const firstKey = 'new'
-const labelMax = 200
-const touched = ['stages', 'board', 'inbox', 'chat']
+const touched = ['stages', 'board', 'inbox', 'chat'] as const
 
 interface DialogProps {
   workspace_id: string
@@ -68,7 +65,6 @@ function StageRows({ workspace_id, stages, onDelete }: RowsProps) {
             <NameField
               label={`Name of the stage ${label}`}
               value={label}
-              max={labelMax}
               onChange={(name) => set(key, { label: name })}
             />
             <ColourField
@@ -138,33 +134,22 @@ function Flag({ name, label, title, checked, disabled = false, onChange }: FlagP
 }
 
 function NewStage({ workspace_id }: { workspace_id: string }) {
-  const [label, setLabel] = useState('')
   const create = useChange('POST /w/{workspace_id}/stages', touched)
   return (
-    <form
-      className="mt-4 grid gap-2"
-      onSubmit={(event) => {
-        event.preventDefault()
-        const name = label.trim()
-        if (name === '' || create.isPending) return
-        create.mutate({ params: { workspace_id }, body: { label: name } }, { onSuccess: () => setLabel('') })
-      }}
-    >
-      <Failure error={create.error} />
-      <div className="flex gap-2">
-        <TextInput
-          aria-label="Name of the new stage"
-          placeholder="For example: In talks"
-          maxLength={labelMax}
-          value={label}
-          onChange={(event) => setLabel(event.target.value)}
-        />
-        <Button type="submit" busy={create.isPending} disabled={label.trim() === ''}>
-          <Plus aria-hidden className="size-4" />
-          Add stage
-        </Button>
-      </div>
-    </form>
+    <div className="mt-4">
+      <AddForm
+        label="Name of the new stage"
+        placeholder="For example: In talks"
+        action={
+          <>
+            <Plus aria-hidden className="size-4" />
+            Add stage
+          </>
+        }
+        change={create}
+        onAdd={(label, done) => create.mutate({ params: { workspace_id }, body: { label } }, done)}
+      />
+    </div>
   )
 }
 
@@ -190,8 +175,7 @@ function DeleteStage({ workspace_id, stage, board, onClose }: DeleteProps) {
       // A stage without chats can be created again.
       {...(count > 0 && { phrase: stage.label })}
       action="Delete stage"
-      busy={remove.isPending}
-      error={remove.error}
+      change={remove}
       onConfirm={() =>
         remove.mutate({ params: { workspace_id, stage_key: stage.key } }, { onSuccess: onClose })
       }

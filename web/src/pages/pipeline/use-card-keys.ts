@@ -1,8 +1,8 @@
 /** Keys of the board and the table: `J` and `K` or the arrows go through the cards, `M` moves one, `Z` undoes. */
 import { useEffect } from 'react'
-import { useKeys } from '../../shortcuts.ts'
-import { undoLast } from '../../ui/toasts.ts'
-import type { KeyHelp } from '../inbox/key-list.tsx'
+import { undoLast } from '../../data/toasts.ts'
+import type { KeyHelp } from '../../ui/key-list.tsx'
+import { useKeys } from '../../ui/shortcuts.ts'
 
 const cardOf = (element: Element | null) => element?.closest<HTMLElement>('[data-card]') ?? null
 const cardsIn = (place: ParentNode) =>

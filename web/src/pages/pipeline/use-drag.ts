@@ -2,8 +2,14 @@
  * Drags a card to another stage. Pointer events instead of the browser's own drag and drop: the card itself follows
  * the pointer, Escape cancels, and no library is loaded. Touch scrolls; it uses "Move to…" instead.
  */
-import { type PointerEvent as ReactPointerEvent, type RefObject, useRef, useState } from 'react'
-import type { InboxChat } from '../inbox/inbox-queries.ts'
+import {
+  type PointerEvent as ReactPointerEvent,
+  type RefObject,
+  useLayoutEffect,
+  useRef,
+  useState,
+} from 'react'
+import type { InboxChat } from '../../data/chats.ts'
 
 /** A click moves a little too. */
 const startPx = 5
@@ -29,7 +35,9 @@ interface Options {
 export function useDrag({ board, ghost, accepts, onDrop }: Options) {
   const [drag, setDrag] = useState<Drag>()
   const latest = useRef({ accepts, onDrop })
-  latest.current = { accepts, onDrop }
+  useLayoutEffect(() => {
+    latest.current = { accepts, onDrop }
+  })
 
   const begin = (down: ReactPointerEvent, chat: InboxChat) => {
     if (down.button !== 0 || down.pointerType === 'touch') return

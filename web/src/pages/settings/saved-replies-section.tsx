@@ -1,19 +1,13 @@
-/** The team's saved replies: every member adds, changes and deletes them. */
 import { useQuery } from '@tanstack/react-query'
 import { MessageSquareQuote, Plus } from 'lucide-react'
 import { lazy, Suspense, useState } from 'react'
-import type { Answer } from '../../api.ts'
-import { ExactLine } from '../../exact-text.tsx'
-import { Section } from '../../shell.tsx'
+import { savedRepliesQuery } from '../../data/chats.ts'
 import { Button } from '../../ui/button.tsx'
+import { ExactLine } from '../../ui/exact-text.tsx'
+import { Section } from '../../ui/page.tsx'
 import { Loaded } from '../../ui/states.tsx'
 import { Table } from '../../ui/table.tsx'
-import { savedRepliesQuery } from '../inbox/inbox-queries.ts'
-
-export type SavedReply = Answer<'GET /w/{workspace_id}/saved_replies'>['saved_replies'][number]
-
-/** Null: a new one. */
-export type OpenReply = { what: 'edit'; reply: SavedReply | null } | { what: 'delete'; reply: SavedReply }
+import type { OpenReply } from './saved-reply-dialogs.tsx'
 
 const Dialogs = lazy(async () => ({ default: (await import('./saved-reply-dialogs.tsx')).SavedReplyDialogs }))
 

@@ -1,9 +1,16 @@
 /** Writes, changes and deletes a saved reply. */
-import { useState } from 'react'
-import { useChange } from '../../queries.ts'
+
+import { savedReplyTitleMax, textMax } from '../../../../src/rules/limits.ts'
+import { lengthOf } from '../../../../src/rules/text.ts'
+import type { SavedReply } from '../../data/chats.ts'
+import { useSession } from '../../data/place.ts'
+import { useChange } from '../../data/queries.ts'
+import { shown, useKept } from '../../data/use-kept.ts'
 import { Confirm, Dialog } from '../../ui/dialog.tsx'
-import { Field, Form, TextInput } from '../../ui/form.tsx'
-import type { OpenReply, SavedReply } from './saved-replies-section.tsx'
+import { DiscardChanges, Field, Form, TextArea, TextField } from '../../ui/form.tsx'
+
+/** Null: a new one. */
+export type OpenReply = { what: 'edit'; reply: SavedReply | null } | { what: 'delete'; reply: SavedReply }
 
 interface DialogsProps {
   open: OpenReply | undefined
@@ -32,8 +39,7 @@ export function SavedReplyDialogs({ open, workspace_id, onClose }: DialogsProps)
         description="It is deleted for the whole team. This cannot be undone."
         phrase={deleted?.title ?? ''}
         action="Delete"
-        busy={remove.isPending}
-        error={remove.error}
+        change={remove}
         onConfirm={() =>
           deleted &&
           remove.mutate({ params: { workspace_id, saved_reply_id: deleted.id } }, { onSuccess: onClose })
@@ -42,9 +48,6 @@ export function SavedReplyDialogs({ open, workspace_id, onClose }: DialogsProps)
     </>
   )
 }
-
-const titleMax = 100
-const textMax = 4_096
 
 interface ReplyFormProps {
   reply: SavedReply | null
@@ -55,46 +58,45 @@ interface ReplyFormProps {
 function ReplyForm({ reply, workspace_id, onClose }: ReplyFormProps) {
   const create = useChange('POST /w/{workspace_id}/saved_replies', ['saved_replies'])
   const update = useChange('PATCH /w/{workspace_id}/saved_replies/{saved_reply_id}', ['saved_replies'])
-  const [title, setTitle] = useState(reply?.title ?? '')
-  const [text, setText] = useState(reply?.text ?? '')
+  const { user } = useSession()
+  const place = { user_id: user.id, workspace_id, kind: 'reply', of: reply?.id ?? 'new' } as const
+  const { kept, change, discard } = useKept<{ title?: string; text?: string }>(place, {})
+  const { title = reply?.title ?? '', text = reply?.text ?? '' } = kept.value
   const body = { title: title.trim(), text: text.trim() }
   const fits =
     body.title !== '' &&
-    [...body.title].length <= titleMax &&
+    lengthOf(body.title) <= savedReplyTitleMax &&
     body.text !== '' &&
-    [...body.text].length <= textMax
-  const done = { onSuccess: onClose }
+    lengthOf(body.text) <= textMax
+  const saving = reply ? update : create
   return (
     <Form
       onSubmit={() =>
-        reply
-          ? update.mutate({ params: { workspace_id, saved_reply_id: reply.id }, body }, done)
-          : create.mutate({ params: { workspace_id }, body }, done)
+        void (
+          reply
+            ? update.mutateAsync({ params: { workspace_id, saved_reply_id: reply.id }, body })
+            : create.mutateAsync({ params: { workspace_id }, body })
+        ).then(() => discard(kept).then(onClose), shown)
       }
-      busy={create.isPending || update.isPending}
-      error={create.error ?? update.error}
-      action="Save reply"
-      align="end"
+      change={saving}
+      action={saving.error ? 'Try again' : 'Save reply'}
+      aside={<DiscardChanges of={kept.value} onDiscard={discard} />}
       disabled={!fits}
     >
-      <Field label="Title">
-        <TextInput value={title} autoComplete="off" onChange={(event) => setTitle(event.target.value)} />
-      </Field>
+      <TextField
+        label="Title"
+        value={title}
+        autoComplete="off"
+        onChange={(typed) => change((each) => ({ ...each, title: typed }))}
+      />
       <Field label="Text" help={`At most ${textMax.toLocaleString('en')} characters.`}>
-        <ReplyText value={text} onChange={setText} />
+        <TextArea
+          aria-label="Text"
+          rows={6}
+          value={text}
+          onChange={(typed) => change((each) => ({ ...each, text: typed }))}
+        />
       </Field>
     </Form>
-  )
-}
-
-function ReplyText({ value, onChange }: { value: string; onChange: (value: string) => void }) {
-  return (
-    <textarea
-      aria-label="Text"
-      rows={6}
-      value={value}
-      onChange={(event) => onChange(event.target.value)}
-      className="w-full rounded-lg bg-surface px-3 py-2 text-sm text-ink ring-1 ring-inset ring-line-strong hover:ring-muted focus:outline-2 focus:-outline-offset-1 focus:outline-accent"
-    />
   )
 }

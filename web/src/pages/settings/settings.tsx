@@ -1,34 +1,24 @@
 /** The settings of a workspace. Admins and owners change them, members read them. */
+
 import { useQuery } from '@tanstack/react-query'
 import { Link, type LinkProps } from '@tanstack/react-router'
 import { ChevronRight } from 'lucide-react'
 import { useState } from 'react'
-import { ExactText } from '../../exact-text.tsx'
-import { useWorkspace } from '../../place.ts'
-import { useChange } from '../../queries.ts'
-import { Page, Section } from '../../shell.tsx'
+import { nameMax } from '../../../../src/rules/limits.ts'
+import { workspaceQuery } from '../../data/chats.ts'
+import { useHere, useSession } from '../../data/place.ts'
+import { useChange } from '../../data/queries.ts'
+import { shown, useKept } from '../../data/use-kept.ts'
 import { Button } from '../../ui/button.tsx'
-import { Field, Form, Select, TextInput } from '../../ui/form.tsx'
+import { ExactText } from '../../ui/exact-text.tsx'
+import { DiscardChanges, Form, TextField, ZoneField } from '../../ui/form.tsx'
+import { Page, Section } from '../../ui/page.tsx'
 import { Loaded } from '../../ui/states.tsx'
-import { type WorkspaceState, workspaceQuery } from '../inbox/inbox-queries.ts'
-import { Missing } from '../stopped.tsx'
 import { SavedRepliesSection } from './saved-replies-section.tsx'
-import { Saved, WindowSection } from './window-section.tsx'
-
-export interface SettingsGiven {
-  workspace: WorkspaceState['workspace']
-  /** Whether the user may change them. */
-  admin: boolean
-}
+import { type SettingsGiven, WindowSection } from './window-section.tsx'
 
 export function SettingsPage() {
-  const workspace = useWorkspace()
-  if (!workspace) return <Missing />
-  // The key: another workspace begins with its own values.
-  return <Settings key={workspace.id} workspace_id={workspace.id} />
-}
-
-function Settings({ workspace_id }: { workspace_id: string }) {
+  const workspace_id = useHere().id
   const query = useQuery(workspaceQuery(workspace_id))
   const admin = query.data !== undefined && query.data.workspace.role !== 'member'
   return (
@@ -52,12 +42,12 @@ function Settings({ workspace_id }: { workspace_id: string }) {
   )
 }
 
-const zones = Intl.supportedValuesOf('timeZone')
-
 function About({ workspace, admin }: SettingsGiven) {
   const save = useChange('PATCH /w/{workspace_id}/workspace', ['workspace', 'session'])
-  const [name, setName] = useState(workspace.name)
-  const [timezone, setZone] = useState(workspace.timezone)
+  const { user } = useSession()
+  const place = { user_id: user.id, workspace_id: workspace.id, kind: 'settings', of: 'workspace' } as const
+  const { kept, change, discard } = useKept<{ name?: string; timezone?: string }>(place, {})
+  const { name = workspace.name, timezone = workspace.timezone } = kept.value
   const changes = {
     ...(name.trim() !== workspace.name && { name: name.trim() }),
     ...(timezone !== workspace.timezone && { timezone }),
@@ -65,35 +55,55 @@ function About({ workspace, admin }: SettingsGiven) {
   return (
     <Section title="Workspace">
       <Form
-        onSubmit={() => save.mutate({ params: { workspace_id: workspace.id }, body: changes })}
-        busy={save.isPending}
-        error={save.error}
-        action="Save"
+        onSubmit={() =>
+          void save
+            .mutateAsync({ params: { workspace_id: workspace.id }, body: changes })
+            .then(() => discard(kept), shown)
+        }
+        change={save}
+        action={save.error ? 'Try again' : 'Save'}
+        aside={<DiscardChanges of={changes} onDiscard={discard} />}
         disabled={!admin || Object.keys(changes).length === 0}
-        aside={save.isSuccess && Object.keys(changes).length === 0 && <Saved />}
+        saved={save.isSuccess && Object.keys(changes).length === 0}
       >
-        <Field label="Name">
-          <TextInput
-            value={name}
-            required
-            maxLength={200}
-            disabled={!admin}
-            autoComplete="off"
-            onChange={(event) => setName(event.target.value)}
-          />
-        </Field>
-        <Field label="Time zone" help="Its day, and its daily limits, end at midnight there.">
-          <Select value={timezone} disabled={!admin} onChange={(event) => setZone(event.target.value)}>
-            {zones.includes(timezone) || <option>{timezone}</option>}
-            {zones.map((zone) => (
-              <option key={zone}>{zone}</option>
-            ))}
-          </Select>
-        </Field>
+        <TextField
+          label="Name"
+          value={name}
+          required
+          maxLength={nameMax}
+          disabled={!admin}
+          autoComplete="off"
+          onChange={(typed) => change((each) => ({ ...each, name: typed }))}
+        />
+        <ZoneField
+          help={zoneHelp(workspace, timezone)}
+          value={timezone}
+          disabled={!admin}
+          onChange={(chosen) => change((each) => ({ ...each, timezone: chosen }))}
+        />
       </Form>
     </Section>
   )
 }
+
+/** A new zone holds from the end of the day that has begun, so that a change opens no second day. */
+function zoneHelp(workspace: SettingsGiven['workspace'], chosen: string): string {
+  const { timezone, timezone_before, timezone_from } = workspace
+  const holds = 'Its day, and its daily limits, end at midnight there.'
+  if (chosen !== timezone) return `${holds} A new zone holds once the day that has begun is over.`
+  if (timezone_before === null || timezone_from === null) return holds
+  const at = new Date(timezone_from)
+  const when = at.toLocaleString('en', { timeZone: timezone_before, ...shortDate })
+  return `Holds from ${when} in ${timezone_before}, when the day that has begun there is over. Until then the day is that of ${timezone_before}.`
+}
+
+const shortDate = {
+  day: 'numeric',
+  month: 'short',
+  hour: '2-digit',
+  minute: '2-digit',
+  hourCycle: 'h23',
+} as const
 
 const wordsShown = 12
 

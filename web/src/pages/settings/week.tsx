@@ -1,6 +1,7 @@
 /** A week to paint the sending window on, by pointer or by keyboard. */
 import { type KeyboardEvent, type PointerEvent, useRef, useState } from 'react'
-import { dayNames, partOf, type SendingWindow, type WeekField, windowBetween } from './sending-window.ts'
+import { dayNames, type SendingWindow } from '../../../../src/rules/sending-window.ts'
+import { partOf, type WeekField, windowBetween } from './sending-window.ts'
 
 const hours = Array.from({ length: 24 }, (_, hour) => hour)
 const steps: Readonly<Record<string, readonly [day: number, hour: number]>> = {

@@ -1,31 +1,40 @@
 /** When campaigns and broadcasts may send. */
-import { useState } from 'react'
-import { useChange } from '../../queries.ts'
-import { Section } from '../../shell.tsx'
-import { Choice, Choices, Field, Form, Select } from '../../ui/form.tsx'
 import {
   clockOf,
   dayNames,
   describeWindow,
-  isDay,
-  readWindow,
+  formatWindow,
+  parseWindow,
   type SendingWindow,
-  writeWindow,
-} from './sending-window.ts'
-import type { SettingsGiven } from './settings.tsx'
+} from '../../../../src/rules/sending-window.ts'
+import type { WorkspaceState } from '../../data/chats.ts'
+import { useSession } from '../../data/place.ts'
+import { useChange } from '../../data/queries.ts'
+import { shown, useKept } from '../../data/use-kept.ts'
+import { Choice, Choices, DiscardChanges, Form, SelectField } from '../../ui/form.tsx'
+import { Section } from '../../ui/page.tsx'
 import { Week } from './week.tsx'
+
+export interface SettingsGiven {
+  workspace: WorkspaceState['workspace']
+  /** Whether the user may change them. */
+  admin: boolean
+}
 
 const standard: SendingWindow = { days: [1, 2, 3, 4, 5], from: 9 * 60, to: 18 * 60 }
 
 export function WindowSection({ workspace, admin }: SettingsGiven) {
   const save = useChange('PATCH /w/{workspace_id}/workspace', ['workspace', 'session'])
-  const stored = readWindow(workspace.sending_window)
-  const [limited, setLimited] = useState(stored !== null)
-  const [window, setWindow] = useState(stored ?? standard)
-  const written = limited ? writeWindow(window) : null
+  const stored = parseWindow(workspace.sending_window ?? '')
+  const { user } = useSession()
+  const place = { user_id: user.id, workspace_id: workspace.id, kind: 'settings', of: 'window' } as const
+  const form = useKept<{ limited?: boolean; window?: SendingWindow }>(place, {})
+  const { limited = stored !== undefined, window = stored ?? standard } = form.kept.value
+  const isChosen = window.days.length > 0
+  const words = isChosen ? describeWindow(window) : 'No day is chosen'
   const change = (next: SendingWindow) => {
     save.reset()
-    setWindow(next)
+    form.change((each) => ({ ...each, window: next }))
   }
   return (
     <Section
@@ -34,13 +43,18 @@ export function WindowSection({ workspace, admin }: SettingsGiven) {
     >
       <Form
         onSubmit={() =>
-          save.mutate({ params: { workspace_id: workspace.id }, body: { sending_window: written } })
+          void save
+            .mutateAsync({
+              params: { workspace_id: workspace.id },
+              body: { sending_window: limited ? formatWindow(window) : null },
+            })
+            .then(() => form.discard(form.kept), shown)
         }
-        busy={save.isPending}
-        error={save.error}
-        action="Save window"
-        disabled={!admin || (limited && written === null)}
-        aside={save.isSuccess && <Saved />}
+        change={save}
+        action={save.error ? 'Try again' : 'Save window'}
+        aside={<DiscardChanges of={form.kept.value} onDiscard={form.discard} />}
+        disabled={!admin || (limited && !isChosen)}
+        saved={save.isSuccess}
       >
         <Choices legend="Send">
           {[false, true].map((each) => (
@@ -49,41 +63,31 @@ export function WindowSection({ workspace, admin }: SettingsGiven) {
               type="radio"
               name="limited"
               label={each ? 'Only in the window' : 'At any time'}
-              help={each ? describeWindow(window) : 'Limits per day still hold.'}
+              help={each ? words : 'Limits per day still hold.'}
               checked={limited === each}
               disabled={!admin}
               onChange={() => {
                 save.reset()
-                setLimited(each)
+                form.change((before) => ({ ...before, limited: each }))
               }}
             />
           ))}
         </Choices>
-        {limited && <Painter window={window} admin={admin} onChange={change} />}
+        {limited && <Painter window={window} words={words} admin={admin} onChange={change} />}
       </Form>
     </Section>
   )
 }
 
-export function Saved() {
-  return (
-    <span role="status" className="self-center text-accent">
-      Saved
-    </span>
-  )
-}
-
 interface PainterProps {
   window: SendingWindow
+  words: string
   admin: boolean
   onChange: (window: SendingWindow) => void
 }
 
-function Painter({ window, admin, onChange }: PainterProps) {
-  const set = (part: Partial<SendingWindow>) => {
-    const next = { ...window, ...part }
-    if (isDay(next)) onChange(next)
-  }
+function Painter({ window, words, admin, onChange }: PainterProps) {
+  const set = (part: Partial<SendingWindow>) => onChange({ ...window, ...part })
   const toggle = (day: number) =>
     set({
       days: window.days.includes(day)
@@ -100,7 +104,7 @@ function Painter({ window, admin, onChange }: PainterProps) {
         </p>
       )}
       <p role="status" className="sr-only">
-        {describeWindow(window)}
+        {words}
       </p>
       <fieldset disabled={!admin} className="flex flex-wrap items-end gap-x-4 gap-y-3">
         <legend className="sr-only">Days and hours</legend>
@@ -143,14 +147,12 @@ function Clock({ label, value, above = -1, below = 24 * 60 + 1, onChange }: Cloc
     .filter((each) => each > above && each < below)
     .sort((a, b) => a - b)
   return (
-    <Field label={label}>
-      <Select value={value} onChange={(event) => onChange(Number(event.target.value))} className="!w-28">
-        {offered.map((each) => (
-          <option key={each} value={each}>
-            {clockOf(each)}
-          </option>
-        ))}
-      </Select>
-    </Field>
+    <SelectField
+      label={label}
+      value={String(value)}
+      options={offered.map((each) => [String(each), clockOf(each)])}
+      onChange={(minutes) => onChange(Number(minutes))}
+      className="!w-28"
+    />
   )
 }

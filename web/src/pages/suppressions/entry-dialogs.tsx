@@ -1,11 +1,14 @@
 /** Adds one entry, and removes one with a reason. Neither is shown before the service has done it. */
 import { useState } from 'react'
-import { useChange } from '../../queries.ts'
+import { nameMax } from '../../../../src/rules/limits.ts'
+import { useChange } from '../../data/queries.ts'
+import { type Kind, kinds, kindWords, type Suppression, writtenOf } from '../../data/suppressions.ts'
 import { Dialog } from '../../ui/dialog.tsx'
-import { Field, Form, Select, TextInput } from '../../ui/form.tsx'
+import { ExactLine } from '../../ui/exact-text.tsx'
+import { Form, ReasonField, SelectField, TextField } from '../../ui/form.tsx'
 import { Notice } from '../../ui/notice.tsx'
-import { type Kind, kindWords, type Suppression } from './suppression-queries.ts'
-import { writtenOf } from './suppression-table.tsx'
+import { Time } from '../../ui/time.tsx'
+import { nameOf } from './suppression-table.tsx'
 
 const examples: Readonly<Record<Kind, string>> = {
   username: 'For example: @ines_garcia',
@@ -14,7 +17,7 @@ const examples: Readonly<Record<Kind, string>> = {
 }
 
 export function AddDialog({ workspace_id, onClose }: { workspace_id: string; onClose: () => void }) {
-  const add = useChange('POST /w/{workspace_id}/suppressions', ['suppressions'])
+  const add = useChange('POST /w/{workspace_id}/suppressions', ['suppressions', 'chat', 'inbox', 'board'])
   const [kind, setKind] = useState<Kind>('username')
   const [value, setValue] = useState('')
   const wasThere = add.data?.added === false
@@ -23,7 +26,7 @@ export function AddDialog({ workspace_id, onClose }: { workspace_id: string; onC
       open
       onClose={onClose}
       title="Add to the list"
-      description="Parley stops messages to this person that it would have sent first. Answers in a chat stay possible."
+      description="Campaigns and first messages skip this person. You can still answer if they write."
     >
       <Form
         onSubmit={() =>
@@ -32,34 +35,24 @@ export function AddDialog({ workspace_id, onClose }: { workspace_id: string; onC
             { onSuccess: ({ added }) => added && onClose() },
           )
         }
-        busy={add.isPending}
-        error={add.error}
+        change={add}
         action="Add to the list"
-        align="end"
         disabled={value.trim() === ''}
       >
-        <Field label="Kind">
-          <Select value={kind} onChange={(event) => setKind(event.target.value as Kind)}>
-            {Object.entries(kindWords).map(([each, word]) => (
-              <option key={each} value={each}>
-                {word}
-              </option>
-            ))}
-          </Select>
-        </Field>
-        <Field label={kindWords[kind]} help={examples[kind]}>
-          <TextInput
-            required
-            maxLength={200}
-            value={value}
-            onChange={(event) => {
-              setValue(event.target.value)
-              add.reset()
-            }}
-            autoComplete="off"
-            spellCheck={false}
-          />
-        </Field>
+        <SelectField label="Kind" value={kind} options={kinds} onChange={setKind} />
+        <TextField
+          label={kindWords[kind]}
+          help={examples[kind]}
+          required
+          maxLength={nameMax}
+          value={value}
+          onChange={(next) => {
+            setValue(next)
+            add.reset()
+          }}
+          autoComplete="off"
+          spellCheck={false}
+        />
         {wasThere && <Notice tone="info">It was on the list already.</Notice>}
       </Form>
     </Dialog>
@@ -73,7 +66,12 @@ interface RemoveProps {
 }
 
 export function RemoveDialog({ of: entry, workspace_id, onClose }: RemoveProps) {
-  const remove = useChange('POST /w/{workspace_id}/suppressions/remove', ['suppressions'])
+  const remove = useChange('POST /w/{workspace_id}/suppressions/remove', [
+    'suppressions',
+    'chat',
+    'inbox',
+    'board',
+  ])
   const [reason, setReason] = useState('')
   const { kind, value, source } = entry
   return (
@@ -94,23 +92,35 @@ export function RemoveDialog({ of: entry, workspace_id, onClose }: RemoveProps) 
             { onSuccess: onClose },
           )
         }
-        busy={remove.isPending}
-        error={remove.error}
+        change={remove}
         action="Remove"
         kind="danger"
-        align="end"
         disabled={reason.trim() === ''}
       >
-        <Field label="Reason" help="The audit log keeps it with your name.">
-          <TextInput
-            required
-            maxLength={500}
-            value={reason}
-            onChange={(event) => setReason(event.target.value)}
-            autoComplete="off"
-          />
-        </Field>
+        <Releases of={entry} />
+        <ReasonField value={reason} onChange={setReason} />
       </Form>
     </Dialog>
+  )
+}
+
+/** Whom the removal releases, before it is confirmed. */
+function Releases({ of: { people } }: { of: Suppression }) {
+  if (people.length === 0) return <p className="text-soft">Parley knows nobody under this name.</p>
+  return (
+    <ul aria-label="Whom this releases" className="grid gap-1 text-soft">
+      {people.map(({ platform_id, names, until, released }) => (
+        <li key={platform_id} className="[overflow-wrap:anywhere]">
+          {released ? 'Releases ' : 'Stays on the list by another entry: '}
+          <ExactLine text={[...names.map(nameOf), `platform id ${platform_id}`].join(', ')} />
+          {until !== null && (
+            <>
+              , whose name it was until <Time at={until} />
+            </>
+          )}
+          .
+        </li>
+      ))}
+    </ul>
   )
 }

@@ -1,17 +1,19 @@
 /** Imports a CSV file, all or nothing, and reports each line that added nothing: on the page, and as a file. */
+
 import { useMutation } from '@tanstack/react-query'
 import { Download } from 'lucide-react'
 import { useEffect, useRef, useState } from 'react'
-import { Refused } from '../../api.ts'
-import { csvOf } from '../../csv.ts'
-import { ExactText } from '../../exact-text.tsx'
-import { queryClient } from '../../queries.ts'
-import { saveFile } from '../../save-file.ts'
+import { writeCsv } from '../../../../src/rules/csv.ts'
+import { Refused } from '../../data/api.ts'
+import { keys } from '../../data/keys.ts'
+import { queryClient } from '../../data/queries.ts'
+import { type ImportReport, importFile } from '../../data/suppressions.ts'
 import { Button } from '../../ui/button.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
-import { Field, Form, TextInput } from '../../ui/form.tsx'
+import { ExactText } from '../../ui/exact-text.tsx'
+import { Field, FileInput, Form } from '../../ui/form.tsx'
 import { Notice } from '../../ui/notice.tsx'
-import { type ImportReport, importFile } from './suppression-queries.ts'
+import { saveFile } from '../../ui/save-file.ts'
 
 const bytesMax = 64 * 1_048_576
 
@@ -26,7 +28,7 @@ export function ImportDialog({ workspace_id, onClose }: { workspace_id: string; 
   const run = useMutation({
     mutationFn: (chosen: File) =>
       importFile({ workspace_id, file: chosen, signal: leaving.current.signal, onProgress: setPart }),
-    onSuccess: () => queryClient.invalidateQueries({ queryKey: ['suppressions', workspace_id] }),
+    onSuccess: () => queryClient.invalidateQueries({ queryKey: keys.suppressions(workspace_id) }),
   })
   const fault = file && faultOf(file)
   return (
@@ -38,7 +40,7 @@ export function ImportDialog({ workspace_id, onClose }: { workspace_id: string; 
       description={
         run.data
           ? undefined
-          : 'The first line names the columns: kind and value, or any of username, phone and platform_id. A file that an export wrote fits.'
+          : 'Start with a header row: username, phone or platform_id. Exported files work as they are.'
       }
     >
       {run.data ? (
@@ -46,22 +48,18 @@ export function ImportDialog({ workspace_id, onClose }: { workspace_id: string; 
       ) : (
         <Form
           onSubmit={() => file && run.mutate(file)}
-          busy={run.isPending}
-          error={run.error}
+          change={run}
           action="Import"
-          align="end"
           disabled={file === undefined || fault !== undefined}
         >
           <Field
             label="File"
             help="UTF-8, at most 64 MiB. If it cannot be read to its end, nothing is imported."
           >
-            <TextInput
-              type="file"
+            <FileInput
               accept=".csv,text/csv,text/plain"
-              className="py-1.5"
-              onChange={(event) => {
-                setFile(event.target.files?.[0])
+              onFile={(next) => {
+                setFile(next)
                 run.reset()
               }}
             />
@@ -169,5 +167,5 @@ function number(value: number): string {
 
 function save({ skipped }: ImportReport, file_name: string): void {
   const rows = skipped.map(({ line, reason }) => [line, reason])
-  saveFile(`skipped-${file_name}`, csvOf([['line', 'reason'], ...rows]))
+  saveFile(`skipped-${file_name}`, writeCsv([['line', 'reason'], ...rows]))
 }

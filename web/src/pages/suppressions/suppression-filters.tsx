@@ -1,10 +1,10 @@
 /** Finds one person on the list, or shows one kind of identity. */
-import { FindField } from '../../ui/find-field.tsx'
-import { type Kind, kindWords, type SuppressionSearch } from './suppression-queries.ts'
-import type { Go } from './suppressions.tsx'
 
-/** Longer ones are refused by the service. */
-const searchMax = 200
+import { nameMax } from '../../../../src/rules/limits.ts'
+import { kinds } from '../../data/suppressions.ts'
+import { FindField } from '../../ui/find-field.tsx'
+import { Select } from '../../ui/select.tsx'
+import type { Go, SuppressionSearch } from './suppression-search.ts'
 
 export function SuppressionFilters({ search, go }: { search: SuppressionSearch; go: Go }) {
   return (
@@ -13,31 +13,23 @@ export function SuppressionFilters({ search, go }: { search: SuppressionSearch; 
         label="Find a username, phone number or platform id"
         placeholder="Username, phone number or platform id"
         value={search.q}
-        lengthMax={searchMax}
+        lengthMax={nameMax}
         onFind={(q) => {
           const { q: _, ...rest } = search
           go(q === undefined ? rest : { ...rest, q })
         }}
         className="h-10 flex-1 basis-64 bg-surface sm:h-8 sm:max-w-md"
       />
-      <select
+      <Select
+        look="bar"
         aria-label="Kind"
         value={search.kind ?? ''}
-        onChange={(event) => {
+        options={[['', 'All kinds'], ...kinds]}
+        onChange={(chosen) => {
           const { kind: _, ...rest } = search
-          go({ ...rest, ...(event.target.value && { kind: event.target.value as Kind }) })
+          go(chosen === '' ? rest : { ...rest, kind: chosen })
         }}
-        className="h-10 rounded-lg bg-transparent px-1.5 text-xs font-medium text-soft hover:bg-hover sm:h-8"
-      >
-        <option value="" className="bg-raised text-ink">
-          All kinds
-        </option>
-        {Object.entries(kindWords).map(([kind, word]) => (
-          <option key={kind} value={kind} className="bg-raised text-ink">
-            {word}
-          </option>
-        ))}
-      </select>
+      />
     </div>
   )
 }

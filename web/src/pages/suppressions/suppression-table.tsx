@@ -2,13 +2,12 @@
 import { Link } from '@tanstack/react-router'
 import { UserX } from 'lucide-react'
 import type { ReactNode } from 'react'
-import { ExactLine } from '../../exact-text.tsx'
-import type { Workspace } from '../../queries.ts'
+import type { Workspace } from '../../data/queries.ts'
+import { kindWords, type Suppression, writtenOf } from '../../data/suppressions.ts'
 import { Button } from '../../ui/button.tsx'
-import { Code } from '../../ui/copy.tsx'
+import { ExactLine } from '../../ui/exact-text.tsx'
 import { Table } from '../../ui/table.tsx'
 import { Time } from '../../ui/time.tsx'
-import { kindWords, type Suppression } from './suppression-queries.ts'
 
 interface TableProps {
   rows: readonly Suppression[]
@@ -50,7 +49,7 @@ export function SuppressionTable({ rows, workspace, isFiltered, add, onRemove }:
       empty={{
         icon: UserX,
         title: 'Nobody is on the list',
-        children: <WhenEmpty workspace_id={workspace.id} />,
+        children: 'Anyone who writes “stop” is added automatically. You can also add people yourself.',
         action: add,
       }}
       columns={[
@@ -63,20 +62,60 @@ export function SuppressionTable({ rows, workspace, isFiltered, add, onRemove }:
   )
 }
 
-/** As people write it: @ada_l, +49170555. */
-export function writtenOf({ kind, value }: Pick<Suppression, 'kind' | 'value'>): string {
-  return `${{ username: '@', phone: '+', platform_id: '' }[kind]}${value}`
-}
-
 function Person({ of: entry }: { of: Suppression }) {
   return (
-    <span className="flex min-w-0 flex-wrap items-baseline gap-x-2">
-      <span className="min-w-0 font-medium text-ink [overflow-wrap:anywhere]">
-        <ExactLine text={writtenOf(entry)} />
+    <span className="grid min-w-0">
+      <span className="flex min-w-0 flex-wrap items-baseline gap-x-2">
+        <span className="min-w-0 font-medium text-ink [overflow-wrap:anywhere]">
+          <ExactLine text={entry.name ?? writtenOf(entry)} />
+        </span>
+        <span className="text-xs text-muted [overflow-wrap:anywhere]">
+          {kindWords[entry.kind]}
+          {entry.name !== null && (
+            <>
+              {' '}
+              <ExactLine text={writtenOf(entry)} />
+            </>
+          )}
+        </span>
       </span>
-      <span className="text-xs text-muted">{kindWords[entry.kind]}</span>
+      <KnownPeople of={entry} />
     </span>
   )
+}
+
+/** Who is stopped, so that a person can decide: their other names, and since when the name is another person's. */
+function KnownPeople({ of: entry }: { of: Suppression }) {
+  const { people } = entry
+  const taken = people.find(({ until }) => until === null)
+  return people.map((person) => {
+    const { platform_id, names, until } = person
+    if (names.length === 0 && until === null) return null
+    return (
+      <span key={platform_id} className="text-xs text-soft [overflow-wrap:anywhere]">
+        {names.length > 0 && (
+          <>
+            Also known as <ExactLine text={names.map(nameOf).join(', ')} />.{' '}
+          </>
+        )}
+        {until !== null &&
+          (taken ? (
+            <>
+              The name has belonged to someone else since <Time at={until} />. Both are stopped.
+            </>
+          ) : (
+            <>
+              The name has not been theirs since <Time at={until} />.
+            </>
+          ))}
+      </span>
+    )
+  })
+}
+
+/** Of `username:ada_l`: @ada_l. */
+export function nameOf(name: string): string {
+  return name.replace(/^username:/, '@').replace(/^phone:/, '+')
 }
 
 function Evidence({ of: { source, evidence }, workspace_id }: { of: Suppression; workspace_id: string }) {
@@ -106,20 +145,4 @@ function Evidence({ of: { source, evidence }, workspace_id }: { of: Suppression;
 
 function textOf(value: unknown): string {
   return typeof value === 'string' || typeof value === 'number' ? String(value) : ''
-}
-
-function WhenEmpty({ workspace_id }: { workspace_id: string }) {
-  return (
-    <>
-      <p>
-        Everyone who writes “stop” comes here by themselves. Add people whom Parley must never write to first.
-      </p>
-      <div className="mt-4 text-left">
-        <Code
-          label="In a terminal, for a whole file"
-          text={`npx parley suppress import list.csv --workspace ${workspace_id}`}
-        />
-      </div>
-    </>
-  )
 }

@@ -1,22 +1,21 @@
 /** The deliveries of an endpoint, newest first: their state, attempts and last outcome. */
 import { useInfiniteQuery } from '@tanstack/react-query'
 import { lazy, Suspense } from 'react'
-import { useChange } from '../../queries.ts'
-import { Button } from '../../ui/button.tsx'
-import { Failure } from '../../ui/notice.tsx'
-import { Late, Loading, ReadFailure } from '../../ui/states.tsx'
-import { Table } from '../../ui/table.tsx'
-import { Time } from '../../ui/time.tsx'
-import { DeliveryBadge, stateWords } from './state-badges.tsx'
+import { useChange } from '../../data/queries.ts'
 import {
   type Delivery,
   deliveriesQuery,
   deliveryStates,
   outcomeOf,
   type WebhookRef,
-  type WebhooksSearch,
-} from './webhook-queries.ts'
-import type { Go } from './webhooks.tsx'
+} from '../../data/webhooks.ts'
+import { Button } from '../../ui/button.tsx'
+import { Failure } from '../../ui/notice.tsx'
+import { More, Reading } from '../../ui/states.tsx'
+import { Table } from '../../ui/table.tsx'
+import { Time } from '../../ui/time.tsx'
+import { DeliveryBadge, stateWords } from './state-badges.tsx'
+import type { Go, WebhooksSearch } from './webhooks-search.ts'
 
 const DeliveryDialog = lazy(async () => ({ default: (await import('./delivery-dialog.tsx')).DeliveryDialog }))
 
@@ -54,13 +53,8 @@ export function Deliveries({ params, search, go }: DeliveriesProps) {
           </button>
         ))}
       </div>
-      <ReadFailure query={query} />
+      <Reading query={query} rows={3} />
       <Failure error={resend.error} />
-      {rows === undefined && query.isPending && (
-        <Late>
-          <Loading rows={3} />
-        </Late>
-      )}
       {rows?.length === 0 && (
         <p role="status" className="text-muted">
           {state === undefined
@@ -76,15 +70,7 @@ export function Deliveries({ params, search, go }: DeliveriesProps) {
           onResend={({ id }) => resend.mutate({ params: { ...params, delivery_id: id } })}
         />
       )}
-      {query.hasNextPage && (
-        <Button
-          className="justify-self-start"
-          busy={query.isFetchingNextPage}
-          onClick={() => void query.fetchNextPage()}
-        >
-          Show more
-        </Button>
-      )}
+      <More of={query}>Show more</More>
       {delivery !== undefined && (
         <Suspense>
           <DeliveryDialog params={{ ...params, delivery_id: delivery }} onClose={() => go(withState)} />

@@ -1,11 +1,11 @@
 /** One delivery: the exact body that is sent, and each attempt with what came back. */
 import { useQuery } from '@tanstack/react-query'
-import { ExactText } from '../../exact-text.tsx'
+import { deliveryQuery, outcomeOf, type WebhookRef } from '../../data/webhooks.ts'
 import { Dialog } from '../../ui/dialog.tsx'
+import { ExactText } from '../../ui/exact-text.tsx'
 import { Loaded } from '../../ui/states.tsx'
 import { Time } from '../../ui/time.tsx'
 import { DeliveryBadge } from './state-badges.tsx'
-import { deliveryQuery, outcomeOf, type WebhookRef } from './webhook-queries.ts'
 
 interface DeliveryDialogProps {
   params: WebhookRef & { readonly delivery_id: string }

@@ -1,13 +1,12 @@
 /** The dialogs of an endpoint. A secret is shown once, in a dialog that only its button closes. */
 import { useEffect, useState } from 'react'
-import type { Answer } from '../../api.ts'
-import { useChange } from '../../queries.ts'
-import { Button } from '../../ui/button.tsx'
-import { Secret } from '../../ui/copy.tsx'
+import type { Answer } from '../../data/api.ts'
+import { useChange } from '../../data/queries.ts'
+import { noteSecret, type Webhook, type WebhookRef } from '../../data/webhooks.ts'
+import { ShownOnce } from '../../ui/copy.tsx'
 import { Confirm, Dialog } from '../../ui/dialog.tsx'
-import { Choice, Choices, Field, Form, TextInput } from '../../ui/form.tsx'
+import { type Change, Choice, Choices, DateField, Form, TextField } from '../../ui/form.tsx'
 import { Notice } from '../../ui/notice.tsx'
-import { noteSecret, type Webhook, type WebhookRef } from './webhook-queries.ts'
 
 type EventType =
   | 'message.received'
@@ -33,37 +32,34 @@ interface EndpointFields {
 interface EndpointFormProps {
   start: EndpointFields
   action: string
-  busy: boolean
-  error: unknown
+  change: Change
   /** `["*"]` stands for all. */
   onSubmit: (fields: { url: string; events: (EventType | '*')[] }) => void
 }
 
-function EndpointForm({ start, action, busy, error, onSubmit }: EndpointFormProps) {
+function EndpointForm({ start, action, change, onSubmit }: EndpointFormProps) {
   const [url, setUrl] = useState(start.url)
   const [events, setEvents] = useState(start.events)
   const wanted = events.length === eventTypes.length ? ['*' as const] : [...events]
   return (
     <Form
       onSubmit={() => onSubmit({ url: url.trim(), events: wanted })}
-      busy={busy}
-      error={error}
+      change={change}
       action={action}
-      align="end"
       disabled={events.length === 0 || url.trim() === ''}
     >
-      <Field label="Address" help="HTTPS, on the public internet. Parley calls it with the first event.">
-        <TextInput
-          required
-          maxLength={2048}
-          value={url}
-          onChange={(event) => setUrl(event.target.value)}
-          placeholder="https://example.com/hook"
-          inputMode="url"
-          autoComplete="off"
-          spellCheck={false}
-        />
-      </Field>
+      <TextField
+        label="Address"
+        help="HTTPS, on the public internet. Parley calls it with the first event."
+        required
+        maxLength={2048}
+        value={url}
+        onChange={setUrl}
+        placeholder="https://example.com/hook"
+        inputMode="url"
+        autoComplete="off"
+        spellCheck={false}
+      />
       <Choices legend="Which events?">
         {eventTypes.map((type) => (
           <Choice
@@ -94,8 +90,7 @@ export function AddDialog({ workspace_id, onClose, onMade }: AddProps) {
       <EndpointForm
         start={{ url: '', events: eventTypes }}
         action="Add endpoint"
-        busy={create.isPending}
-        error={create.error}
+        change={create}
         onSubmit={(body) => create.mutate({ params: { workspace_id }, body }, { onSuccess: onMade })}
       />
     </Dialog>
@@ -124,21 +119,16 @@ interface ShownSecretProps {
 function ShownSecret({ made: { webhook, secret }, onClose }: ShownSecretProps) {
   useEffect(() => noteSecret(webhook.id, false), [webhook.id])
   return (
-    <div className="grid gap-5">
-      <Secret value={secret} label={`The secret of ${webhook.url}`} />
-      <Notice tone="warn">Anyone with this secret can sign events as Parley. Keep it like a password.</Notice>
-      <div className="flex justify-end">
-        <Button
-          kind="primary"
-          onClick={() => {
-            noteSecret(webhook.id, true)
-            onClose()
-          }}
-        >
-          I saved it
-        </Button>
-      </div>
-    </div>
+    <ShownOnce
+      value={secret}
+      label={`The secret of ${webhook.url}`}
+      warning="Anyone with this secret can sign events as Parley. Keep it like a password."
+      done="I saved it"
+      onClose={() => {
+        noteSecret(webhook.id, true)
+        onClose()
+      }}
+    />
   )
 }
 
@@ -165,15 +155,7 @@ export function RotateDialog({ params, onClose }: DialogOfEndpoint) {
       {made ? (
         <ShownSecret made={made} onClose={onClose} />
       ) : (
-        <Form
-          onSubmit={() => rotate.mutate({ params })}
-          busy={rotate.isPending}
-          error={rotate.error}
-          action="Rotate secret"
-          align="end"
-        >
-          {null}
-        </Form>
+        <Form onSubmit={() => rotate.mutate({ params })} change={rotate} action="Rotate secret" />
       )}
     </Dialog>
   )
@@ -192,8 +174,7 @@ export function EditDialog({ of: webhook, params, onClose }: DialogOfEndpoint & 
       <EndpointForm
         start={{ url: webhook.url, events }}
         action="Save"
-        busy={update.isPending}
-        error={update.error}
+        change={update}
         onSubmit={(body) => update.mutate({ params, body }, { onSuccess: onClose })}
       />
     </Dialog>
@@ -214,15 +195,17 @@ export function ResendDialog({ params, onClose }: DialogOfEndpoint) {
     >
       <Form
         onSubmit={() => resend.mutate({ params, body: { since: day } })}
-        busy={resend.isPending}
-        error={resend.error}
+        change={resend}
         action="Resend"
-        align="end"
         disabled={day === ''}
       >
-        <Field label="Since" help="The beginning of this day in UTC, at most 30 days ago.">
-          <TextInput type="date" required value={day} onChange={(event) => setDay(event.target.value)} />
-        </Field>
+        <DateField
+          label="Since"
+          help="The beginning of this day in UTC, at most 30 days ago."
+          required
+          value={day}
+          onChange={setDay}
+        />
         {resend.data && <Notice tone="good">{resend.data.message}</Notice>}
       </Form>
     </Dialog>
@@ -244,8 +227,7 @@ export function DeleteDialog({ of: webhook, params, onClose, onDeleted }: Delete
       description="Its undelivered events are deleted with it. This cannot be undone."
       phrase={webhook.url}
       action="Delete endpoint"
-      busy={remove.isPending}
-      error={remove.error}
+      change={remove}
       onConfirm={() => remove.mutate({ params }, { onSuccess: onDeleted })}
     />
   )

@@ -1,14 +1,7 @@
 /** One endpoint: why it is disabled, what one can do with it, and its deliveries. */
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { lazy, Suspense, useState } from 'react'
-import { ExactText } from '../../exact-text.tsx'
-import { useChange } from '../../queries.ts'
-import { AsApi } from '../../ui/as-api.tsx'
-import { Button } from '../../ui/button.tsx'
-import { Failure, Notice } from '../../ui/notice.tsx'
-import { Time } from '../../ui/time.tsx'
-import { Deliveries } from './deliveries.tsx'
-import { StateBadge } from './state-badges.tsx'
+import { useChange } from '../../data/queries.ts'
 import {
   deliveriesQuery,
   deliveryQuery,
@@ -16,9 +9,15 @@ import {
   unsavedSecrets,
   type Webhook,
   type WebhookRef,
-  type WebhooksSearch,
-} from './webhook-queries.ts'
-import type { Go } from './webhooks.tsx'
+} from '../../data/webhooks.ts'
+import { AsApi } from '../../ui/as-api.tsx'
+import { Button } from '../../ui/button.tsx'
+import { ExactText } from '../../ui/exact-text.tsx'
+import { Failure, Notice } from '../../ui/notice.tsx'
+import { Time } from '../../ui/time.tsx'
+import { Deliveries } from './deliveries.tsx'
+import { StateBadge } from './state-badges.tsx'
+import type { Go, WebhooksSearch } from './webhooks-search.ts'
 
 const dialogs = () => import('./endpoint-dialogs.tsx')
 const EditDialog = lazy(async () => ({ default: (await dialogs()).EditDialog }))
@@ -50,6 +49,31 @@ export function Endpoint({ of: webhook, workspace_id, search, go }: EndpointProp
         </h2>
         <StateBadge of={webhook} />
       </header>
+      <p className="text-xs text-muted">
+        {webhook.created_by ? (
+          <>
+            Made by <bdi>{webhook.created_by.name}</bdi>.
+            {webhook.stop_reason === null && ' It stops if they leave this workspace.'}
+          </>
+        ) : (
+          'It is not known who made it: it is older than this record. No removal of a member stops it.'
+        )}
+      </p>
+      {webhook.stop_reason !== null && (
+        <Notice tone="warn">
+          <p>
+            <strong>Stopped</strong>, because <bdi>{webhook.created_by?.name}</bdi>{' '}
+            {webhook.stop_reason === 'maker_removed'
+              ? 'was removed from this workspace.'
+              : 'was disabled by an operator.'}{' '}
+            No events are delivered.
+          </p>
+          <p className="mt-1">
+            Check whose address it is. If the workspace still needs it, activate it: it becomes yours, and
+            gets the events of the last 30 days that it missed. Otherwise delete it.
+          </p>
+        </Notice>
+      )}
       {webhook.disabled_at !== null && (
         <WhyDisabled
           of={webhook}

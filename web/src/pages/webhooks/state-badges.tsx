@@ -1,8 +1,14 @@
 /** The states of endpoints and deliveries as words. */
-import { Badge } from '../../ui/badge.tsx'
-import type { DeliveryState, Webhook } from './webhook-queries.ts'
 
-export function StateBadge({ of: { active, disabled_at, consecutive_failures } }: { of: Webhook }) {
+import type { DeliveryState, Webhook } from '../../data/webhooks.ts'
+import { Badge } from '../../ui/badge.tsx'
+
+export function StateBadge({
+  of: { active, disabled_at, stop_reason, consecutive_failures },
+}: {
+  of: Webhook
+}) {
+  if (stop_reason !== null) return <Badge tone="warn">Stopped</Badge>
   if (disabled_at !== null) return <Badge tone="danger">Disabled</Badge>
   if (!active) return <Badge>Inactive</Badge>
   if (consecutive_failures > 0) {

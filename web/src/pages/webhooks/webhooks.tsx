@@ -1,36 +1,30 @@
 /** Webhooks: the endpoints that get this workspace's events, and what became of each delivery. */
 import { useQuery } from '@tanstack/react-query'
-import { Link, useNavigate, useSearch } from '@tanstack/react-router'
+import { Link, useSearch } from '@tanstack/react-router'
 import { Plus, Webhook as WebhookIcon } from 'lucide-react'
-import { lazy, type ReactNode, Suspense, useCallback, useState } from 'react'
-import { ExactLine } from '../../exact-text.tsx'
-import { useSession, useWorkspace } from '../../place.ts'
-import type { Workspace } from '../../queries.ts'
-import { Page } from '../../shell.tsx'
-import { useKeys } from '../../shortcuts.ts'
+import { lazy, type ReactNode, Suspense, useState } from 'react'
+import { workspaceQuery } from '../../data/chats.ts'
+import { useGo, useHere, useSession } from '../../data/place.ts'
+import type { Workspace } from '../../data/queries.ts'
+import { type Webhook, webhooksQuery } from '../../data/webhooks.ts'
 import { Button } from '../../ui/button.tsx'
+import { ClosedPage } from '../../ui/closed-page.tsx'
 import { Code } from '../../ui/copy.tsx'
+import { ExactLine } from '../../ui/exact-text.tsx'
+import { Page } from '../../ui/page.tsx'
+import { useKeys } from '../../ui/shortcuts.ts'
 import { Loaded } from '../../ui/states.tsx'
 import { Table } from '../../ui/table.tsx'
-import { ClosedPage } from '../closed-page.tsx'
-import { workspaceQuery } from '../inbox/inbox-queries.ts'
-import { Missing } from '../stopped.tsx'
 import { Endpoint } from './endpoint.tsx'
 import type { MadeSecret } from './endpoint-dialogs.tsx'
 import { StateBadge } from './state-badges.tsx'
-import { type Webhook, type WebhooksSearch, webhooksQuery } from './webhook-queries.ts'
+import type { WebhooksSearch } from './webhooks-search.ts'
 
 const AddDialog = lazy(async () => ({ default: (await import('./endpoint-dialogs.tsx')).AddDialog }))
 const SecretDialog = lazy(async () => ({ default: (await import('./endpoint-dialogs.tsx')).SecretDialog }))
 
-export type Go = (search: WebhooksSearch) => void
-
 export function WebhooksPage() {
-  const workspace = useWorkspace()
-  return workspace ? <Webhooks key={workspace.id} workspace={workspace} /> : <Missing />
-}
-
-function Webhooks({ workspace }: { workspace: Workspace }) {
+  const workspace = useHere()
   const { data: state } = useQuery(workspaceQuery(workspace.id))
   const capability = state?.capabilities.webhooks
   if (workspace.role === 'member' || capability?.open === false) {
@@ -47,7 +41,7 @@ function Webhooks({ workspace }: { workspace: Workspace }) {
 function Endpoints({ workspace }: { workspace: Workspace }) {
   const search = useSearch({ from: '/inside/w/$workspace_id/webhooks' })
   const { open, ...here } = search
-  const go = useGo(workspace.id)
+  const go = useGo<WebhooksSearch>('/w/$workspace_id/webhooks')
   const query = useQuery(webhooksQuery(workspace.id))
   const [made, setMade] = useState<MadeSecret>()
   useKeys({ n: () => go({ ...here, open: 'add' }) })
@@ -58,7 +52,11 @@ function Endpoints({ workspace }: { workspace: Workspace }) {
     </Button>
   )
   return (
-    <Page title="Webhooks" about="Programs that get this workspace’s events as they happen." action={add}>
+    <Page
+      title="Webhooks"
+      about="Programs that get this workspace’s events as they happen."
+      action={query.data?.webhooks.length !== 0 && add}
+    >
       <Loaded query={query}>
         {({ webhooks }) => {
           const chosen = webhooks.find(({ id }) => id === search.hook) ?? webhooks[0]
@@ -94,20 +92,6 @@ function Endpoints({ workspace }: { workspace: Workspace }) {
   )
 }
 
-function useGo(workspace_id: string): Go {
-  const navigate = useNavigate()
-  return useCallback(
-    (search) =>
-      void navigate({
-        to: '/w/$workspace_id/webhooks',
-        params: { workspace_id },
-        search,
-        resetScroll: false,
-      }),
-    [navigate, workspace_id],
-  )
-}
-
 interface EndpointTableProps {
   webhooks: readonly Webhook[]
   chosen: Webhook | undefined
@@ -126,10 +110,7 @@ function EndpointTable({ webhooks, chosen, workspace_id, add }: EndpointTablePro
         title: 'No endpoints yet',
         children: (
           <>
-            <p>
-              An endpoint is an address of yours. Parley posts each event there, signed, until it answers with
-              a 2xx status.
-            </p>
+            <p>Parley sends each event, signed, to a URL you choose and retries until it answers with 2xx.</p>
             <div className="mt-4 text-left">
               <Forwarding />
             </div>
@@ -167,7 +148,7 @@ function Forwarding() {
   return (
     <Code
       label="Forward events to your own machine"
-      text={`# signed as a webhook’s, with PARLEY_API_KEY set\nPARLEY_BASE_URL=${base_url} \\\n  npx parley events --follow --forward-to http://localhost:3000/hook`}
+      text={`# signed as a webhook’s, with PARLEY_API_KEY set\nPARLEY_BASE_URL=${base_url} \\\n  bin/parley.js events --follow --forward-to http://localhost:3000/hook`}
     />
   )
 }

@@ -1,0 +1,329 @@
+/**
+ * What is typed is there after a reload, at whatever moment it comes, and what is sent goes out from any page. `--rounds 200` repeats
+ * the reload in five tabs; `--held 40` sets how many texts meet a store that this tab and another one hold open.
+ */
+import assert from 'node:assert/strict'
+import { parseArgs } from 'node:util'
+import type { BrowserContext, Locator, Page } from 'playwright-core'
+import { until } from '../harness/process.ts'
+import { setUp } from './approval-journey.ts'
+import { openBrowser } from './browser.ts'
+import { type Demo, exampleChat, startDemo } from './demo.ts'
+import { visitAsOwner } from './editor-journey.ts'
+import { step } from './step.ts'
+
+const { values: options } = parseArgs({
+  options: { rounds: { type: 'string', default: '5' }, held: { type: 'string', default: '12' } },
+})
+/** How long a page may take to show what it kept. What is lost never comes. */
+const shownMsMax = Number(process.env.PARLEY_TEST_SHOWN_MS ?? 30_000)
+const actionMsMax = Math.max(60_000, shownMsMax)
+const password = 'a long sentence nobody guesses'
+const column = 'Interest'
+
+/** A session has 600 requests in a minute, and a reload takes some twenty. */
+const requestsMax = 400
+
+/** Waits until the session may ask again: this is faster than people. */
+type Pace = () => Promise<unknown>
+
+function paceOf(context: BrowserContext): Pace {
+  const asked: number[] = []
+  context.on('request', (request) => {
+    if (request.url().includes('/dashboard/api/')) asked.push(performance.now())
+  })
+  return () =>
+    until('the session may ask again', 2 * actionMsMax, async () => {
+      while ((asked[0] ?? Number.POSITIVE_INFINITY) < performance.now() - 60_000) asked.shift()
+      return asked.length < requestsMax || undefined
+    })
+}
+
+interface Tabs {
+  readonly context: BrowserContext
+  readonly pace: Pace
+}
+
+/** Where something is typed. */
+interface Field {
+  readonly name: string
+  readonly path: string
+  /** Leads to the field, also after a reload. */
+  readonly open: (page: Page) => Promise<Locator>
+}
+
+const fieldsOf = (workspace: string, other: string): readonly Field[] => {
+  const inbox = `${workspace}/inbox?chat=${exampleChat.id}&of=${exampleChat.account_id}`
+  const composer = async (page: Page) => page.getByRole('textbox', { name: /^Answer/ })
+  return [
+    {
+      name: 'editor',
+      path: `${workspace}/campaigns/new`,
+      open: async (page) => page.getByLabel('Name of the campaign'),
+    },
+    { name: 'composer', path: inbox, open: composer },
+    { name: 'note', path: inbox, open: openNote },
+    { name: 'column', path: inbox, open: openColumn },
+    {
+      name: 'other composer',
+      path: `${workspace}/inbox?chat=${other}&of=${exampleChat.account_id}`,
+      open: composer,
+    },
+  ]
+}
+
+async function openNote(page: Page): Promise<Locator> {
+  const button = page.getByRole('button', { name: /^(Write a|Go on with your) note$/ })
+  return openedBy(page.getByLabel('Note for the team'), button)
+}
+
+async function openColumn(page: Page): Promise<Locator> {
+  const side = page.getByRole('complementary', { name: 'About this chat' })
+  const button = side.getByRole('button', { name: `${column}: `, exact: false })
+  return openedBy(side.getByRole('textbox', { name: column, exact: true }), button)
+}
+
+/** The field opens with a click, or is open; its button may go or change its name before the click, once the store has answered. */
+async function openedBy(field: Locator, button: Locator): Promise<Locator> {
+  await until('the field is open', actionMsMax, async () => {
+    if (await field.isVisible()) return true
+    await button.click({ timeout: 1_000 }).catch(() => {})
+    return undefined
+  })
+  return field
+}
+
+/** Runs in a page: a transaction that writes to every store, and ends once it is told to. */
+function holdStore(): Promise<void> {
+  return new Promise((resolve) => {
+    const opening = indexedDB.open('parley')
+    opening.onsuccess = () => {
+      const database = opening.result
+      const names = [...database.objectStoreNames]
+      const store = database.transaction(names, 'readwrite').objectStore(names[0] ?? '')
+      const spin = () => {
+        if (document.documentElement.dataset.released === undefined) store.get('none').onsuccess = spin
+      }
+      store.get('none').onsuccess = () => {
+        resolve()
+        spin()
+      }
+    }
+  })
+}
+
+/** Runs in a page. */
+function releaseStore(): void {
+  document.documentElement.dataset.released = ''
+}
+
+/** What is typed before the store has answered continues what the store had, so the field may begin with an earlier text. */
+async function isShown(page: Page, { open }: Field, text: string): Promise<boolean> {
+  const field = await open(page)
+  let value = ''
+  const read = async () => {
+    value = await field.inputValue({ timeout: shownMsMax }).catch(() => '')
+    return value.endsWith(text) || undefined
+  }
+  return until('the text is there', shownMsMax, read).catch(() => {
+    process.stdout.write(`   "${text}" is lost: the field has "${value}"\n`)
+    return false
+  })
+}
+
+/** This tab holds the store when its page ends, and another one does until the next page has begun. */
+async function reloadWhileHeld(
+  { context, pace }: Tabs,
+  fields: readonly Field[],
+  address: string,
+): Promise<void> {
+  const kept = new Map(fields.map(({ name }) => [name, 0]))
+  const each = Math.ceil(Number(options.held) / fields.length)
+  for (const field of fields) {
+    const page = await context.newPage()
+    await page.goto(field.path)
+    for (let n = 0; n < each; n++) {
+      await pace()
+      const other = await context.newPage()
+      await other.goto(`${address}/dashboard/mcp-approvals`)
+      const place = await field.open(page)
+      // The store has answered: what is typed now waits for nothing but to be saved.
+      await page.evaluate(readStore)
+      await page.evaluate(holdStore)
+      const held = other.evaluate(holdStore)
+      const text = `${field.name} ${n}`
+      await place.fill(text)
+      await page.reload({ waitUntil: 'commit' })
+      await held
+      await other.evaluate(releaseStore)
+      await other.close()
+      if (await isShown(page, field, text)) kept.set(field.name, (kept.get(field.name) ?? 0) + 1)
+    }
+    await page.close()
+  }
+  const all = [...kept.values()].reduce((sum, count) => sum + count, 0)
+  const words = [...kept].map(([name, count]) => `${name} ${count}`).join(', ')
+  process.stdout.write(`   ${all} of ${each * fields.length} texts kept (of ${each} each: ${words})\n`)
+  assert.equal(all, each * fields.length, 'texts that are kept')
+}
+
+/** Runs in a page: a read of every store, which ends after those that were asked for before. */
+function readStore(): Promise<void> {
+  return new Promise((resolve) => {
+    const opening = indexedDB.open('parley')
+    opening.onsuccess = () => {
+      const database = opening.result
+      const transaction = database.transaction([...database.objectStoreNames], 'readonly')
+      transaction.oncomplete = () => {
+        database.close()
+        resolve()
+      }
+      transaction.objectStore(database.objectStoreNames[0] ?? '').get('none')
+    }
+  })
+}
+
+/** Five tabs that type and reload, each after its own time. */
+async function reloadAtRandom(
+  { context, pace }: Tabs,
+  fields: readonly Field[],
+  rounds: number,
+): Promise<void> {
+  const lost: string[] = []
+  await Promise.all(
+    fields.map(async (field) => {
+      const page = await context.newPage()
+      await page.goto(field.path)
+      for (let round = 0; round < rounds; round++) {
+        const text = `${field.name}, round ${round}`
+        await pace()
+        const place = await field.open(page)
+        await place.fill(text)
+        await page.waitForTimeout(Math.random() * 400)
+        await page.reload({ waitUntil: 'commit' })
+        if (!(await isShown(page, field, text))) lost.push(text)
+      }
+      await page.close()
+    }),
+  )
+  process.stdout.write(`   ${rounds} rounds in ${fields.length} tabs: ${lost.length} lost\n`)
+  assert.deepEqual(lost, [])
+}
+
+/** The tab is closed with the click; another page of the dashboard sends it, once. */
+async function sendAndClose(context: BrowserContext, demo: Demo, { path, open }: Field): Promise<void> {
+  const text = 'Sent with the last click'
+  const page = await context.newPage()
+  await page.goto(path)
+  await (await open(page)).fill(text)
+  await page.getByText('Draft saved').waitFor()
+  await page.evaluate(holdStore)
+  await page.getByRole('button', { name: /^Send/ }).click()
+  await page.close()
+  assert.ok(!(await demo.journal()).includes(text), 'not sent before')
+  const other = await context.newPage()
+  await other.goto(`${demo.address}/dashboard/profile`)
+  await until('it is sent', actionMsMax, async () => (await demo.journal()).includes(text) || undefined)
+  await other.goto(path)
+  await other.getByRole('article', { name: 'Message from us' }).filter({ hasText: text }).waitFor()
+  assert.equal(await (await open(other)).inputValue(), '')
+  assert.equal((await demo.journal()).filter((each) => each === text).length, 1)
+  await other.close()
+}
+
+/** A value that the service cannot take stays in its field, with why, and goes with the next attempt. */
+async function keepRefused(context: BrowserContext, field: Field): Promise<void> {
+  const page = await context.newPage()
+  await page.goto(field.path)
+  const place = await field.open(page)
+  await page.route('**/columns/set', (route) =>
+    route.fulfill({ status: 503, json: { code: 'store_unavailable', error: 'The store does not respond.' } }),
+  )
+  await place.fill('Two of them')
+  await place.press('Enter')
+  await page.getByText('The store does not respond.').waitFor()
+  assert.equal(await place.inputValue(), 'Two of them')
+  await page.unroute('**/columns/set')
+  await page.getByRole('button', { name: 'Try again' }).click()
+  await page
+    .getByRole('button', { name: `${column}: Two of them. Change` })
+    .first()
+    .waitFor()
+  await page.close()
+}
+
+/** The sign-in page says what has become of the text, and it is there after the sign-in. */
+async function endSession(context: BrowserContext, field: Field): Promise<void> {
+  const page = await context.newPage()
+  await page.goto(field.path)
+  await (await field.open(page)).fill('Half a thought')
+  const cookies = await context.cookies()
+  await context.clearCookies()
+  // While the first click is on its way to the sign-in page, a second one leads elsewhere and finds no session either.
+  let arrive = () => {}
+  const arrives = new Promise<void>((resolve) => {
+    arrive = resolve
+  })
+  await page.route('**/assets/sign-in-*.js', async (route) => {
+    await arrives
+    await route.continue()
+  })
+  const asked = page.waitForRequest('**/assets/sign-in-*.js')
+  await page.getByRole('link', { name: /^Unread/ }).click()
+  await asked
+  const again = page.waitForResponse((response) => response.url().endsWith('/dashboard/api/session'))
+  await page.getByRole('link', { name: /^All/ }).click()
+  await again
+  arrive()
+  await page.getByText('Your session ended. What you wrote is kept.').waitFor()
+  await context.addCookies(cookies)
+  await page.goto(field.path)
+  assert.ok(await isShown(page, field, 'Half a thought'), 'what was written is kept')
+  await page.close()
+}
+
+const browser = await openBrowser()
+if (!browser) {
+  process.stdout.write('== skipped: there is no Chromium on this machine, and none that npm carries for it\n')
+} else {
+  const demo = await startDemo()
+  try {
+    const context = await browser.newContext({ viewport: { width: 1280, height: 800 } })
+    context.setDefaultTimeout(actionMsMax)
+    const pace = paceOf(context)
+    const broken: string[] = []
+    context.on('weberror', (error) => broken.push(String(error.error())))
+    const page = await context.newPage()
+    await setUp(page, demo, password)
+    await page.close()
+    const { page: spare, workspace_id, ask } = await visitAsOwner(context, demo, password)
+    await spare.close()
+    await ask('POST', '/columns', { name: column, type: 'text' })
+    const { person_id } = (await demo.platform('addPerson', { name: 'Mara Lind', behaviour: 'silent' })) as {
+      person_id: number
+    }
+    await demo.platform('writeMessage', {
+      account_id: exampleChat.account_id,
+      person_id,
+      text: 'Still there?',
+    })
+    const fields = fieldsOf(`${demo.address}/dashboard/w/${workspace_id}`, `platform:chat:${person_id}`)
+    const [, composer, note, value] = fields as readonly [Field, Field, Field, Field]
+    await step(browser, 'a reload while two tabs hold the store', () =>
+      reloadWhileHeld({ context, pace }, fields.slice(0, 4), demo.address),
+    )
+    await step(browser, 'a reload at any moment', () =>
+      reloadAtRandom({ context, pace }, fields, Number(options.rounds)),
+    )
+    await pace()
+    await step(browser, 'sent with the last click, from any page', () =>
+      sendAndClose(context, demo, composer),
+    )
+    await step(browser, 'a value that cannot be stored', () => keepRefused(context, value))
+    await step(browser, 'the end of a session', () => endSession(context, note))
+    assert.deepEqual(broken, [], 'errors in pages')
+  } finally {
+    await browser.close()
+    await demo.close()
+  }
+}

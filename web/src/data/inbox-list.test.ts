@@ -1,0 +1,83 @@
+/** The inbox's list in memory: pages read at different times, and rows that stay where they are while the user scrolls. */
+import { expect, test } from 'vitest'
+import { chatKey, holdStill, type InboxList, mergePage } from './inbox-list.ts'
+
+type Chat = InboxList['chats'][number]
+
+/** A chat whose newest message is this many minutes after noon. */
+function chat(id: number, minute: number): Chat {
+  return {
+    account_id: 'acc_a',
+    id: `platform:chat:${id}`,
+    name: `Chat ${id}`,
+    username: null,
+    provider: 'sandbox',
+    kind: 'private',
+    last_message_text: 'Hello',
+    last_message_at: new Date(Date.UTC(2026, 10, 17, 12, minute)).toISOString(),
+    last_is_sender: false,
+    last_attempt: null,
+    suppressed: false,
+    unread_count: 0,
+    stage_key: 'new',
+    assignee: null,
+    columns: [],
+  }
+}
+
+const page = (chats: Chat[], next_cursor: string | null, cursor?: string) => ({
+  chats,
+  next_cursor,
+  has_more: next_cursor !== null,
+  cursor,
+})
+const ids = ({ chats }: InboxList) => chats.map(({ id }) => Number(id.split(':')[2]))
+
+const two = mergePage(
+  mergePage(undefined, page([chat(4, 40), chat(3, 30)], 'b')),
+  page([chat(2, 20), chat(1, 10)], 'c', 'b'),
+)
+
+test('pages follow each other, and each chat remembers the cursor that leads to it', () => {
+  expect(ids(two)).toEqual([4, 3, 2, 1])
+  expect(two.next_cursor).toBe('c')
+  expect(two.pages).toEqual({ 'acc_a platform:chat:2': 'b', 'acc_a platform:chat:1': 'b' })
+})
+
+test('a chat that gets a message moves up and stays one row; the one that it pushes out of the page is kept', () => {
+  const after = mergePage(two, page([chat(1, 50), chat(4, 40)], 'd'))
+  expect(ids(after)).toEqual([1, 4, 3, 2])
+  expect(after.next_cursor).toBe('c')
+})
+
+test('a chat that has left the view goes with the next reading of its page', () => {
+  expect(ids(mergePage(two, page([chat(4, 40), chat(2, 20)], 'e')))).toEqual([4, 2, 1])
+  expect(ids(mergePage(two, page([chat(1, 10)], null, 'b')))).toEqual([4, 3, 1])
+  expect(ids(mergePage(two, page([], null)))).toEqual([])
+})
+
+test('a chat that did not change is the same object after its page was read again', () => {
+  const again = mergePage(two, page([chat(9, 60), chat(4, 40), { ...chat(3, 30), name: 'Other' }], 'b'))
+  expect(ids(again)).toEqual([9, 4, 3, 2, 1])
+  expect(again.chats.map((each) => two.chats.includes(each))).toEqual([false, true, false, true, true])
+})
+
+test('two accounts can have the same chat', () => {
+  const other = { ...chat(4, 41), account_id: 'acc_b' }
+  const both = mergePage(undefined, page([other, chat(4, 40)], null))
+  expect(both.chats.map(chatKey)).toEqual(['acc_b platform:chat:4', 'acc_a platform:chat:4'])
+})
+
+test('while the user scrolls, new and moved chats wait, and older ones follow', () => {
+  const shown = two.chats
+  const changed = [chat(9, 60), chat(1, 50), ...two.chats.slice(0, 3), chat(0, 5)]
+  const still = holdStill(shown, changed)
+  expect(still.waiting).toBe(2)
+  expect(still.shown.map(chatKey)).toEqual([...shown.map(chatKey), 'acc_a platform:chat:0'])
+  expect([...still.changed.values()]).toEqual([chat(1, 50)])
+  expect(holdStill(shown, two.chats)).toEqual({ shown, changed: new Map(), waiting: 0 })
+})
+
+test('a message in the chat that is first already moves nothing', () => {
+  expect(holdStill(two.chats, [chat(4, 55), ...two.chats.slice(1)]).waiting).toBe(0)
+})

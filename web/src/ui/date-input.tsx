@@ -1,0 +1,36 @@
+/** The browser's own field for a day or a time, which may show it in another order, and beside it the same in words. */
+import type { ComponentProps } from 'react'
+
+const day = { weekday: 'short', day: 'numeric', month: 'short', year: 'numeric' } as const
+const words = {
+  date: new Intl.DateTimeFormat('en-GB', { ...day, timeZone: 'UTC' }),
+  'datetime-local': new Intl.DateTimeFormat('en-GB', {
+    ...day,
+    hour: '2-digit',
+    minute: '2-digit',
+    timeZone: 'UTC',
+  }),
+} as const
+
+export interface DateInputProps extends Omit<ComponentProps<'input'>, 'onChange' | 'value' | 'type'> {
+  type?: keyof typeof words
+  value: string
+  onChange: (value: string) => void
+}
+
+export function DateInput({ type = 'date', value, onChange, ...rest }: DateInputProps) {
+  // Both are local to their place, so no zone takes part.
+  const at = Date.parse(type === 'date' ? value : `${value}Z`)
+  return (
+    <span className="inline-flex flex-wrap items-center gap-x-2">
+      <input
+        {...rest}
+        type={type}
+        value={value}
+        onChange={(event) => onChange(event.target.value)}
+        className="h-7 rounded-md bg-surface px-2 text-ink ring-1 ring-inset ring-line-strong aria-invalid:ring-danger pointer-coarse:h-11"
+      />
+      {!Number.isNaN(at) && <span className="text-muted">{words[type].format(at)}</span>}
+    </span>
+  )
+}
