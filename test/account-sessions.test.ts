@@ -9,7 +9,7 @@ import { newId } from '../src/lib/ids.ts'
 import { loops } from '../src/lists/loops.ts'
 import { editMessage } from '../src/platform/sandbox/person-acts.ts'
 import { assembleWorker, runWorker } from '../src/worker/worker.ts'
-import { until } from './harness/process.ts'
+import { hangMs, until } from './harness/process.ts'
 import type { Tenant } from './harness/service.ts'
 import { timed } from './harness/timed.ts'
 import { openNeighbour, openWorkplace, type Workplace } from './harness/worker.ts'
@@ -174,7 +174,7 @@ describe('a lost session', () => {
     const late = place.write(account_id, person_id, 'first')
     const twice = place.write(account_id, person_id, 'second')
     editMessage(place.sandbox.world, { account_id, person_id, message_id: Number(late), text: 'edited' })
-    const rows = await until('the late one is there', 30_000, async () => {
+    const rows = await until('the late one is there', hangMs, async () => {
       const found = await place.messages(account_id)
       return (await received(account_id)).length === 2 && found
     })
@@ -254,7 +254,7 @@ describe('a lease that was taken away', () => {
     place.write(account_id, person_id, 'for somebody else')
     await until(
       'the old session has noticed',
-      30_000,
+      hangMs,
       () => logged(account_id, 'lease of an account was lost') > 0,
     )
     expect(await place.messages(account_id)).toEqual([])
@@ -281,14 +281,14 @@ describe('two workers', () => {
         others.db.rows<{ accounts: number }>(sql`
         select count(*)::int as accounts from account_hosts
         where lease_owner is not null and lease_until > clock_timestamp() group by lease_owner order by 1`)
-      await until('both have their share', 30_000, async () => {
+      await until('both have their share', hangMs, async () => {
         const found = await shares()
         return found.length === 2 && found.map((each) => each.accounts).join() === '3,4'
       })
       const { until: before } = await others.db.one<{ until: Date }>(
         sql`select min(lease_until) as until from account_hosts`,
       )
-      await until('every lease was renewed', 30_000, async () => {
+      await until('every lease was renewed', hangMs, async () => {
         const { least } = await others.db.one<{ least: Date }>(
           sql`select min(lease_until) as least from account_hosts`,
         )

@@ -11,7 +11,7 @@ import { readDispatch, setDispatch } from '../src/capabilities/gates/gates.ts'
 import type { OpenApp } from '../src/cli/open.ts'
 import { sql } from '../src/db/sql.ts'
 import type { Running } from '../src/worker/run-loops.ts'
-import { until } from './harness/process.ts'
+import { hangMs, until } from './harness/process.ts'
 import type { Tenant } from './harness/service.ts'
 import { openNeighbour, openWorkplace, type Workplace } from './harness/worker.ts'
 
@@ -93,7 +93,7 @@ async function forget(keys: readonly string[]): Promise<void> {
 }
 
 async function untilLive(): Promise<void> {
-  await until('the account is live', 30_000, async () => {
+  await until('the account is live', hangMs, async () => {
     const row = await place.db.maybe(sql`
       select 1 from account_hosts where account_id = ${account_id} and observed_at is not null`)
     return row !== undefined
@@ -146,7 +146,7 @@ test('crash point 18: an empty disk came first and an operator switched sending 
   await start()
   await until(
     'sending is off until a person has looked',
-    30_000,
+    hangMs,
     async () => !(await readDispatch(place.db)).dispatch,
   )
   await setDispatch(place.service.app, 'system', true)
@@ -182,7 +182,7 @@ test('crash point 19: putting back fails; nothing crosses until it is complete, 
   await place.db.run(sql`drop trigger refuse_restored on operations`)
   await until(
     'all journals are put back',
-    30_000,
+    hangMs,
     async () => (await readDispatch(place.db)).owing.length === 0,
   )
   await setDispatch(place.service.app, 'system', true)
@@ -199,7 +199,7 @@ test('crash point 20: commits are lost under a running worker, fewer than a hear
   await forget(['twenty'])
   await place.db.run(sql`update account_hosts set writes = ${writes} where account_id = ${account_id}`)
   await startChat('twenty')
-  await until('the journals are put back', 30_000, async () => {
+  await until('the journals are put back', hangMs, async () => {
     const row = await place.db.maybe<{ state: string }>(
       sql`select state from operations where idempotency_key = 'twenty'`,
     )

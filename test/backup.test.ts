@@ -12,7 +12,15 @@ import { sha256 } from '../src/lib/secrets.ts'
 import { patchEnv } from './faults/patch.ts'
 import { copyDatabase } from './harness/database.ts'
 import { runVerb } from './harness/operator.ts'
-import { endProcesses, type Parley, runParley, serversOf, spawnParley, until } from './harness/process.ts'
+import {
+  endProcesses,
+  hangMs,
+  type Parley,
+  runParley,
+  serversOf,
+  spawnParley,
+  until,
+} from './harness/process.ts'
 import { makeScratch } from './harness/scratch.ts'
 import { testSecret } from './harness/worker.ts'
 
@@ -28,7 +36,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await endProcesses()
   for (const pid of await serversOf(home)) process.kill(pid, 'SIGKILL')
-  await until('every server is gone', 30_000, async () => (await serversOf(home)).length === 0)
+  await until('every server is gone', hangMs, async () => (await serversOf(home)).length === 0)
   await rm(home, { recursive: true, force: true })
 })
 
@@ -119,8 +127,8 @@ describe('parley backup and restore', () => {
   test('makes and audits a backup while the service runs', async () => {
     const service = start(source)
     const base = await service.ready()
-    key = await until('the key is printed', 30_000, () => /svc_live_\w+/.exec(service.stdout())?.[0])
-    await until('the history is there', 60_000, async () => {
+    key = await until('the key is printed', hangMs, () => /svc_live_\w+/.exec(service.stdout())?.[0])
+    await until('the history is there', hangMs, async () => {
       const { accounts } = (await ask<{ accounts: readonly unknown[] }>(base, key, '/me')).body
       const { body } = await search(base, key, {})
       return accounts.length === 2 && body.completeness?.complete === true && body.match_count > 0

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { readBody } from '../src/http/body.ts'
 import type { FairQueue } from '../src/lib/queue.ts'
 import { routes } from '../src/lists/routes.ts'
-import { until } from './harness/process.ts'
+import { hangMs, until } from './harness/process.ts'
 import { openService, type Service, type Tenant } from './harness/service.ts'
 
 let service: Service
@@ -122,11 +122,11 @@ describe('unfinished bodies', () => {
   test('429 once those of a workspace have 32 MiB: no other workspace is refused, and what they held is free again', async () => {
     const many = Array.from({ length: 12 }, () => unfinished(one, 7_900_000))
     const refused = () => many.filter(({ heard }) => heard().includes('"rate_limited"')).length
-    await until('all but four are refused', 60_000, () => refused() === 8)
+    await until('all but four are refused', hangMs, () => refused() === 8)
     expect(many.filter(({ heard }) => heard().startsWith('HTTP/1.1 429 '))).toHaveLength(8)
     expect((await post(padded(Buffer.from('{}')), other)).body.code).toBe('invalid_request')
     for (const { socket } of many) socket.destroy()
-    await until('the workspace has room', 60_000, async () => {
+    await until('the workspace has room', hangMs, async () => {
       const large = Buffer.concat([Buffer.alloc(7_900_000, ' '), Buffer.from('{}')])
       return (await post(large)).body.code === 'invalid_request'
     })
@@ -153,7 +153,7 @@ describe('POST /campaigns', () => {
       () => held.promise,
     )
     const asked = [mine, mine, mine].map((body) => service.post('/campaigns', { key: one.key, body }))
-    await until('all of them wait', 30_000, () => turns.countWaiting() === 3)
+    await until('all of them wait', hangMs, () => turns.countWaiting() === 3)
     expect((await service.post('/campaigns', { key: other.key, body: theirs })).status).toBe(201)
     expect(turns.countWaiting()).toBe(3)
     held.resolve()

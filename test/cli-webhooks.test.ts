@@ -7,7 +7,7 @@ import { emitted } from '../src/events/emit.ts'
 import { version } from '../src/lib/version.ts'
 import { patchEnv } from './faults/patch.ts'
 import { runVerb } from './harness/operator.ts'
-import { endProcesses, runParley, spawnParley, until } from './harness/process.ts'
+import { endProcesses, hangMs, runParley, spawnParley, until } from './harness/process.ts'
 import type { Tenant } from './harness/service.ts'
 import { Receiver, WebhookPlace } from './harness/webhooks.ts'
 
@@ -66,7 +66,7 @@ describe('parley webhook', () => {
       { id: tested.id, type: 'webhook.test' },
     ])
     expect(await json('webhook', 'resend', made.id, tested.id)).toMatchObject({ state: 'pending' })
-    await until('it came twice', 30_000, () => receiver.received.length === 2)
+    await until('it came twice', hangMs, () => receiver.received.length === 2)
     expect(await json('webhook', 'delete', made.id)).toMatchObject({ ok: true })
     expect(await json('webhook', 'list')).toEqual([])
   })
@@ -150,7 +150,7 @@ describe('parley webhook', () => {
 describe('parley events', () => {
   test('prints one document per line, and ends', patient, async () => {
     await place.emitMany(own.workspace_id, 3, (n) => ({ n, text: 'a "b", [c] {d} \\ 😀\n' }))
-    await until('they are there', 30_000, async () => {
+    await until('they are there', hangMs, async () => {
       const { body } = await place.service.get('/events', { key: own.key })
       return (body.events as unknown[]).length === 3
     })

@@ -8,6 +8,7 @@ import { runVerb } from './harness/operator.ts'
 import {
   type Exit,
   endProcesses,
+  hangMs,
   type Parley,
   runParley,
   serversOf,
@@ -27,7 +28,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await endProcesses()
   for (const pid of await serversOf(home)) process.kill(pid, 'SIGKILL')
-  await until('every server is gone', 30_000, async () => (await serversOf(home)).length === 0)
+  await until('every server is gone', hangMs, async () => (await serversOf(home)).length === 0)
   await rm(home, { recursive: true, force: true })
 })
 
@@ -77,7 +78,7 @@ describe('the life of an embedded database', () => {
   test('the first start prints a key that works, and is ready', async () => {
     service = start()
     url = await service.ready()
-    await until('the key is printed', 30_000, () => keysIn(service.stdout()).length > 0)
+    await until('the key is printed', hangMs, () => keysIn(service.stdout()).length > 0)
     expect(keysIn(service.stdout())).toHaveLength(1)
     key = keysIn(service.stdout())[0] ?? ''
     expect(await statusOf(`${url}/readyz`)).toBe(200)
@@ -112,20 +113,20 @@ describe('the life of an embedded database', () => {
       { name: 'rest', enabled: false, changed: true },
     ])
     expect((await verb('gate', 'disable', 'rest')).stdout).toMatch(/^name.*changed\nrest +no .*no$/m)
-    await until('the gate is closed', 30_000, async () => (await statusOf(`${url}/api/v1/me`, key)) === 503)
+    await until('the gate is closed', hangMs, async () => (await statusOf(`${url}/api/v1/me`, key)) === 503)
     await json('gate', 'enable', 'rest')
-    await until('the gate is open', 30_000, async () => (await statusOf(`${url}/api/v1/me`, key)) === 200)
+    await until('the gate is open', hangMs, async () => (await statusOf(`${url}/api/v1/me`, key)) === 200)
     expect(await statusOf(`${url}/readyz`)).toBe(200)
   })
 
   test('a killed server is restarted under a running service', async () => {
     const [pid = 0] = await serversOf(data_dir)
     process.kill(pid, 'SIGKILL')
-    await until('it answers again', 30_000, async () => {
+    await until('it answers again', hangMs, async () => {
       const [now] = await serversOf(data_dir)
       return now !== undefined && now !== pid && (await statusOf(`${url}/readyz`)) === 200
     })
-    await until('it serves again', 30_000, async () => (await statusOf(`${url}/api/v1/me`, key)) === 200)
+    await until('it serves again', hangMs, async () => (await statusOf(`${url}/api/v1/me`, key)) === 200)
   })
 
   test('a killed service leaves a server that the next start takes over', async () => {
@@ -177,7 +178,7 @@ describe('the life of an embedded database', () => {
 
   test('leaves no server behind when it is stopped while it is still starting', async () => {
     service = start()
-    await until('the server is there', 30_000, async () => (await serversOf(data_dir)).length > 0)
+    await until('the server is there', hangMs, async () => (await serversOf(data_dir)).length > 0)
     service.signal('SIGTERM')
     const { code, stderr } = await service.exit()
     // The signal may also arrive when all is ready, and then the shutdown is clean.

@@ -12,7 +12,7 @@ import { sql } from '../src/db/sql.ts'
 import type { Chat, Session, Submission, UpdateBatch } from '../src/platform/port.ts'
 import { connectSandbox } from '../src/platform/sandbox/sandbox.ts'
 import { copyDatabase, type TestDatabase } from './harness/database.ts'
-import { endProcesses, spawnParley, until } from './harness/process.ts'
+import { endProcesses, hangMs, spawnParley, until } from './harness/process.ts'
 import { openNeighbour, seedTenant, testSecret } from './harness/worker.ts'
 import { heldAccount } from './platform/account-store.ts'
 
@@ -58,7 +58,7 @@ class Scene {
     const { url } = this.database
     const settings = { DATABASE_URL: url, PARLEY_SECRET: testSecret, ...manual, ...env }
     this.base = await spawnParley([...args, '--port', '0', '--admin-port', '0'], settings).admin()
-    await until('the account is ready', 30_000, async () => (await this.#status()) === 'READY')
+    await until('the account is ready', hangMs, async () => (await this.#status()) === 'READY')
   }
 
   async #status(): Promise<string> {
@@ -306,7 +306,7 @@ describe('parley sandbox --seed', () => {
       }
       const { body } = await ask(base, '/clock', { to: '2026-11-03T09:00:00Z' })
       const end = Object(body.positions).acc_one
-      await until('everything is received', 30_000, () => batches.at(-1)?.position === end)
+      await until('everything is received', hangMs, () => batches.at(-1)?.position === end)
       return JSON.stringify(batches.flatMap(({ updates }) => updates))
     })
     const journal = await (await fetch(`${base}/sandbox/v1/journal`)).text()

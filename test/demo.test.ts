@@ -9,7 +9,7 @@ import { type Database, sql } from '../src/db/sql.ts'
 import { routes } from '../src/lists/routes.ts'
 import { exampleKey } from '../src/openapi/openapi.ts'
 import { copyDatabase } from './harness/database.ts'
-import { endProcesses, type Parley, spawnParley, until } from './harness/process.ts'
+import { endProcesses, hangMs, type Parley, spawnParley, until } from './harness/process.ts'
 import { makeScratch } from './harness/scratch.ts'
 import { testSecret } from './harness/worker.ts'
 
@@ -64,7 +64,7 @@ async function me(base: string, key: string): Promise<Me> {
 }
 
 async function untilReady(base: string, key: string): Promise<Me> {
-  return until('both accounts are ready', 30_000, async () => {
+  return until('both accounts are ready', hangMs, async () => {
     const found = await me(base, key)
     return found.accounts.length === 2 && found
   })
@@ -89,7 +89,7 @@ describe('parley start on an empty data directory', () => {
     data_dir = join(directory, 'first')
     service = spawnParley(['start', '--port', '0', '--data-dir', data_dir])
     base = await service.ready()
-    key = await until('the key is printed', 30_000, () => /svc_live_\w+/.exec(service.stdout())?.[0])
+    key = await until('the key is printed', hangMs, () => /svc_live_\w+/.exec(service.stdout())?.[0])
   })
 
   test('200 has two accounts that are ready within seconds, for a key with all scopes', async () => {
@@ -129,7 +129,7 @@ describe('parley start on an empty data directory', () => {
       const response = await fetch(`${base}/api/v1${path}`, { headers: { authorization: `Bearer ${key}` } })
       return (await response.json()) as Record<string, unknown>
     }
-    const running = await until('a message of the campaign was sent', 60_000, async () => {
+    const running = await until('a message of the campaign was sent', hangMs, async () => {
       const [campaign] = (await get('/campaigns')).campaigns as { id: string; started_at: string | null }[]
       return campaign?.started_at ? campaign : undefined
     })
@@ -141,7 +141,7 @@ describe('parley start on an empty data directory', () => {
 
   test('200 for every example of the reference, unchanged', async () => {
     const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' }
-    await until('what the examples look for was synced', 30_000, async () => {
+    await until('what the examples look for was synced', hangMs, async () => {
       const body = JSON.stringify(routes.find(({ name }) => name === 'search_messages')?.example.body)
       const found = await fetch(`${base}/api/v1/search`, { method: 'POST', headers, body })
       return ((await found.json()) as { match_count: number }).match_count === 1
@@ -185,7 +185,7 @@ describe('parley start on an empty data directory', () => {
       200,
     )
     const headers = { authorization: `Bearer ${key}` }
-    await until('the event is there', 30_000, async () => {
+    await until('the event is there', hangMs, async () => {
       const response = await fetch(`${base}/api/v1/events`, { headers })
       return JSON.stringify(await response.json()).includes('Are you there?')
     })

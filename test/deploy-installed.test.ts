@@ -20,7 +20,7 @@ import { dirname, join, relative } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { builtPages } from '../src/http/dashboard-pages.ts'
 import { copyDatabase } from './harness/database.ts'
-import { until } from './harness/process.ts'
+import { hangMs, until } from './harness/process.ts'
 import { testSecret } from './harness/worker.ts'
 
 const root = join(import.meta.dirname, '..')
@@ -74,7 +74,7 @@ async function start(command: string, args: readonly string[], options: SpawnOpt
   running.push(child)
   let said = ''
   for (const stream of [child.stdout, child.stderr]) stream?.on('data', (text) => (said += text))
-  const ready = await until('the process is ready', 120_000, () => {
+  const ready = await until('the process is ready', hangMs, () => {
     if (child.exitCode !== null) throw new Error(said)
     const line = said.split('\n').find((each) => each.includes('"msg":"ready"'))
     return line && JSON.parse(line)
@@ -84,7 +84,7 @@ async function start(command: string, args: readonly string[], options: SpawnOpt
 
 async function stop({ child, said }: Started): Promise<void> {
   child.kill('SIGTERM')
-  await until('the process has ended', 60_000, () => child.exitCode !== null || child.signalCode !== null)
+  await until('the process has ended', hangMs, () => child.exitCode !== null || child.signalCode !== null)
   expect([child.exitCode, said()]).toEqual([0, expect.anything()])
 }
 
@@ -198,7 +198,7 @@ describe('npm pack', () => {
       const started = await start(node, [bin, ...verb], { cwd: home, env })
       const { address, admin_address } = started.ready
       expect((await fetch(`${address}/dashboard`)).status).toBe(200)
-      const key = await until('the key is printed', 20_000, () => /svc_live_\w+/.exec(started.said())?.[0])
+      const key = await until('the key is printed', hangMs, () => /svc_live_\w+/.exec(started.said())?.[0])
       const me = await fetch(`${address}/api/v1/me`, { headers: { authorization: `Bearer ${key}` } })
       expect(me.status).toBe(200)
       // A password is hashed in a thread.

@@ -11,7 +11,7 @@ import { openDatabase } from '../src/db/pool.ts'
 import { sql } from '../src/db/sql.ts'
 import { Certificates, hasOpenssl } from './harness/certificates.ts'
 import { compose, deploy, textOf } from './harness/deploy.ts'
-import { freePort, until } from './harness/process.ts'
+import { freePort, hangMs, until } from './harness/process.ts'
 import { allow } from './harness/role.ts'
 import { makeScratch } from './harness/scratch.ts'
 
@@ -121,7 +121,7 @@ describe('compose.yml', () => {
     const server = spawn(shell, [flag, listening], { env, cwd: scratch, stdio: 'ignore' })
     running.push(server)
     const isHealthy = healthcheck.test[1].replace('redis-cli', `redis-cli -p ${port}`)
-    await until('it is healthy', 30_000, () => spawnSync('sh', ['-c', isHealthy], { env }).status === 0)
+    await until('it is healthy', hangMs, () => spawnSync('sh', ['-c', isHealthy], { env }).status === 0)
     expect(spawnSync('sh', ['-c', isHealthy], { env: { PATH } }).status).not.toBe(0)
     const words = spawnSync('tr', ['\\0', ' '], { input: readFileSync(`/proc/${server.pid}/cmdline`) })
     expect(words.stdout.toString()).not.toContain(env.REDISCLI_AUTH)

@@ -17,7 +17,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { Certificates, hasOpenssl } from './harness/certificates.ts'
 import { textOf } from './harness/deploy.ts'
 import { signIn } from './harness/person.ts'
-import { freePort, until } from './harness/process.ts'
+import { freePort, hangMs, until } from './harness/process.ts'
 import type { Tenant } from './harness/service.ts'
 import { openWorkplace, type Workplace } from './harness/worker.ts'
 
@@ -96,7 +96,7 @@ describe.each(Object.keys(proxies) as (keyof typeof proxies)[])('through %s', (p
     folder = await mkdtemp(join(tmpdir(), 'parley-proxy-'))
     certificates = new Certificates()
     proxy = await start({ http, https }, [port, missing])
-    await until('it passes requests on', 30_000, async () => {
+    await until('it passes requests on', hangMs, async () => {
       return (await ask('GET', '/api/v1/me').catch(() => undefined))?.status === 200
     })
   })
@@ -175,7 +175,7 @@ describe.each(Object.keys(proxies) as (keyof typeof proxies)[])('through %s', (p
    * written: nothing has reached Parley then.
    */
   function askReady(method: string, path: string, asked: Asked = {}) {
-    return until('a process is ready', 120_000, async () => {
+    return until('a process is ready', hangMs, async () => {
       const answer = await ask(method, path, asked).catch((error: NodeJS.ErrnoException) => {
         if (error.code !== 'EPIPE' && error.code !== 'ECONNRESET') throw error
       })
@@ -260,7 +260,7 @@ describe.each(Object.keys(proxies) as (keyof typeof proxies)[])('through %s', (p
       for (const size of [2 * mib, 10 * mib, 30 * mib]) {
         for (const more of [{}, { 'content-length': String(size) }]) {
           const body = Buffer.alloc(size, 'a')
-          const answer = await until('a process is ready', 60_000, async () => {
+          const answer = await until('a process is ready', hangMs, async () => {
             const asked = await askOverHttp2(body, more)
             return asked.status !== 503 && asked
           })
@@ -272,7 +272,7 @@ describe.each(Object.keys(proxies) as (keyof typeof proxies)[])('through %s', (p
   )
 
   test.runIf(installed)('the live stream stays open, and what it sends arrives at once', async () => {
-    const stream = await until('a process is ready', 60_000, async () => {
+    const stream = await until('a process is ready', hangMs, async () => {
       const begun = await begin('GET', '/dashboard/api/stream', { headers: asUser() })
       return begun.statusCode === 200 && begun
     })
@@ -284,13 +284,13 @@ describe.each(Object.keys(proxies) as (keyof typeof proxies)[])('through %s', (p
     stream.on('close', () => {
       ended = true
     })
-    await until('it begins', 20_000, () => received.length > 0)
+    await until('it begins', hangMs, () => received.length > 0)
     const openedAt = performance.now()
     await until('comments keep it open', 150_000, () => performance.now() - openedAt > streamSeconds * 1_000)
     expect(ended).toBe(false)
     const before = received.length
     place.write(account_id, person, 'Did you get it?')
-    await until('the mark arrives', 20_000, () => received.slice(before).includes('event: marks'))
+    await until('the mark arrives', hangMs, () => received.slice(before).includes('event: marks'))
     stream.destroy()
   })
 
@@ -301,13 +301,13 @@ describe.each(Object.keys(proxies) as (keyof typeof proxies)[])('through %s', (p
       files
         .map((file) => (program !== 'nginx' && file.endsWith('.log') ? '' : readFileSync(file, 'utf8')))
         .join('')
-    await until('it is logged', 20_000, () => logged().includes('/api/v1/me'))
+    await until('it is logged', hangMs, () => logged().includes('/api/v1/me'))
     expect(logged()).not.toContain('seen-by-nobody')
   })
 
   test.runIf(installed)('503 in the contract’s form when no process is ready', async () => {
     await place.close()
-    await until('none is ready', 30_000, async () => {
+    await until('none is ready', hangMs, async () => {
       const { status, body } = await ask('GET', '/api/v1/me')
       return status === 503 && body.code === 'store_unavailable'
     })

@@ -23,7 +23,7 @@ import { Certificates, hasOpenssl } from './harness/certificates.ts'
 import { administer } from './harness/cluster.ts'
 import { copyDatabase, dropDatabase } from './harness/database.ts'
 import { runVerb } from './harness/operator.ts'
-import { endProcesses, freePort, runParley, spawnParley, until } from './harness/process.ts'
+import { endProcesses, freePort, hangMs, runParley, spawnParley, until } from './harness/process.ts'
 import { makeScratch } from './harness/scratch.ts'
 import { openService, type Service, type Tenant } from './harness/service.ts'
 import { testSecret } from './harness/worker.ts'
@@ -199,7 +199,7 @@ describe('parley doctor names a fault of', () => {
     ]
     const strangers = Array.from({ length: 3 }, () => new pg.Client(other.url))
     try {
-      await until('two are named', 30_000, async () => (await countConnections(db)).processes === 2)
+      await until('two are named', hangMs, async () => (await countConnections(db)).processes === 2)
       expect(await ask(12)).toMatchObject({
         level: 'ok',
         found: expect.stringContaining('2 running processes with a PARLEY_POOL_SIZE of 12 may open 30'),

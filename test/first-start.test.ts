@@ -9,7 +9,15 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { version } from '../src/lib/version.ts'
 import { runVerb } from './harness/operator.ts'
-import { endProcesses, type Parley, runParley, serversOf, spawnParley, until } from './harness/process.ts'
+import {
+  endProcesses,
+  hangMs,
+  type Parley,
+  runParley,
+  serversOf,
+  spawnParley,
+  until,
+} from './harness/process.ts'
 import { makeScratch } from './harness/scratch.ts'
 
 let home: string
@@ -56,7 +64,7 @@ describe('parley start at a terminal', () => {
   test('prints the welcome and nothing else; the next start has no key, and no other line', async () => {
     const data_dir = join(home, 'terminal')
     const first = start(data_dir, terminal)
-    await until('the welcome is there', 60_000, () => first.stdout().includes('Try it:'))
+    await until('the welcome is there', hangMs, () => first.stdout().includes('Try it:'))
     const key = keyIn(first.stdout()) ?? 'none'
     const address = /running at (\S+)/.exec(first.stdout())?.[1] ?? 'none'
     const admin = /Admin port +(\S+),/.exec(first.stdout())?.[1] ?? 'none'
@@ -99,12 +107,12 @@ describe('parley start at a terminal', () => {
     })
     expect(await setup.json()).toMatchObject({ user: { email: 'operator@localhost', operator: true } })
     // From now on a person wants to see the requests.
-    await until('the request is shown', 30_000, () => first.stdout().includes('GET /api/v1/me 200'))
+    await until('the request is shown', hangMs, () => first.stdout().includes('GET /api/v1/me 200'))
     first.signal('SIGINT')
     expect(await first.exit()).toMatchObject({ code: 0, stderr: '' })
 
     const second = start(data_dir, terminal)
-    await until('the welcome is there', 60_000, () => second.stdout().includes('shows the commands'))
+    await until('the welcome is there', hangMs, () => second.stdout().includes('shows the commands'))
     const again = [
       ...head,
       `  To replace a lost key, run \`bin/parley.js key create\`; for a lost password, \`bin/parley.js user link\`, each with --data-dir ${data_dir}.`,
@@ -132,7 +140,7 @@ describe('parley start at a terminal', () => {
 test('in a pipe the key and the link come after the log lines of the start', async () => {
   const service = start(join(home, 'piped'))
   await service.ready()
-  await until('the welcome is there', 60_000, () => service.stdout().includes('Try it:'))
+  await until('the welcome is there', hangMs, () => service.stdout().includes('Try it:'))
   const [before = '', after = ''] = service.stdout().split('  Parley is running at')
   expect(before).toContain('"msg":"ready"')
   expect(after).toMatch(/svc_live_\w+[\s\S]*setup#\w+/)
@@ -145,7 +153,7 @@ test('an empty instance says what to do next, and its commands work as printed',
   const data_dir = join(home, 'empty')
   const args = ['start', '--no-demo', '--port', '0', '--admin-port', '0', '--data-dir', data_dir]
   const service = spawnParley(args, terminal)
-  await until('the welcome is there', 60_000, () => service.stdout().includes('lists all verbs'))
+  await until('the welcome is there', hangMs, () => service.stdout().includes('lists all verbs'))
   const lines = service.stdout().match(/(?<=^ {4}bin\/parley\.js ).*$/gm) ?? []
   expect(lines).toHaveLength(5)
   const ids = new Map<string, string>()
@@ -161,7 +169,7 @@ test('an empty instance says what to do next, and its commands work as printed',
   }
   const [, url = ''] = /^ {4}curl (\S+) -H "Authorization: Bearer API_KEY"$/m.exec(service.stdout()) ?? []
   // The service notices within a second the gates that the first line opened.
-  const me = await until('the key works', 30_000, async () => {
+  const me = await until('the key works', hangMs, async () => {
     const response = await fetch(url, { headers: { authorization: `Bearer ${ids.get('API_KEY')}` } })
     return response.ok && response.json()
   })
@@ -173,7 +181,7 @@ test('an empty instance says what to do next, and its commands work as printed',
   const list = ['key', 'list', '--data-dir', data_dir]
   expect((await runParley(list, wide(400))).stdout).toMatch(/^id +workspace_id /)
   // The request above is recorded a moment later.
-  await until('the use of the key is recorded', 30_000, async () =>
+  await until('the use of the key is recorded', hangMs, async () =>
     /^last_used_at {2}\d/m.test((await runParley(list)).stdout),
   )
   const rows = (await runParley(list, wide(80))).stdout
@@ -187,7 +195,7 @@ test('an empty instance says what to do next, and its commands work as printed',
   service.signal('SIGINT')
   await service.exit()
   const again = spawnParley(args, terminal)
-  await until('it runs', 60_000, () => again.stdout().includes('this machine only'))
+  await until('it runs', hangMs, () => again.stdout().includes('this machine only'))
   expect(again.stdout()).not.toContain('This instance is empty')
   again.signal('SIGINT')
   await again.exit()
@@ -209,13 +217,13 @@ describe('a signal', () => {
       const data_dir = join(home, `between-${signal}`)
       const port = await freePort()
       const first = start(data_dir, {}, port)
-      await until('it listens', 60_000, () => answers(port))
+      await until('it listens', hangMs, () => answers(port))
       first.signal(signal)
       await expectClean(first, data_dir)
       const printed = keyIn(first.stdout())
       const second = start(data_dir)
       const base = await second.ready()
-      const key = printed ?? (await until('the key is printed', 30_000, () => keyIn(second.stdout())))
+      const key = printed ?? (await until('the key is printed', hangMs, () => keyIn(second.stdout())))
       const me = await fetch(`${base}/api/v1/me`, { headers: { authorization: `Bearer ${key}` } })
       expect([me.status, (await me.json()) as object]).toMatchObject([200, { workspace: { name: 'Demo' } }])
       second.signal(signal)
@@ -235,7 +243,7 @@ describe('a signal', () => {
     for (let at = 1; at <= moments; at++) {
       const service = start(data_dir)
       // Before that Node itself is not ready for a signal, and there is nothing of ours to leave behind.
-      await until('the server is there', 60_000, async () => (await serversOf(data_dir)).length > 0)
+      await until('the server is there', hangMs, async () => (await serversOf(data_dir)).length > 0)
       await sleep((startMs / 2 / moments) * at)
       service.signal('SIGTERM')
       await expectClean(service, data_dir)

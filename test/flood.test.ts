@@ -8,7 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Patch, patchEnv } from './faults/patch.ts'
 import { copyDatabase, type TestDatabase } from './harness/database.ts'
-import { endProcesses, type Parley, spawnParley, until } from './harness/process.ts'
+import { endProcesses, hangMs, type Parley, spawnParley, until } from './harness/process.ts'
 import { testSecret } from './harness/worker.ts'
 
 const megabyte = 1024 ** 2
@@ -141,7 +141,7 @@ describe('endless requests', () => {
       heard += bytes.toString('latin1')
     })
     socket.write(requestsFor('/healthz', 20))
-    await until('every request is answered', 20_000, () => heard.split('{"status":"ok"}').length === 21)
+    await until('every request is answered', hangMs, () => heard.split('{"status":"ok"}').length === 21)
     socket.destroy()
   })
 })
@@ -151,10 +151,10 @@ describe('endless connections', () => {
     const sockets = Array.from({ length: connectionsMax + 10 }, dial)
     const closed = sockets.map((socket) => new Promise((resolve) => socket.once('close', resolve)))
     await Promise.any(closed)
-    await until('ten are cut', 20_000, async () => (await dropped('connections')) >= 10)
+    await until('ten are cut', hangMs, async () => (await dropped('connections')) >= 10)
     for (const socket of sockets) socket.destroy()
     await Promise.all(closed)
-    await until('there is room again', 20_000, async () => (await statusOf('/healthz')) === 200)
+    await until('there is room again', hangMs, async () => (await statusOf('/healthz')) === 200)
   })
 })
 
@@ -169,7 +169,7 @@ describe('a reader of a long answer', () => {
     const socket = dial().pause()
     const closed = new Promise((resolve) => socket.once('close', resolve))
     socket.write(requestsFor('/docs/js/scalar.js', 20))
-    await until('it is cut', 30_000, async () => (await dropped('stalled')) === 1)
+    await until('it is cut', hangMs, async () => (await dropped('stalled')) === 1)
     // Paused, it does not notice.
     socket.resume()
     await closed

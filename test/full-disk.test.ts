@@ -7,7 +7,7 @@ import { afterAll, expect, test } from 'vitest'
 import { layOut } from '../src/db/embedded-cluster.ts'
 import { exampleAccountId } from '../src/lib/examples.ts'
 import { openLocalSandbox } from '../src/platform/sandbox/sandbox.ts'
-import { endProcesses, serversOf, spawnParley, until } from './harness/process.ts'
+import { endProcesses, hangMs, serversOf, spawnParley, until } from './harness/process.ts'
 import { mountSmallDisk } from './harness/small-disk.ts'
 
 /** A new cluster and its write-ahead log take about a quarter of it. */
@@ -58,7 +58,7 @@ async function endServer(): Promise<void> {
   client.on('end', () => {
     lost = true
   })
-  await until('the server has ended', 60_000, async () => {
+  await until('the server has ended', hangMs, async () => {
     await client.query("select pg_logical_emit_message(true, 'x', repeat('x', 4000000))").catch(() => {})
     return lost
   })
@@ -67,7 +67,7 @@ async function endServer(): Promise<void> {
 /** The server was started this often, and ended each time. */
 async function untilTried(times: number): Promise<void> {
   const seen = new Set<number>()
-  await until(`the server was started ${times} times in vain`, 60_000, async () => {
+  await until(`the server was started ${times} times in vain`, hangMs, async () => {
     const servers = await serversOf(data_dir)
     for (const pid of servers) seen.add(pid)
     return seen.size >= times && servers.length === 0
@@ -80,20 +80,20 @@ test.skipIf(!disk)(
   async () => {
     const parley = spawnParley(['start', '--data-dir', data_dir, '--port', '0', '--admin-port', '0'])
     const url = await parley.ready()
-    const key = await until('the key is shown', 10_000, () => /svc_live_\w+/.exec(parley.stdout())?.[0])
+    const key = await until('the key is shown', hangMs, () => /svc_live_\w+/.exec(parley.stdout())?.[0])
     const get = async (path: string) => {
       const response = await fetch(url + path, { headers: { authorization: `Bearer ${key}` } })
       return { status: response.status, body: (await response.json()) as never }
     }
     const send = () => upload(url, key)
-    await until('its account is live', 60_000, async () => (await send()) === 200)
+    await until('its account is live', hangMs, async () => (await send()) === 200)
 
     await beginSegment()
     await disk?.fill()
     expect(await send()).toEqual([503, 'store_unavailable'])
     expect(await get('/api/v1/me')).toMatchObject({ status: 200 })
     await disk?.empty()
-    await until('it sends again', 60_000, async () => (await send()) === 200)
+    await until('it sends again', hangMs, async () => (await send()) === 200)
 
     await disk?.fill()
     await endServer()
@@ -101,8 +101,8 @@ test.skipIf(!disk)(
     expect(await send()).toEqual([503, 'store_unavailable'])
     expect(await get('/healthz')).toMatchObject({ status: 200 })
     await disk?.empty()
-    await until('it sends again', 60_000, async () => (await send()) === 200)
-    await until('everything works', 60_000, async () => (await get('/readyz')).status === 200)
+    await until('it sends again', hangMs, async () => (await send()) === 200)
+    await until('everything works', hangMs, async () => (await get('/readyz')).status === 200)
 
     // SIGTERM while the server is down ends the service, and leaves no server behind.
     await disk?.fill()

@@ -8,7 +8,7 @@ import { sql } from '../src/db/sql.ts'
 import { ok, type Route, route } from '../src/route.ts'
 import { copyDatabase, dropDatabase, type TestDatabase } from './harness/database.ts'
 import { probes } from './harness/probes.ts'
-import { until } from './harness/process.ts'
+import { hangMs, until } from './harness/process.ts'
 import { type Answer, openService, type Service, type Tenant } from './harness/service.ts'
 
 /** Fails as often as the test says, and then works. */
@@ -249,7 +249,7 @@ describe('at the same time', () => {
       await client.query('begin; lock table suppressions in exclusive mode')
       const idempotency_key = newKey()
       const under_way = keep(world, { idempotency_key })
-      await until('it waits', 30_000, async () => {
+      await until('it waits', hangMs, async () => {
         const { rows } = await client.query(
           `select from pg_locks where not granted and relation = 'suppressions'::regclass`,
         )
@@ -324,7 +324,7 @@ describe('when it fails', () => {
     const { rows } = await service.app.db.pool.query(`select value from settings where name = 'version'`)
     await service.app.db.pool.query(damage)
     try {
-      await until('it is noticed', 30_000, async () => {
+      await until('it is noticed', hangMs, async () => {
         const { status, body } = await service.get('/me', { key: tenant.key })
         expect([200, 503]).toContain(status)
         return status === 503 && body.code === 'schema_unavailable'
@@ -335,7 +335,7 @@ describe('when it fails', () => {
         [JSON.stringify(rows[0].value)],
       )
     }
-    await until('it is well again', 30_000, async () => {
+    await until('it is well again', hangMs, async () => {
       return (await service.get('/me', { key: tenant.key })).status === 200
     })
   })
@@ -488,7 +488,7 @@ describe('behind a connection that breaks', () => {
     relay.mood = mood
     relay.hangUp()
     try {
-      await until('the settings are too old to be trusted', 30_000, async () => {
+      await until('the settings are too old to be trusted', hangMs, async () => {
         const { status, body } = await service.get('/me', { key: tenant.key })
         expect([200, 503]).toContain(status)
         return status === 503 && body.code === 'store_unavailable'
@@ -505,7 +505,7 @@ describe('behind a connection that breaks', () => {
       relay.mood = 'well'
       relay.hangUp()
     }
-    await until('it serves again', 30_000, async () => (await keep(shaky)).status === 201)
+    await until('it serves again', hangMs, async () => (await keep(shaky)).status === 201)
   })
 })
 

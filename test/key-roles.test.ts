@@ -11,7 +11,7 @@ import { routes } from '../src/lists/routes.ts'
 import type { Route } from '../src/route.ts'
 import { expectations } from './contract.expectations.ts'
 import { askDashboard, signIn } from './harness/person.ts'
-import { until } from './harness/process.ts'
+import { hangMs, until } from './harness/process.ts'
 import { type Answer, openService, type Service, type Tenant } from './harness/service.ts'
 import { timed } from './harness/timed.ts'
 import { inWorkspace } from './roles.expectations.ts'
@@ -198,7 +198,7 @@ describe('403 missing_role', () => {
     await service.app.db.run(sql`
       update memberships set role = 'member' where workspace_id = ${workspace_id} and user_id = ${user_id}`)
     const changedAt = performance.now()
-    await until('the role counts', 30_000, async () => {
+    await until('the role counts', hangMs, async () => {
       const { body } = await service.get('/webhooks', { key })
       return body.code === 'missing_role'
     })

@@ -7,7 +7,7 @@ import { createUser } from '../src/capabilities/users/users.ts'
 import { hashPassword } from '../src/lib/passwords.ts'
 import { crowdQueue } from './harness/crowd.ts'
 import { copyDatabase } from './harness/database.ts'
-import { endProcesses, spawnParley, until } from './harness/process.ts'
+import { endProcesses, hangMs, spawnParley, until } from './harness/process.ts'
 import { openService, type Service } from './harness/service.ts'
 import { testSecret } from './harness/worker.ts'
 
@@ -128,7 +128,7 @@ describe('sign-ins under attack', () => {
   test('200 for 20 people at 20 places while 60 connections of one source try random e-mail addresses', async () => {
     const emails = await people(20)
     const { heard, end } = attack(60, () => '203.0.113.1')
-    await until('the attack is under way', 60_000, () => heard.crowded + heard.refused > 0)
+    await until('the attack is under way', hangMs, () => heard.crowded + heard.refused > 0)
     const answers = await Promise.all(emails.map((email, at) => signIn({ email, from: `198.51.100.${at}` })))
     await end()
     expect(answers.map(({ status }) => status)).toEqual(Array(20).fill(200))
@@ -141,7 +141,7 @@ describe('sign-ins under attack', () => {
     const { heard, end } = attack(60, (at) => `203.0.113.${at + 2}`)
     for (let time = 0; time < 5; time++) {
       const before = heard.crowded
-      await until('the queue is full', 60_000, () => heard.crowded > before + 10)
+      await until('the queue is full', hangMs, () => heard.crowded > before + 10)
       expect(await signIn({ email, from: `203.0.113.${time + 2}`, device })).toMatchObject({ status: 200 })
     }
     await end()

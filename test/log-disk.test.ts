@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Patch, patchEnv } from './faults/patch.ts'
 import { copyDatabase, type TestDatabase } from './harness/database.ts'
-import { until } from './harness/process.ts'
+import { hangMs, until } from './harness/process.ts'
 import { mountSmallDisk } from './harness/small-disk.ts'
 
 const main = join(import.meta.dirname, '..', 'src', 'main.ts')
@@ -120,7 +120,7 @@ test('answers on a pipe without a reader, logs later how many lines were dropped
   const service = await serve(pipe)
   await ask(service, 600)
   let text = ''
-  await until('the dropped lines are counted in the log', 30_000, () => {
+  await until('the dropped lines are counted in the log', hangMs, () => {
     text += readWhatIsThere(pipe)
     return text.includes('Parley dropped log lines')
   })
@@ -179,7 +179,7 @@ test.skipIf(!disk)(
     await disk?.fill()
     await ask(service, 300)
     await disk?.empty()
-    await until('the dropped lines are counted in the log', 30_000, () =>
+    await until('the dropped lines are counted in the log', hangMs, () =>
       readFileSync(path, 'utf8').includes('Parley dropped log lines'),
     )
     await ask(service, 20)

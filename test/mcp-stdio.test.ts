@@ -7,7 +7,7 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { runParley, until } from './harness/process.ts'
+import { hangMs, runParley, until } from './harness/process.ts'
 import { makeScratch } from './harness/scratch.ts'
 import { openService, type Service, type Tenant } from './harness/service.ts'
 
@@ -61,7 +61,7 @@ function start(env: Readonly<Record<string, string>> = {}) {
   const ask = async (method: string, params: object = {}): Promise<Message> => {
     const id = ++last
     write({ id, method, params })
-    return until(`${method} is answered`, 60_000, () =>
+    return until(`${method} is answered`, hangMs, () =>
       messages.find((message) => message.id === id && message.method === undefined),
     )
   }

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { sql } from '../src/db/sql.ts'
 import { askDashboard, signIn } from './harness/person.ts'
-import { until } from './harness/process.ts'
+import { hangMs, until } from './harness/process.ts'
 import { type Answer, openService, type Service, type Tenant } from './harness/service.ts'
 
 /** What the checks read, column by column. */
@@ -83,7 +83,7 @@ describe('the checks before an operation', () => {
       await db.pool.query(`alter table ${table} rename column ${column} to away`)
       try {
         await settings.refresh().catch(() => {})
-        const answers = await until('it is noticed', 30_000, async () => {
+        const answers = await until('it is noticed', hangMs, async () => {
           const asked = await askAll()
           return Object.values(asked).includes(unavailable) ? asked : undefined
         })

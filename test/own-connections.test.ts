@@ -9,7 +9,7 @@ import { readConfig } from '../src/config.ts'
 import { sql } from '../src/db/sql.ts'
 import { parts } from '../src/parts.ts'
 import { copyDatabase, type TestDatabase } from './harness/database.ts'
-import { until } from './harness/process.ts'
+import { hangMs, until } from './harness/process.ts'
 
 let database: TestDatabase
 let directory: string
@@ -52,7 +52,7 @@ test('heartbeats and settings go on while requests hold every connection that th
     }
     for (let round = 0; round < 2; round++) {
       const before = await beats()
-      await until('the worker beats', 30_000, async () => (await beats()) !== before)
+      await until('the worker beats', hangMs, async () => (await beats()) !== before)
     }
     await settings.refresh()
     expect(await fetch(`${service.app.base_url()}/healthz`)).toMatchObject({ status: 200 })

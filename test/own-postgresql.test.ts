@@ -20,7 +20,7 @@ import { FakePooler, failure } from './harness/fake-pooler.ts'
 import { runVerb } from './harness/operator.ts'
 import { blocksOf } from './harness/pages.ts'
 import { hasPgBouncer, openPgBouncer } from './harness/pgbouncer.ts'
-import { endProcesses, spawnParley, until } from './harness/process.ts'
+import { endProcesses, hangMs, spawnParley, until } from './harness/process.ts'
 import { seedTenant, testSecret } from './harness/worker.ts'
 
 let copy: TestDatabase
@@ -183,7 +183,7 @@ test('a process that waits for the migration lock logs it', async () => {
       operations: [],
       routes: [],
     })
-    await until('it says that it waits', 30_000, async () =>
+    await until('it says that it waits', hangMs, async () =>
       lines.some(({ msg }) => String(msg).includes('this one waits')),
     )
     await holder.end()
@@ -256,7 +256,7 @@ describe('a role', () => {
     await post(`${sandbox}/sandbox/v1/people`, { name: 'Mara Lind', username: 'mara_lind' })
     const start = { account_id, identifier: 'mara_lind' }
     const headers = { authorization: `Bearer ${key}`, 'idempotency-key': 'mara-1' }
-    const chat = await until('the chat is open', 30_000, async () => {
+    const chat = await until('the chat is open', hangMs, async () => {
       const response = await post(`${url}/api/v1/chats/start`, start, headers)
       const body = (await response.json()) as { chat?: { id: string } }
       return response.status === 200 && body.chat

@@ -21,7 +21,7 @@ import { assembleWorker, runWorker } from '../src/worker/worker.ts'
 import { insertCampaign } from './harness/campaigns.ts'
 import { run } from './harness/operator.ts'
 import { restartServer, takePicture } from './harness/picture.ts'
-import { until } from './harness/process.ts'
+import { hangMs, until } from './harness/process.ts'
 import type { Tenant } from './harness/service.ts'
 import { timed } from './harness/timed.ts'
 import { openNeighbour, openWorkplace, type Workplace } from './harness/worker.ts'
@@ -128,18 +128,18 @@ const statuses = async (id: string) => {
 }
 
 const untilWritten = (id: string) =>
-  until('every recipient has had its message', 60_000, async () =>
+  until('every recipient has had its message', hangMs, async () =>
     (await statuses(id)).every((status) => status === 'waiting'),
   )
 
 /** Also when contacts are one person: of those all but one have failed. */
 const untilDone = (id: string) =>
-  until('no first message is left', 60_000, async () =>
+  until('no first message is left', hangMs, async () =>
     (await statuses(id)).every((status) => status === 'waiting' || status === 'failed'),
   )
 
 const untilOnlyWaitsFor = (account: HoldingAccount) =>
-  until('one account alone is waited for', 60_000, async () => {
+  until('one account alone is waited for', hangMs, async () => {
     const { unconfirmed } = await readDispatch(place.db)
     return isDeepStrictEqual(unconfirmed, [account])
   })
@@ -150,7 +150,7 @@ async function aWhile(): Promise<void> {
     const { restore_counter } = await app.db.one<{ restore_counter: string }>(
       sql`select restore_counter from instance`,
     )
-    await until('another heartbeat', 30_000, async () => {
+    await until('another heartbeat', hangMs, async () => {
       const now = await app.db.one<{ restore_counter: string }>(sql`select restore_counter from instance`)
       return BigInt(now.restore_counter) > BigInt(restore_counter)
     })
@@ -174,7 +174,7 @@ describe('PostgreSQL is restored from a picture less than a heartbeat old', () =
   test.each([1, 2])('no person gets a message twice: %i workers', async (count) => {
     for (let n = 0; n < count; n++) await start(await newDirectory())
     const [one = '', other = ''] = await connected(2)
-    await until('the accounts are shared out', 60_000, async () => {
+    await until('the accounts are shared out', hangMs, async () => {
       const { owners } = await place.db.one<{ owners: number }>(sql`
         select count(distinct lease_owner)::int as owners from account_hosts where observed_at is not null`)
       return owners === count
@@ -189,7 +189,7 @@ describe('PostgreSQL is restored from a picture less than a heartbeat old', () =
     await place.db.run(sql`
       update accounts set cold_per_day = case when id = ${one} then 0 end where id in (${one}, ${other})`)
     await control(id, 'resume')
-    await until('the worker puts its journals back', 60_000, async () => {
+    await until('the worker puts its journals back', hangMs, async () => {
       const rows = await statuses(id)
       return rows.every((status) => status !== 'queued')
     })
@@ -238,7 +238,7 @@ describe('the whole directory is restored, journals included', () => {
 
   async function untilLive(account_id: string): Promise<void> {
     await place.untilStatus(account_id, 'READY')
-    await until('it is live', 30_000, async () => {
+    await until('it is live', hangMs, async () => {
       const row = await place.db.maybe(sql`
         select 1 from account_hosts where account_id = ${account_id} and observed_at is not null`)
       return row !== undefined
@@ -317,7 +317,7 @@ describe('the whole directory is restored, journals included', () => {
       username: contact.slice('username:'.length),
     })
     for (const account_id of pool) open(account_id)
-    await until('every recipient is final or waits', 60_000, async () =>
+    await until('every recipient is final or waits', hangMs, async () =>
       (await statuses(id)).every((status) => status === 'waiting' || status === 'suppressed'),
     )
     expect(await statuses(id)).toEqual(['suppressed', 'waiting', 'waiting', 'waiting'])

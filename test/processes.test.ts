@@ -8,7 +8,7 @@ import { isMigrated } from '../src/db/migrate.ts'
 import { openDatabase } from '../src/db/pool.ts'
 import { copyDatabase } from './harness/database.ts'
 import { probes } from './harness/probes.ts'
-import { endProcesses, type Parley, spawnParley, until } from './harness/process.ts'
+import { endProcesses, hangMs, type Parley, spawnParley, until } from './harness/process.ts'
 import { openService, type Service } from './harness/service.ts'
 import { timed } from './harness/timed.ts'
 
@@ -125,7 +125,7 @@ describe('two processes on one database', timed, () => {
     const concurrent = await service.tenant()
     // On a busy machine some wait too long for their turn, hear that nothing was done, and retry.
     const insist = (url: string) =>
-      until('it is answered', 30_000, async () => {
+      until('it is answered', hangMs, async () => {
         const answer = await ask(url, concurrent.key)
         return answer.status !== 503 && answer
       })
@@ -146,14 +146,14 @@ describe('a process that is stopped', () => {
     try {
       await client.query('begin; lock table workspaces in access exclusive mode')
       const under_way = ask(url, key)
-      await until('the request waits', 30_000, async () => {
+      await until('the request waits', hangMs, async () => {
         const { rows } = await client.query(
           `select from pg_locks where not granted and relation = 'workspaces'::regclass`,
         )
         return rows.length > 0
       })
       leaving.signal('SIGTERM')
-      await until('it is stopping', 30_000, () => leaving.stdout().includes('"msg":"stopping"'))
+      await until('it is stopping', hangMs, () => leaving.stdout().includes('"msg":"stopping"'))
       await client.query('rollback')
       expect((await under_way).status).toBe(200)
     } finally {
@@ -171,7 +171,7 @@ describe('a process that is stopped', () => {
     const slow = connect(Number(port), hostname)
     for (const socket of [idle, slow]) socket.on('error', () => {})
     await new Promise((resolve) => slow.write('GET /api/v1/me HTTP/1.1\r\nHost: x\r\n', resolve))
-    await until('the service has heard it', 30_000, () => slow.bytesWritten > 0)
+    await until('the service has heard it', hangMs, () => slow.bytesWritten > 0)
     leaving.signal('SIGTERM')
     const { code } = await leaving.exit()
     for (const socket of [idle, slow]) socket.destroy()

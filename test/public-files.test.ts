@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { sql } from '../src/db/sql.ts'
 import { ok, type Route, route } from '../src/route.ts'
-import { until } from './harness/process.ts'
+import { hangMs, until } from './harness/process.ts'
 import { openService, type Service } from './harness/service.ts'
 
 let asked = 0
@@ -196,19 +196,19 @@ test('does no work for a client that left before the key was looked up', async (
     await lock.query('begin; lock table keys in access exclusive mode')
     const socket = connect(Number(port), hostname)
     socket.write(`GET /api/v1/probe/count HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${key}\r\n\r\n`)
-    await until('the key is being looked up', 20_000, async () => {
+    await until('the key is being looked up', hangMs, async () => {
       const waiting = await service.app.db.rows(sql`
         select 1 from pg_locks where not granted and relation = 'keys'::regclass`)
       return waiting.length > 0
     })
     socket.destroy()
-    await until('the service has heard it', 20_000, () =>
+    await until('the service has heard it', hangMs, () =>
       service.log.some(
         (line) => line.includes('the client disconnected before') && line.includes('probe_count'),
       ),
     )
     await lock.query('rollback')
-    await until('it was dropped', 20_000, async () =>
+    await until('it was dropped', hangMs, async () =>
       (await service.app.metrics.metrics()).includes('parley_http_dropped_total{reason="closed"} 1'),
     )
     expect(asked).toBe(0)

@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { copyDatabase } from './harness/database.ts'
 import { type Block, blocksOf, commandsOf, isOutput, readPage } from './harness/pages.ts'
-import { endProcesses, freePort, type Parley, spawnParley, until } from './harness/process.ts'
+import { endProcesses, freePort, hangMs, type Parley, spawnParley, until } from './harness/process.ts'
 import { makeScratch } from './harness/scratch.ts'
 import { testSecret } from './harness/worker.ts'
 
@@ -92,7 +92,7 @@ async function startNew(data: string, env: Readonly<Record<string, string>>): Pr
   const started = startOn(data, ['--port', '0'], env)
   meant.set('http://127.0.0.1:8080', await started.ready())
   meant.set('http://127.0.0.1:8081', await started.admin())
-  const key = await until('the key is printed', 30_000, () => /svc_live_\w+/.exec(started.stdout())?.[0])
+  const key = await until('the key is printed', hangMs, () => /svc_live_\w+/.exec(started.stdout())?.[0])
   meant.set(/svc_live_\w+/.exec(readmeText ?? '')?.[0] ?? 'none', key)
   return started
 }
@@ -155,7 +155,7 @@ async function typeInBackground(command: string): Promise<void> {
   const journal = async () => (await fetch(fill('http://127.0.0.1:8081/sandbox/v1/journal'))).text()
   const before = await journal()
   background.push(shell(command.replace(/ &$/, '')))
-  await until(`${command} has had its effect`, 30_000, async () => {
+  await until(`${command} has had its effect`, hangMs, async () => {
     return command.startsWith('sh send.sh') ? (await journal()).length > before.length : receiverListens()
   })
 }
@@ -211,7 +211,7 @@ async function typeAtService(command: string): Promise<boolean> {
 async function prepare(command: string): Promise<void> {
   if (command.startsWith('mv .parley/postgres')) await stop('SIGINT')
   if (command !== 'bin/parley.js dispatch on') return
-  await until('the journals have put back what they know', 60_000, async () => {
+  await until('the journals have put back what they know', hangMs, async () => {
     const response = await fetch(fill('http://127.0.0.1:8080/readyz'))
     const { checks } = (await response.json()) as { checks: { dispatch: string } }
     return checks.dispatch === 'off'
@@ -277,7 +277,7 @@ describe('README and guides', () => {
     background.push(shell(`${python} receiver.py`))
     // Requests go to the first instance, whichever was started last.
     const url = await service.ready()
-    await until('it listens', 30_000, receiverListens)
+    await until('it listens', hangMs, receiverListens)
     await type(`PARLEY_BASE_URL=${url} bin/parley.js webhook test WEBHOOK_ID`)
   })
 

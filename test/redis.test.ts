@@ -1,7 +1,7 @@
 /** A service whose limiter is in Redis, while Redis goes away, falls silent and comes back. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { FakeRedis } from './harness/fake-redis.ts'
-import { until } from './harness/process.ts'
+import { hangMs, until } from './harness/process.ts'
 import { openService, type Service, type Tenant } from './harness/service.ts'
 import { timed } from './harness/timed.ts'
 
@@ -26,7 +26,7 @@ async function ready(): Promise<{ status: number; limits: unknown }> {
 }
 
 async function untilReady(): Promise<void> {
-  await until('the limiter is back', 30_000, async () => (await ready()).status === 200)
+  await until('the limiter is back', hangMs, async () => (await ready()).status === 200)
 }
 
 const refused = { status: 503, body: { code: 'store_unavailable' } }
@@ -50,7 +50,7 @@ test('200 while Redis answers, and /readyz says so', async () => {
 
 test('503 within 100 ms while Redis is away, and 200 once it is back', timed, async () => {
   await redis.leave()
-  await until('the connection is closed', 30_000, async () => (await ready()).limits === 'store_unavailable')
+  await until('the connection is closed', hangMs, async () => (await ready()).limits === 'store_unavailable')
   expect((await ready()).status).toBe(503)
   expect(await quickestRefusal()).toBeLessThan(100)
   await redis.come()
@@ -62,7 +62,7 @@ test('503 for requests in flight when the connection is lost, also if the next o
   redis.silence()
   const before = redis.unanswered
   const asked = service.get('/me', { key: tenant.key })
-  await until('Redis has the command', 30_000, async () => redis.unanswered > before)
+  await until('Redis has the command', hangMs, async () => redis.unanswered > before)
   await redis.leave()
   await redis.come()
   expect(await asked).toMatchObject(refused)

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { connect } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { probes } from './harness/probes.ts'
-import { until } from './harness/process.ts'
+import { hangMs, until } from './harness/process.ts'
 import type { Tenant } from './harness/service.ts'
 import { openWorkplace, type Workplace } from './harness/worker.ts'
 
@@ -32,7 +32,7 @@ const lines = (): Line[] => workplace.service.log.map((line) => JSON.parse(line)
 
 /** The line of one request, which is logged once its answer is sent. */
 function lineOf(request_id: string | null): Promise<Line> {
-  return until(`the request ${request_id} is written down`, 10_000, () =>
+  return until(`the request ${request_id} is written down`, hangMs, () =>
     lines().find((line) => line.msg === 'request' && line.request_id === request_id),
   )
 }
@@ -191,7 +191,7 @@ describe('traceparent of the caller', () => {
       `Traceparent: ${traceparent}`,
     ]
     socket.end(`${lines.join('\r\n')}\r\nconnection: close\r\n\r\n`)
-    const line = await until('the request is written down', 10_000, () =>
+    const line = await until('the request is written down', hangMs, () =>
       workplace.service.log.find((each) => each.includes('"/nothing-twice"')),
     )
     expect(line).not.toContain(trace.trace_id)
@@ -202,7 +202,7 @@ describe('a probe', () => {
   test('is not logged at the default level', async () => {
     const { url, log } = workplace.service
     for (const path of ['/healthz', '/readyz', '/nothing']) await (await fetch(url + path)).text()
-    await until('the last of them is written down', 10_000, () =>
+    await until('the last of them is written down', hangMs, () =>
       log.some((line) => line.includes('"/nothing"')),
     )
     expect(log.filter((line) => line.includes('"/healthz"') || line.includes('"/readyz"'))).toEqual([])

@@ -28,7 +28,7 @@ import { sealedColumns } from '../src/lists/sealed-columns.ts'
 import { patchEnv } from './faults/patch.ts'
 import { copyDatabase } from './harness/database.ts'
 import { runVerb } from './harness/operator.ts'
-import { endProcesses, runParley, until } from './harness/process.ts'
+import { endProcesses, hangMs, runParley, until } from './harness/process.ts'
 import { makeScratch } from './harness/scratch.ts'
 import { openNeighbour, testSecret } from './harness/worker.ts'
 
@@ -205,7 +205,7 @@ describe('parley secret rotate', () => {
     for (const app of [one, other]) {
       await until(
         'the process signs with the new secret',
-        60_000,
+        hangMs,
         () => app.secrets.id === new Secrets(newSecret).id,
       )
       expect(readCursor(app.secrets, scope, before.cursor)).toEqual([1])
@@ -288,7 +288,7 @@ describe('parley secret rotate', () => {
     const app = await neighbour(service)
     const old = sharedWake(app.db, { name: processName })
     opened.push(old)
-    await until('the old process is named', 60_000, async () => {
+    await until('the old process is named', hangMs, async () => {
       const { rows } = await app.db.pool.query(
         'select from pg_stat_activity where datname = current_database() and application_name = $1',
         [processName],
@@ -446,7 +446,7 @@ describe('addresses of webhooks', () => {
       )
     expect(await stored()).toEqual({ url, sealed: false, url_no: 0 })
     const old = sharedWake(app.db, { name: processName })
-    await until('the old process is named', 60_000, async () => {
+    await until('the old process is named', hangMs, async () => {
       const { rows } = await app.db.pool.query(
         'select from pg_stat_activity where datname = current_database() and application_name = $1',
         [processName],
@@ -459,7 +459,7 @@ describe('addresses of webhooks', () => {
     await app.db.run(sql`update webhooks set url = ${`${url}2`} where id = ${webhook_id}`)
     expect(await stored()).toMatchObject({ url_no: 1 })
     await old.close()
-    await until('it is gone', 60_000, async () => {
+    await until('it is gone', hangMs, async () => {
       await sealPlain(app)
       return (await stored()).sealed
     })

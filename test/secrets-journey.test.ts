@@ -17,7 +17,7 @@ import { assembleWorker, runWorker } from '../src/worker/worker.ts'
 import { Browser, type BrowserAnswer } from './harness/browser.ts'
 import { clientSecret, IdentityProvider } from './harness/identity-provider.ts'
 import { askMcp, callTool, sendMessage } from './harness/mcp.ts'
-import { until } from './harness/process.ts'
+import { hangMs, until } from './harness/process.ts'
 import { makeScratch } from './harness/scratch.ts'
 import { openWorkplace, type Workplace } from './harness/worker.ts'
 import { openStage, telegramAt } from './platform/data-centre-fixture.ts'
@@ -287,7 +287,7 @@ class Journey {
     const made = await ask('POST', '', { name: 'Behind', proxy: right.replace('canaryname', 'wrong') })
     const { id } = made.body.account as { id: string }
     const at = (state: string) =>
-      until(`the login is at ${state}`, 60_000, async () => {
+      until(`the login is at ${state}`, hangMs, async () => {
         const { login } = (await ask('GET', `/${id}/login`)).body as { login: Record<string, unknown> | null }
         return login?.state === state && !login.pending
       })
@@ -300,10 +300,10 @@ class Journey {
     await this.without('account_logins', () => answer('code', wrong))
     await answer('password', password)
     await answer('code', wrong)
-    await until('it asks again', 60_000, async () => (await answer('code', '12345')).status === 200)
+    await until('it asks again', hangMs, async () => (await answer('code', '12345')).status === 200)
     await until(
       'it asks for the password',
-      60_000,
+      hangMs,
       async () => (await answer('password', password)).status === 200,
     )
     await at('done')

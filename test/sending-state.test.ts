@@ -13,7 +13,7 @@ import { newId } from '../src/lib/ids.ts'
 import { loops } from '../src/lists/loops.ts'
 import { undrivenLoop } from '../src/worker/undriven.ts'
 import { assembleWorker, runWorker } from '../src/worker/worker.ts'
-import { until } from './harness/process.ts'
+import { hangMs, until } from './harness/process.ts'
 import { openService, type Service, type Tenant } from './harness/service.ts'
 import { openWorkplace, type Workplace } from './harness/worker.ts'
 
@@ -152,19 +152,19 @@ describe.runIf(process.platform === 'linux')('a worker whose disk is full', () =
     })
     expect(status).toBe(503)
     expect(worker.journal()).toBe('unwritable')
-    await until('every process knows it', 30_000, async () => {
+    await until('every process knows it', hangMs, async () => {
       return (await capabilities(service, tenant.key)).send_message === false
     })
     const text = await app.metrics.metrics()
     expect(text).toContain('\nparley_journal_writable 0\n')
     expect(text).toContain('\nparley_workers{state="without_journal"} 1\n')
     expect(text).toContain('\nparley_accounts_without_worker 1\n')
-    await until('the account says why', 30_000, async () => {
+    await until('the account says why', hangMs, async () => {
       const [account] = await listAccounts(service.app.db, tenant.workspace_id)
       return account?.status_reason === noWorker
     })
     const said = () => service.log.filter((line) => line.includes('no worker that could drive')).length
-    await until('the log says it', 30_000, () => said() > 0)
+    await until('the log says it', hangMs, () => said() > 0)
     expect(said()).toBe(1)
     await running.stop()
   })

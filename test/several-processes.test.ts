@@ -12,7 +12,7 @@ import { version } from '../src/lib/version.ts'
 import { copyDatabase, type TestDatabase } from './harness/database.ts'
 import { runVerb } from './harness/operator.ts'
 import { blocksOf, commandsOf, wordsOf } from './harness/pages.ts'
-import { endProcesses, freePort, type Parley, spawnParley, until } from './harness/process.ts'
+import { endProcesses, freePort, hangMs, type Parley, spawnParley, until } from './harness/process.ts'
 import { testSecret } from './harness/worker.ts'
 
 let directory: string
@@ -79,7 +79,7 @@ test('docs/scaling.md: several processes send after its own lines', async () => 
 
   /** The account connects within moments, as the page says. */
   async function accepted(words: readonly string[]): Promise<unknown> {
-    const body = await until(`${words.join(' ')} succeeds`, 30_000, async () => {
+    const body = await until(`${words.join(' ')} succeeds`, hangMs, async () => {
       const response = await ask(words)
       const text = await response.text()
       if (response.status !== 200 && response.status !== 403 && response.status !== 503) throw new Error(text)
@@ -117,7 +117,7 @@ describe('a process', () => {
     const url = await parley.ready()
     expect((await fetch(`${url}/readyz`)).status).toBe(200)
     parley.signal('SIGTERM')
-    const ready = await until('it says that it is about to stop', 30_000, async () => {
+    const ready = await until('it says that it is about to stop', hangMs, async () => {
       const response = await fetch(`${url}/readyz`)
       return response.status === 503 && response.json()
     })

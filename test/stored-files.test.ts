@@ -6,7 +6,7 @@ import { sql } from '../src/db/sql.ts'
 import { chunkBytes, storeChunk } from '../src/ledger/files.ts'
 import { newId } from '../src/lib/ids.ts'
 import { findUndocumented } from './harness/documented.ts'
-import { until } from './harness/process.ts'
+import { hangMs, until } from './harness/process.ts'
 import type { Tenant } from './harness/service.ts'
 import { openWorkplace, type Workplace } from './harness/worker.ts'
 
@@ -181,7 +181,7 @@ describe('a refused or repeated form leaves nothing', () => {
       expect((await upload()).status).not.toBe(200)
       expect((await left()).stored).toBe(0)
     }
-    await until('the flood is over', 30_000, async () => (await upload()).status === 200)
+    await until('the flood is over', hangMs, async () => (await upload()).status === 200)
   })
 
   test('a client that goes away in the middle', async () => {
@@ -197,9 +197,9 @@ describe('a refused or repeated form leaves nothing', () => {
         `Content-Type: multipart/form-data; boundary=b\r\nContent-Length: 1000000\r\n\r\n${head}`,
     )
     socket.write(file)
-    await until('a chunk is stored', 30_000, async () => (await left()).stored > 0)
+    await until('a chunk is stored', hangMs, async () => (await left()).stored > 0)
     socket.destroy()
-    await until('nothing is left', 30_000, async () => (await left()).stored === 0)
+    await until('nothing is left', hangMs, async () => (await left()).stored === 0)
   })
 })
 

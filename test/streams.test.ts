@@ -3,7 +3,7 @@ import { connect, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { sql } from '../src/db/sql.ts'
-import { until } from './harness/process.ts'
+import { hangMs, until } from './harness/process.ts'
 import { openService, type Service, type Tenant } from './harness/service.ts'
 
 const count = 120_000
@@ -77,7 +77,7 @@ describe('GET /pipeline without limit', () => {
     })
     await response.body?.getReader().read()
     leave.abort()
-    await until('the log has it', 30_000, () => lines().length > before)
+    await until('the log has it', hangMs, () => lines().length > before)
     expect(JSON.parse(lines().at(-1) ?? '')).toMatchObject({
       level: 'info',
       request_id: response.headers.get('x-request-id'),
@@ -93,7 +93,7 @@ describe('GET /pipeline without limit', () => {
     try {
       const { pool } = service.app.db
       await sleep(500)
-      await until('nothing is asked any more', 30_000, async () => pool.idleCount === pool.totalCount)
+      await until('nothing is asked any more', hangMs, async () => pool.idleCount === pool.totalCount)
       expect(await alive()).toBe(403)
     } finally {
       for (const socket of sockets) socket.destroy()

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { copyDatabase, type TestDatabase } from '../../test/harness/database.ts'
-import { until } from '../../test/harness/process.ts'
+import { hangMs, until } from '../../test/harness/process.ts'
 import { hasRedis, openRedis, type RealRedis } from '../../test/harness/redis.ts'
 import type { Limits } from '../app.ts'
 import { openDatabase } from '../db/pool.ts'
@@ -141,7 +141,7 @@ function sharesExactly(open: () => Promise<readonly Limits[]>, spoil: () => Prom
     const rule = { limit: 3, seconds: 1 }
     for (let at = 0; at < 3; at++) expect((await takeFrom(at, 'brief', rule)).allowed).toBe(true)
     for (let at = 0; at < 20; at++) expect((await takeFrom(at, 'brief', rule)).allowed).toBe(false)
-    const window = await until('the window has passed', 30_000, async () => {
+    const window = await until('the window has passed', hangMs, async () => {
       const asked = await takeFrom(0, 'brief', rule)
       return asked.allowed && asked
     })
@@ -233,7 +233,7 @@ describe.runIf(isInstalled)('in Redis', () => {
       redis = await openRedis()
       const all = await Promise.all(Array.from({ length: 3 }, () => redisLimits(redis.url)))
       for (const limits of all) {
-        await until('Redis answers', 30_000, () =>
+        await until('Redis answers', hangMs, () =>
           limits.take('hello', minute).then(
             () => true,
             () => false,

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { copyDatabase, type TestDatabase } from '../../test/harness/database.ts'
-import { until } from '../../test/harness/process.ts'
+import { hangMs, until } from '../../test/harness/process.ts'
 import { timed } from '../../test/harness/timed.ts'
 import { openDatabase } from '../db/pool.ts'
 import { type Database, sql } from '../db/sql.ts'
@@ -38,7 +38,7 @@ describe('the settings', () => {
     await db.run(sql`insert into allowlists (list, id) values ('campaign_user', gen_random_uuid())`)
     await db.run(sql`update settings set value = 'false' where name = 'dispatch'`)
     const changedAt = performance.now()
-    const seen = await until('it is seen', 30_000, async () => {
+    const seen = await until('it is seen', hangMs, async () => {
       const snapshot = await settings.current()
       return snapshot.gates.has('crm') && snapshot
     })

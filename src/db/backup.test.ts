@@ -18,7 +18,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { copyDatabase, type TestDatabase } from '../../test/harness/database.ts'
-import { until } from '../../test/harness/process.ts'
+import { hangMs, until } from '../../test/harness/process.ts'
 import { newId } from '../lib/ids.ts'
 import { type BackupFacts, listTables, writeBackup } from './backup.ts'
 import {
@@ -182,7 +182,7 @@ describe('a round trip', () => {
     await writing.query('begin; lock table stages in access exclusive mode')
     const made = backUp(source, 'moment')
     // By then workspaces are copied and suppressions are not.
-    await until('the backup waits for the stages', 30_000, async () => {
+    await until('the backup waits for the stages', hangMs, async () => {
       const { rows } = await writing.query(
         `select from pg_locks where relation = 'stages'::regclass and not granted`,
       )
@@ -459,7 +459,7 @@ describe('a database that is not empty', () => {
     await other.query('begin')
     await other.query(`insert into workspaces (id, name) values ('${newId()}', 'First')`)
     const restored = expect(restore(target, 'race')).rejects.toThrow('is not empty')
-    await until('the restore waits', 30_000, async () => {
+    await until('the restore waits', hangMs, async () => {
       const { rows } = await other.query(
         `select from pg_locks where relation = 'workspaces'::regclass and not granted`,
       )

@@ -5,7 +5,7 @@
 import { mkdir, readdir, readFile, realpath, rm, symlink, writeFile } from 'node:fs/promises'
 import { join, relative } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
-import { endProcesses, serversOf, spawnParley, until } from '../../test/harness/process.ts'
+import { endProcesses, hangMs, serversOf, spawnParley, until } from '../../test/harness/process.ts'
 import { makeScratch } from '../../test/harness/scratch.ts'
 import { openEmbedded } from './embedded.ts'
 import { layOut, linkLibraries, runAlone } from './embedded-cluster.ts'
@@ -30,7 +30,7 @@ async function drafts(directory: string): Promise<string[]> {
 test('the next start removes what a kill during initdb leaves, including a password', async () => {
   const directory = await makeDirectory()
   const killed = spawnParley(['gate', 'enable', 'rest', '--data-dir', directory])
-  const left = await until('the password is written for initdb', 30_000, async () =>
+  const left = await until('the password is written for initdb', hangMs, async () =>
     (await drafts(directory)).find((name) => name.endsWith('.password')),
   )
   killed.signal('SIGKILL')
@@ -98,7 +98,7 @@ test('also stops a server that is being restarted when its last user leaves', as
   const embedded = await openEmbedded({ data_dir: directory, claim: 'service' })
   const [first] = await serversOf(directory)
   process.kill(first ?? 0, 'SIGKILL')
-  await until('another one is started', 60_000, async () => {
+  await until('another one is started', hangMs, async () => {
     const servers = await serversOf(directory)
     return servers.some((pid) => pid !== first)
   })

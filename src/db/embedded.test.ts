@@ -3,7 +3,7 @@ import { chmod, readdir, readFile, readlink, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { until } from '../../test/harness/process.ts'
+import { hangMs, until } from '../../test/harness/process.ts'
 import { makeScratch } from '../../test/harness/scratch.ts'
 import { type Embedded, openEmbedded } from './embedded.ts'
 import { migrate } from './migrate.ts'
@@ -93,7 +93,7 @@ test('a server that is killed while it restarts is started again', { timeout: 40
     pids.add(pid)
     process.kill(pid, 'SIGKILL')
   }
-  await until('it answers', 40_000, async () => {
+  await until('it answers', hangMs, async () => {
     const attempt = new pg.Client(killed.connection)
     attempt.on('error', () => {})
     return attempt

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { copyDatabase, type TestDatabase } from '../../test/harness/database.ts'
-import { until } from '../../test/harness/process.ts'
+import { hangMs, until } from '../../test/harness/process.ts'
 import { openDatabase } from '../db/pool.ts'
 import type { Database } from '../db/sql.ts'
 import type { Mark } from '../mark.ts'
@@ -53,14 +53,14 @@ describe('between processes', () => {
     service.onMarks((marks) => received.push(...marks.map(({ kind }) => kind)))
     command.on(onAccounts, () => received.push('sent'))
     command.onMarks((marks) => received.push(...marks.map(({ kind }) => `sent ${kind}`)))
-    await until('both listen', 20_000, async () => (await listeners()) === 2)
+    await until('both listen', hangMs, async () => (await listeners()) === 2)
     service.signal(onAccounts)
     service.mark({ workspace_id: null, kind: 'instance' })
     command.signal(onOutbox)
     command.mark({ workspace_id: null, kind: 'gates' })
     await until(
       'it has received both',
-      20_000,
+      hangMs,
       () => received.includes('outbox') && received.includes('gates'),
     )
     // Whatever the service would send goes out before it closes.
@@ -75,7 +75,7 @@ describe('between processes', () => {
     let accounts = 0
     other.on(onOutbox, () => outbox++)
     other.on(onAccounts, () => accounts++)
-    await until('both listen', 30_000, async () => {
+    await until('both listen', hangMs, async () => {
       one.signal(onOutbox)
       await sleep(10)
       return outbox > 0
@@ -83,7 +83,7 @@ describe('between processes', () => {
     await sleep(50)
     outbox = 0
     for (let n = 0; n < 1_000; n++) one.signal(n % 2 === 0 ? onOutbox : onAccounts)
-    await until('the wake-up arrives', 30_000, () => outbox > 0 && accounts > 0)
+    await until('the wake-up arrives', hangMs, () => outbox > 0 && accounts > 0)
     await sleep(50)
     expect(outbox).toBe(1)
     expect(accounts).toBe(1)
@@ -97,7 +97,7 @@ describe('between processes', () => {
     other.on(onAccounts, () => received++)
     const untilHeard = async () => {
       received = 0
-      await until('the wake-up arrives', 30_000, async () => {
+      await until('the wake-up arrives', hangMs, async () => {
         one.signal(onAccounts)
         await sleep(20)
         return received > 0
@@ -121,7 +121,7 @@ describe('between processes', () => {
     const other = sharedWake(db)
     let probed = 0
     listener.on({ topic: 'probe' }, () => probed++)
-    await until('it hears others', 30_000, async () => {
+    await until('it hears others', hangMs, async () => {
       other.signal({ topic: 'probe' })
       await sleep(20)
       return probed > 0
@@ -130,14 +130,14 @@ describe('between processes', () => {
     const command = sharedWake(db)
     command.signal(onAccounts)
     await command.close()
-    await until('the wake-up arrives', 30_000, () => received > 0)
+    await until('the wake-up arrives', hangMs, () => received > 0)
     await listener.close()
   })
 
   test('leaves no connection behind when it is closed while it connects', async () => {
     const wake = sharedWake(db)
     await wake.close()
-    await until('every connection is closed', 30_000, async () => (await listeners()) === 0)
+    await until('every connection is closed', hangMs, async () => (await listeners()) === 0)
   })
 })
 
@@ -158,7 +158,7 @@ describe('marks', () => {
     wake.onMarks((marks) => received.push(marks))
     wake.mark(inChat(1), inChat(2))
     wake.mark(inChat(1))
-    await until('they arrive', 30_000, () => received.length > 0)
+    await until('they arrive', hangMs, () => received.length > 0)
     expect(received).toEqual([[inChat(1), inChat(2)]])
   })
 
@@ -190,16 +190,16 @@ describe('marks', () => {
     const there: Mark[] = []
     one.onMarks((marks) => here.push(...marks))
     other.onMarks((marks) => there.push(...marks))
-    await until('both listen', 30_000, async () => {
+    await until('both listen', hangMs, async () => {
       one.mark({ workspace_id: others, kind: 'keys' })
       await sleep(30)
       return there.length > 0
     })
     const ofOurs = (marks: readonly Mark[]) => marks.filter((mark) => mark.workspace_id === workspace_id)
     one.mark(...many(100))
-    await until('all arrive', 30_000, () => ofOurs(there).length >= 100)
+    await until('all arrive', hangMs, () => ofOurs(there).length >= 100)
     other.mark({ workspace_id, kind: 'notes' })
-    await until('the answer arrives', 30_000, () => here.some(({ kind }) => kind === 'notes'))
+    await until('the answer arrives', hangMs, () => here.some(({ kind }) => kind === 'notes'))
     expect(ofOurs(there)).toEqual([...many(100), { workspace_id, kind: 'notes' }])
     expect(ofOurs(here)).toEqual([...many(100), { workspace_id, kind: 'notes' }])
     await one.close()
@@ -210,8 +210,8 @@ describe('marks', () => {
     const wake = sharedWake(db)
     const received: Mark[] = []
     wake.onMarks((marks) => received.push(...marks))
-    await until('it listens', 30_000, async () => (await listeners()) > 0)
-    await until('it says so', 30_000, async () => {
+    await until('it listens', hangMs, async () => (await listeners()) > 0)
+    await until('it says so', hangMs, async () => {
       await db.pool.query(
         `select pg_terminate_backend(pid) from pg_stat_activity
          where datname = current_database() and usename = current_user and pid <> pg_backend_pid()`,

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { askDashboard, signIn } from '../../test/harness/person.ts'
-import { until } from '../../test/harness/process.ts'
+import { hangMs, until } from '../../test/harness/process.ts'
 import type { Answer, Tenant } from '../../test/harness/service.ts'
 import { openWorkplace, type Workplace } from '../../test/harness/worker.ts'
 import { sql } from '../db/sql.ts'
@@ -75,7 +75,7 @@ function expire(key: string, asking: () => Promise<Answer>): Promise<Answer> {
     // Nothing crosses the boundary in the meantime.
     await tx.run(sql`select 1 from settings where name = 'dispatch' for update`)
     const answer = asking()
-    await until('it is queued', 30_000, async () => {
+    await until('it is queued', hangMs, async () => {
       const ended = sql`
         update operations set state = 'released', reason = 'expired', finished_at = domain_now()
         where idempotency_key = ${key} and state = 'queued'`
@@ -86,7 +86,7 @@ function expire(key: string, asking: () => Promise<Answer>): Promise<Answer> {
 }
 
 test('503 when provably nothing was sent', async () => {
-  await until('the account is connected again', 60_000, async () => {
+  await until('the account is connected again', hangMs, async () => {
     return (await inApi(randomUUID())).status === 200
   })
   const [key, other] = [randomUUID(), randomUUID()]

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { LedgerRows } from '../../test/harness/ledger-rows.ts'
-import { until } from '../../test/harness/process.ts'
+import { hangMs, until } from '../../test/harness/process.ts'
 import { openWorkplace, type Workplace } from '../../test/harness/worker.ts'
 import { heldAccount } from '../../test/platform/account-store.ts'
 import type { App } from '../app.ts'
@@ -256,7 +256,7 @@ test('it records a late answer, so that the unknown outcome becomes known', asyn
   await run(app, one)
   expect(await rows.row(one.id)).toMatchObject({ state: 'ambiguous', reason: 'timeout' })
   answer.resolve()
-  await until('the late answer is recorded', 30_000, async () => {
+  await until('the late answer is recorded', hangMs, async () => {
     const { state } = await rows.row(one.id)
     return state === 'completed'
   })
@@ -320,7 +320,7 @@ test('outcomes of several kinds at once lock their rows in the order of the ids'
       recorder.record({ operation: second, public_id: high, token: tokens[1], outcome: accepted }),
       recorder.record({ operation: first, public_id: low, token: tokens[0], outcome: unknown }),
     ])
-    await until('the recorder waits', 30_000, () =>
+    await until('the recorder waits', hangMs, () =>
       rows.db.maybe(sql`
         select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`),
     )
@@ -355,7 +355,7 @@ test('records messages of two kinds of one account one kind after the other, wit
       recorder.record({ operation: operations[0], public_id: single, token, outcome: outcome('41') }),
       recorder.record({ operation: operations[1], public_id: message, token, outcome: outcome('42') }),
     ])
-    await until('the recorder waits', 30_000, () =>
+    await until('the recorder waits', hangMs, () =>
       rows.db.maybe(sql`
         select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`),
     )

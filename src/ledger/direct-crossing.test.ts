@@ -1,7 +1,7 @@
 /** What a campaign message counts when it crosses, and which rows it leaves to other transactions. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openPickedRows, type PickedRecipient, type PickedRows } from '../../test/harness/picked.ts'
-import { until } from '../../test/harness/process.ts'
+import { hangMs, until } from '../../test/harness/process.ts'
 import { lockPeople, tieRecipient } from '../capabilities/campaigns/running/locked-recipients.ts'
 import { chooseDue, listHeads } from '../capabilities/campaigns/running/pick.ts'
 import { sql } from '../db/sql.ts'
@@ -128,7 +128,7 @@ describe('skips what another transaction has locked', () => {
     void crossing.then((status) => {
       answer = status
     })
-    return until('it is answered, or waits', 60_000, async () => {
+    return until('it is answered, or waits', hangMs, async () => {
       const waits = await place.rows.db.maybe(sql`
         select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`)
       return answer ?? (waits ? 'waits for a lock' : undefined)

@@ -1,7 +1,7 @@
 /** Accounts that change hands: operations wait for the next worker, where one may connect the account in time. */
 import { randomUUID } from 'node:crypto'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { until } from '../../test/harness/process.ts'
+import { hangMs, until } from '../../test/harness/process.ts'
 import type { Answer, Tenant } from '../../test/harness/service.ts'
 import { openNeighbour, openWorkplace, type Workplace } from '../../test/harness/worker.ts'
 import { type Sql, sql } from '../db/sql.ts'
@@ -45,7 +45,7 @@ async function host(set: Sql): Promise<void> {
 }
 
 async function untilQueued(count = 1): Promise<void> {
-  await until('the send is queued', 30_000, async () => {
+  await until('the send is queued', hangMs, async () => {
     const { queued } = await place.db.one<{ queued: number }>(
       sql`select count(*)::int as queued from operations where account_id = ${account_id} and state = 'queued'`,
     )
@@ -78,7 +78,7 @@ describe('a send to an account that was live', () => {
     place.fault({ on: 'connect', fault: 'unavailable', times: 0 })
     await kill()
     await place.work()
-    await until('it is claimed', 30_000, () =>
+    await until('it is claimed', hangMs, () =>
       place.db.maybe(
         sql`select 1 from account_hosts where account_id = ${account_id} and observed_at is null`,
       ),
@@ -129,7 +129,7 @@ describe('a send to an account that was not live', () => {
   test('503 at once while its session is lost, and after its worker stopped', async () => {
     place.fault({ on: 'connect', fault: 'unavailable', times: 0 })
     place.sandbox.world.occupy(account_id, { wake() {}, evict() {} })
-    await until('its session is lost', 30_000, () =>
+    await until('its session is lost', hangMs, () =>
       place.db.maybe(
         sql`select 1 from account_hosts where account_id = ${account_id} and observed_at is null`,
       ),
@@ -158,7 +158,7 @@ test('200 for every send while workers join and stop one after the other', async
     }
   })
   const spread = (shares: string) =>
-    until(`the accounts are spread ${shares}`, 30_000, async () => {
+    until(`the accounts are spread ${shares}`, hangMs, async () => {
       const rows = await place.db.rows<{ count: number }>(sql`
         select count(*)::int as count from account_hosts where observed_at is not null group by lease_owner order by count`)
       return rows.map(({ count }) => count).join() === shares

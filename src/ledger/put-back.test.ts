@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { insertCampaign } from '../../test/harness/campaigns.ts'
 import { type LedgerRows, openLedgerRows } from '../../test/harness/ledger-rows.ts'
-import { until } from '../../test/harness/process.ts'
+import { hangMs, until } from '../../test/harness/process.ts'
 import { sql } from '../db/sql.ts'
 import { newId } from '../lib/ids.ts'
 import type { State } from '../operation.ts'
@@ -212,7 +212,7 @@ test('a campaign message that was attempted again under another id is put back i
 
 /** Until a statement waits for a lock of this database. */
 async function untilLocked(): Promise<void> {
-  await until('a statement waits', 30_000, () =>
+  await until('a statement waits', hangMs, () =>
     rows.db.maybe(sql`
       select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`),
   )

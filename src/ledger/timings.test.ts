@@ -1,7 +1,7 @@
 /** Where the time of a send shows: in histograms, and for one operation at the terminal. */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { until } from '../../test/harness/process.ts'
+import { hangMs, until } from '../../test/harness/process.ts'
 import { Receiver, WebhookPlace } from '../../test/harness/webhooks.ts'
 import { openWorkplace, type Workplace } from '../../test/harness/worker.ts'
 import { showOperation } from '../capabilities/operations/operations.ts'
@@ -94,7 +94,7 @@ test('a delivery is counted in the lag of webhooks once its endpoint accepts it'
   await hooks.work()
   await hooks.emitMany(tenant.workspace_id, 4)
   await hooks.untilState(id, 'delivered', 3)
-  await until('the refused one is recorded too', 60_000, async () => {
+  await until('the refused one is recorded too', hangMs, async () => {
     const [failed] = (await hooks.deliveries(tenant, id)).filter(({ event_id }) => event_id === refused)
     return (failed?.attempts ?? 0) > 0
   })

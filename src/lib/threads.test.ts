@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import type { Worker } from 'node:worker_threads'
 import { expect, test } from 'vitest'
-import { until } from '../../test/harness/process.ts'
+import { hangMs, until } from '../../test/harness/process.ts'
 import { threadCalls } from './threads.ts'
 
 const file = new URL('../../test/harness/odd-thread.ts', import.meta.url)
@@ -35,10 +35,10 @@ test.each(['throw', 'exit'])(
 test('a thread that dies while idle is not used again', async () => {
   const call = makeCalls()
   // On a busy machine the exit event may overtake the answer, which is another case.
-  const first = await until('a thread answers and dies later', 30_000, () =>
+  const first = await until('a thread answers and dies later', hangMs, () =>
     call('answer and throw').catch(() => undefined),
   )
-  const next = await until('another thread answers', 30_000, () =>
+  const next = await until('another thread answers', hangMs, () =>
     call('answer').then(
       (id) => (id === first ? undefined : id),
       () => undefined,
@@ -56,7 +56,7 @@ test('a thread that is idle for too long ends, and with it its memory', async ()
   )
   const call = threadCalls<string, number>(file, { idleMsMax: 20 })
   const first = await call('answer')
-  await until('the thread has ended', 30_000, async () => isEnded || undefined)
+  await until('the thread has ended', hangMs, async () => isEnded || undefined)
   expect(await call('answer')).not.toBe(first)
 })
 

@@ -1,7 +1,7 @@
 /** Which files a worker fetches at a time, and what it stores about those that fail. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type LedgerRows, openLedgerRows } from '../../test/harness/ledger-rows.ts'
-import { until } from '../../test/harness/process.ts'
+import { hangMs, until } from '../../test/harness/process.ts'
 import { beginFile, failFile, listWantedFiles, type WantedFile } from '../capabilities/media/media.ts'
 import { sql } from '../db/sql.ts'
 import type { DrivenAccount } from '../ledger/attempt.ts'
@@ -51,7 +51,7 @@ async function* chunksOf(...sizes: readonly number[]): AsyncGenerator<Outcome<Ui
 
 /** The state of a wanted file once its download has ended. */
 function ended(message_id: string): Promise<{ failure: string | null; chunks: number }> {
-  return until('the download has ended', 20_000, async () =>
+  return until('the download has ended', hangMs, async () =>
     rows.db.maybe<{ failure: string | null; chunks: number }>(sql`
       select failure, (select count(*)::int from media_chunks where file_id = f.id) as chunks
       from media_files f where message_id = ${message_id} and ended_at is not null`),
@@ -87,7 +87,7 @@ describe('downloads at a time', () => {
     for (const held of accounts) for (let n = 0; n < files; n++) await want(held)
     const downloads = worker(...driven)
     await run(downloads)
-    await until('some are asked for', 20_000, async () => asked.length > 0)
+    await until('some are asked for', hangMs, async () => asked.length > 0)
     await run(downloads)
     await new Promise((done) => setTimeout(done, 100))
     resolve({ kind: 'refused', reason: 'file_unavailable' })
@@ -129,7 +129,7 @@ describe('downloads at a time', () => {
     for (const held of [...own, ...own, other]) await want(held)
     const countAsked = (held: HeldLease) => asked.filter((id) => id === held.account_id).length
     const runUntil = (what: string, holds: () => boolean) =>
-      until(what, 20_000, async () => {
+      until(what, hangMs, async () => {
         await run(downloads)
         return holds() || undefined
       })
@@ -222,7 +222,7 @@ describe('a download', () => {
     const downloads = worker(drivenBy(held, fetch))
     await run(downloads)
     await over.promise
-    const state = await until('the download has ended', 20_000, async () => {
+    const state = await until('the download has ended', hangMs, async () => {
       const row = await rows.db.one<{ ended_at: Date | null; size: string | null }>(sql`
         select ended_at, size, (select count(*)::int from media_chunks) as chunks from media_files where message_id = ${id}`)
       return row.size === null || row.ended_at !== null ? row : undefined

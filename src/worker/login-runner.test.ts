@@ -1,6 +1,6 @@
 /** Which logins a worker runs at a time. The platform never ends one. */
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
-import { until } from '../../test/harness/process.ts'
+import { hangMs, until } from '../../test/harness/process.ts'
 import { openService, type Service, type Tenant } from '../../test/harness/service.ts'
 import { sql } from '../db/sql.ts'
 import { newId } from '../lib/ids.ts'
@@ -80,7 +80,7 @@ test('the newest login of the workspace with the most gives way to one that has 
   await step()
   expect(await statesOf([...ids, fourth])).toEqual(['qr', 'qr', 'qr', 'waits'])
   const late = await begin(other)
-  await until('the other workspace has a place', 60_000, async () => {
+  await until('the other workspace has a place', hangMs, async () => {
     await step()
     return (await stateOf(late)) === 'qr' || undefined
   })

@@ -17,7 +17,7 @@ import { sql } from '../../src/db/sql.ts'
 import { operations } from '../../src/lists/operations.ts'
 import { routes } from '../../src/lists/routes.ts'
 import { identify } from '../harness/agents.ts'
-import { endProcesses, spawnParley, until } from '../harness/process.ts'
+import { endProcesses, hangMs, spawnParley, until } from '../harness/process.ts'
 
 /** For a hang. */
 const stepMsMax = 300_000
@@ -89,7 +89,7 @@ async function walkAll(): Promise<void> {
   const parley = spawnParley(['start', '--port', '0', '--data-dir', data_dir])
   try {
     const PARLEY_BASE_URL = await parley.ready()
-    const PARLEY_API_KEY = await until('the key is printed', 30_000, () => {
+    const PARLEY_API_KEY = await until('the key is printed', hangMs, () => {
       return /svc_live_\w+/.exec(parley.stdout())?.[0]
     })
     process.stdout.write(await run([process.execPath, 'walk.ts'], { PARLEY_BASE_URL, PARLEY_API_KEY }))

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { sql } from '../../src/db/sql.ts'
 import { cookieOf, identify } from '../harness/agents.ts'
 import { callTool } from '../harness/mcp.ts'
-import { endProcesses, until } from '../harness/process.ts'
+import { endProcesses, hangMs, until } from '../harness/process.ts'
 import type { PlannedCall } from './clients.ts'
 import { openPlant, type Plant } from './plant.ts'
 import { dieAt, Scene } from './scene.ts'
@@ -64,7 +64,7 @@ async function look(id: string) {
 async function killWith(wanted: PlannedCall, token: string): Promise<void> {
   await plant.serve(1).restart([dieAt('crash point 16')])
   // On a busy machine the store may not respond in time: nothing was done then, and the call is repeated.
-  await until('it has died', 120_000, async () => {
+  await until('it has died', hangMs, async () => {
     const answer = await call(1, wanted, token).catch(() => 'died' as const)
     if (answer !== 'died') expect(answer).toMatchObject({ code: 'store_unavailable' })
     return answer === 'died'
@@ -79,7 +79,7 @@ describe('16: an approval is consumed, and the API dies', () => {
       const { id, token } = await approved(wanted)
       await killWith(wanted, token)
       expect(await look(id)).toMatchObject({ approval: 'used', operations: 1 })
-      await until('it has ended', 60_000, async () => (await look(id)).state === 'completed')
+      await until('it has ended', hangMs, async () => (await look(id)).state === 'completed')
       const answer = await call(0, wanted, token)
       expect(answer).toMatchObject({ code: 'approval_used', state: 'completed', answer: { ok: true } })
       expect(await call(0, wanted, token)).toEqual(answer)

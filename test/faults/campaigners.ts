@@ -15,7 +15,7 @@ import { addSuppression } from '../../src/capabilities/suppressions/suppressions
 import { type Database, sql } from '../../src/db/sql.ts'
 import type { Behaviour } from '../../src/platform/sandbox/people.ts'
 import { presentCampaigns } from '../harness/campaign-evidence.ts'
-import { until } from '../harness/process.ts'
+import { hangMs, until } from '../harness/process.ts'
 import { type Answer, post, verdictOn } from './clients.ts'
 import type { Plant, PlantPerson } from './plant.ts'
 import type { Random } from './random.ts'
@@ -170,7 +170,7 @@ class Crew {
     const met = people.map(({ person_id }) => ({ account_id: random.pick(accounts), person_id }))
     for (const one of met) await this.#plant.control('POST', '/messages', { ...one, text: 'Hello' })
     const ids = met.map(({ person_id }) => person_id)
-    await until('every chat is known', 20_000, async () => {
+    await until('every chat is known', hangMs, async () => {
       const { count } = await this.#plant.db.one<{ count: number }>(
         sql`select count(*)::int as count from chats where chat_id = any(${ids}::bigint[])`,
       )

@@ -7,7 +7,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { sql } from '../../src/db/sql.ts'
 import { readCampaignEvidence } from '../harness/campaign-evidence.ts'
 import { insertCampaign, type NewCampaign } from '../harness/campaigns.ts'
-import { endProcesses, until } from '../harness/process.ts'
+import { endProcesses, hangMs, until } from '../harness/process.ts'
 import { judgeCampaigns } from './campaign-oracle.ts'
 import { openPlant, type Plant } from './plant.ts'
 import { dieAt, Scene } from './scene.ts'
@@ -61,7 +61,7 @@ async function statusOf(id: string): Promise<string> {
 }
 
 async function untilFinal(id: string): Promise<Look> {
-  await until('the recipient is final', 60_000, async () =>
+  await until('the recipient is final', hangMs, async () =>
     ['completed', 'ambiguous', 'failed', 'cancelled'].includes((await look(id)).recipient),
   )
   return look(id)
@@ -112,12 +112,12 @@ describe('5 to 8: the worker dies after the boundary', () => {
   test('after the answer was read: the platform shows the message, and the outcome is known', async () => {
     const { id } = await dieWith('crash point 7')
     expect(await untilFinal(id)).toMatchObject({ accepted: 1 })
-    await until('it is known', 120_000, async () => (await look(id)).recipient === 'completed')
+    await until('it is known', hangMs, async () => (await look(id)).recipient === 'completed')
   })
 
   test('with the outcome in the journal: it is recovered from there', async () => {
     const { id } = await dieWith('crash point 8')
-    await until('it is known', 120_000, async () => (await look(id)).recipient === 'completed')
+    await until('it is known', hangMs, async () => (await look(id)).recipient === 'completed')
     expect(await look(id)).toEqual({ recipient: 'completed', operation: 'completed', accepted: 1 })
   })
 })
@@ -155,7 +155,7 @@ describe('11: a process dies inside the sweep, a cancel or a pause', () => {
     expect(await look(id)).toEqual({ recipient: 'queued', operation: null, accepted: 0 })
     await plant.serve(0).start()
     await scene.recover()
-    await until('it goes on', 120_000, async () => (await look(id)).recipient === 'waiting')
+    await until('it goes on', hangMs, async () => (await look(id)).recipient === 'waiting')
     expect(await look(id)).toEqual({ recipient: 'waiting', operation: 'completed', accepted: 1 })
     for (const status of [200, 200]) expect((await ask()).status).toBe(status)
     const { recipient } = await look(id)
@@ -191,9 +191,9 @@ describe('15: the database is restored', () => {
     expect(await look(id)).toEqual({ recipient: 'queued', operation: null, accepted: 0 })
     await goBack(async () => {
       await plant.db.run(sql`update settings set value = 'true' where name = 'dispatch'`)
-      await until('it is sent', 120_000, async () => (await look(id)).recipient === 'waiting')
+      await until('it is sent', hangMs, async () => (await look(id)).recipient === 'waiting')
     })
-    await until('it is known', 120_000, async () => (await look(id)).operation === 'completed')
+    await until('it is known', hangMs, async () => (await look(id)).operation === 'completed')
     expect(await look(id)).toEqual({ recipient: 'waiting', operation: 'completed', accepted: 1 })
   })
 
@@ -221,12 +221,12 @@ describe('15: the database is restored', () => {
       const made = await create()
       expect(made).toMatchObject({ status: 201 })
       first = made.id
-      await until('it is sent', 120_000, async () => (await look(first)).recipient === 'waiting')
+      await until('it is sent', hangMs, async () => (await look(first)).recipient === 'waiting')
     })
     const again = await create()
     expect(again).toMatchObject({ status: 201 })
     expect(again.id).not.toBe(first)
-    await until('its recipient knows', 120_000, async () => (await look(again.id)).recipient === 'waiting')
+    await until('its recipient knows', hangMs, async () => (await look(again.id)).recipient === 'waiting')
     expect(await look(again.id)).toEqual({ recipient: 'waiting', operation: 'completed', accepted: 1 })
   })
 })

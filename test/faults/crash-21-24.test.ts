@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import type pg from 'pg'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { sql } from '../../src/db/sql.ts'
-import { endProcesses, until } from '../harness/process.ts'
+import { endProcesses, hangMs, until } from '../harness/process.ts'
 import type { PlannedCall } from './clients.ts'
 import { NextCut } from './lossy.ts'
 import type { Patch } from './patch.ts'
@@ -59,7 +59,7 @@ describe("21: the boundary's COMMIT stalls longer than the wait for its connecti
   })
 
   const waiting = (event: string) =>
-    until(`a backend waits for ${event}`, 120_000, () =>
+    until(`a backend waits for ${event}`, hangMs, () =>
       plant.db.maybe(sql`
         select 1 from pg_stat_activity where wait_event = ${event} and application_name ~ '^work-'`),
     )
@@ -70,7 +70,7 @@ describe("21: the boundary's COMMIT stalls longer than the wait for its connecti
     await holder.query('select pg_advisory_lock($1)', [gate])
     const first = scene.ask(wanted)
     await waiting('advisory')
-    await until('the worker gives the answer up', 120_000, () =>
+    await until('the worker gives the answer up', hangMs, () =>
       plant.work(0).output().includes('the database did not respond at the boundary; nothing was sent'),
     )
     await waiting('transactionid')
@@ -111,7 +111,7 @@ describe('22: a key is queued again while the caller of its last attempt is bein
       if (row.queued_no >= waiter.queued_no) waiter.end(row)`,
   }
   const aboutToTell = () =>
-    until('the API has read it', 120_000, () => plant.serve(0).output().includes('about to tell'))
+    until('the API has read it', hangMs, () => plant.serve(0).output().includes('about to tell'))
 
   test("each caller gets its own attempt's outcome", async () => {
     const wanted = scene.send()
@@ -177,7 +177,7 @@ describe('23: a line of a journal is torn or flipped', () => {
     await plant.expireLeases({ attempts: false })
     expect(await scene.until(torn, 'completed')).toMatchObject({ accepted: 1 })
     // By whichever of the two later processes was the first to read it.
-    await until('the damage is logged', 120_000, () =>
+    await until('the damage is logged', hangMs, () =>
       `${written}${plant.work(0).output()}`.includes('the worker skipped damaged lines of a journal'),
     )
     await plant.expireLeases()
@@ -211,7 +211,7 @@ describe('24: the clock jumps back by an hour, and the owner dies', () => {
       expect(await scene.until(wanted, 'ambiguous')).toMatchObject({ reason: 'lease', accepted: 0 })
       expect(summaryOf(await first)).toEqual([503, 'outcome_ambiguous'])
       expect(summaryOf(await scene.ask(wanted))).toEqual([409, 'outcome_ambiguous'])
-      await until('others go on', 120_000, async () => (await scene.ask(other)).status === 200)
+      await until('others go on', hangMs, async () => (await scene.ask(other)).status === 200)
     } finally {
       clearInterval(ticking)
       await plant.db.run(sql`delete from simulated_time`)

@@ -5,7 +5,7 @@
  */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { sql } from '../../src/db/sql.ts'
-import { endProcesses, until } from '../harness/process.ts'
+import { endProcesses, hangMs, until } from '../harness/process.ts'
 import { NextCut } from './lossy.ts'
 import { openPlant, type Plant } from './plant.ts'
 import { dieAt, Scene, summaryOf } from './scene.ts'
@@ -94,10 +94,10 @@ describe('3: the worker dies before the boundary is committed', () => {
     })
     await locked
     const first = scene.ask(wanted)
-    await until('the boundary waits for the switch', 120_000, () => waitingBoundaries().then((n) => n > 0))
+    await until('the boundary waits for the switch', hangMs, () => waitingBoundaries().then((n) => n > 0))
     await plant.work(0).kill()
     // Its server process notices when it gives up on the lock.
-    await until('no boundary waits any more', 120_000, () => waitingBoundaries().then((n) => n === 0))
+    await until('no boundary waits any more', hangMs, () => waitingBoundaries().then((n) => n === 0))
     release()
     await holding
     expect(await scene.look(wanted)).toEqual({ state: 'queued', reason: null, accepted: 0 })
@@ -189,7 +189,7 @@ describe('7: accepted, and the answer is lost with the process', () => {
     const wanted = scene.send()
     await plant.fault({ on: 'send', fault: 'timeout_after', account_id: wanted.account_id })
     const first = scene.ask(wanted)
-    await until('the platform has it', 120_000, async () => (await scene.accepted(wanted)) > 0)
+    await until('the platform has it', hangMs, async () => (await scene.accepted(wanted)) > 0)
     await plant.work(0).kill()
     await scene.recover()
     expect(await scene.until(wanted, 'completed')).toMatchObject({ accepted: 1 })
@@ -283,7 +283,7 @@ describe('10: the refusal is read, and not in the row', () => {
     expect(await scene.look(wanted)).toEqual({ state: 'released', reason: 'platform_refused', accepted: 0 })
     expect((await first).code).toBe('flood_wait')
     expect((await scene.ask(wanted)).code).toBe('flood_wait')
-    await until('it runs', 60_000, async () => (await scene.ask(wanted)).status === 200)
+    await until('it runs', hangMs, async () => (await scene.ask(wanted)).status === 200)
     expect(await scene.look(wanted)).toEqual({ state: 'completed', reason: null, accepted: 1 })
   })
 

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { sql } from '../../src/db/sql.ts'
-import { endProcesses, until } from '../harness/process.ts'
+import { endProcesses, hangMs, until } from '../harness/process.ts'
 import type { Member } from './member.ts'
 import type { Patch } from './patch.ts'
 import { openPlant, type Plant } from './plant.ts'
@@ -60,25 +60,25 @@ test.skipIf(!canLimit)(
   'a full disk: nothing is sent, another process takes the accounts, and they return with the space',
   async () => {
     // Accounts may still change hands right after the start: wait until sharing is over and a session answers.
-    await until('the accounts are shared at first', 120_000, async () => {
+    await until('the accounts are shared at first', hangMs, async () => {
       const drivers = await Promise.all(plant.accounts.map(driverOf))
       return new Set(drivers).size === 2 && !drivers.includes(undefined)
     })
-    await until('a session is live', 120_000, async () => (await scene.ask(scene.send())).status === 200)
+    await until('a session is live', hangMs, async () => (await scene.ask(scene.send())).status === 200)
     const wanted = scene.send()
-    const full = await until('a worker drives the account', 120_000, () => driverOf(wanted.account_id))
+    const full = await until('a worker drives the account', hangMs, () => driverOf(wanted.account_id))
     await limitFiles(full, 1)
     expect(summaryOf(await scene.ask(wanted))).toEqual([503, 'provider_unavailable'])
     expect(await scene.settled(wanted, 'released never_written journal')).toBe(
       'released never_written journal',
     )
     expect(await scene.look(wanted)).toMatchObject({ accepted: 0 })
-    await until('it goes out elsewhere', 120_000, async () => (await scene.ask(wanted)).status === 200)
+    await until('it goes out elsewhere', hangMs, async () => (await scene.ask(wanted)).status === 200)
     expect(await driverOf(wanted.account_id)).not.toBe(full)
     expect([await drives(full), full.alive]).toEqual([false, true])
     await limitFiles(full, 'unlimited')
-    await until('it may drive again', 120_000, () => drives(full))
-    await until('the accounts are shared', 120_000, async () => {
+    await until('it may drive again', hangMs, () => drives(full))
+    await until('the accounts are shared', hangMs, async () => {
       const drivers = await Promise.all(plant.accounts.map(driverOf))
       return new Set(drivers).size === 2 && !drivers.includes(undefined)
     })

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { sql } from '../../src/db/sql.ts'
-import { endProcesses, runParley, until } from '../harness/process.ts'
+import { endProcesses, hangMs, runParley, until } from '../harness/process.ts'
 import { startClients } from './clients.ts'
 import { type Commit, type Fate, NextCut } from './lossy.ts'
 import { openPlant, type Plant } from './plant.ts'
@@ -128,7 +128,7 @@ describe('what else the database does', () => {
     await plant.postgres.stop()
     await plant.postgres.restore(copy)
     await plant.postgres.start()
-    await until('sending is switched off', 120_000, async () => {
+    await until('sending is switched off', hangMs, async () => {
       return plant.db.maybe(sql`select 1 from settings where name = 'dispatch' and value = 'false'`)
     })
     const { length: accepted } = await plant.journal()
@@ -140,7 +140,7 @@ describe('what else the database does', () => {
     const env = { DATABASE_URL: url, PARLEY_SECRET: 'a secret of the plant that is long enough' }
     expect(await runParley(['dispatch', 'on'], env)).toMatchObject({ code: 0 })
     await plant.untilReady()
-    const answers = await until('every session is live again', 120_000, async () => {
+    const answers = await until('every session is live again', hangMs, async () => {
       const during = clients.history.length
       await clients.repeat()
       const heard = new Set(clients.history.slice(during).map(summaryText))

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { openDatabase } from '../../src/db/pool.ts'
 import { sql } from '../../src/db/sql.ts'
 import { listJournals, markReplayed, openJournal } from '../../src/ledger/journal.ts'
-import { endProcesses, serversOf, until } from '../harness/process.ts'
+import { endProcesses, hangMs, serversOf, until } from '../harness/process.ts'
 import { makeScratch } from '../harness/scratch.ts'
 import { ask, sendOf } from './clients.ts'
 import type { Fate } from './lossy.ts'
@@ -113,7 +113,7 @@ test.each(['SIGKILL', 'SIGQUIT'] as const)('PostgreSQL survives %s', async (sign
   await plant.db.run(sql`create table if not exists kept (n int)`)
   await plant.db.run(sql`insert into kept values (1)`)
   await plant.postgres.crash(signal)
-  await until('it answers again', 120_000, () => me().then((status) => status === 200))
+  await until('it answers again', hangMs, () => me().then((status) => status === 200))
   const { kept } = await plant.db.one<{ kept: number }>(sql`select count(*)::int as kept from kept`)
   expect(kept).toBeGreaterThan(0)
 })

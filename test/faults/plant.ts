@@ -27,7 +27,7 @@ import type { JournalEntry } from '../../src/platform/sandbox/entries.ts'
 import type { NewFault } from '../../src/platform/sandbox/faults.ts'
 import type { NewPerson } from '../../src/platform/sandbox/people.ts'
 import { telegramModule } from '../../src/platform/telegram/module.ts'
-import { freePort, runParley, until } from '../harness/process.ts'
+import { freePort, hangMs, runParley, until } from '../harness/process.ts'
 import { allow } from '../harness/role.ts'
 import { makeScratch } from '../harness/scratch.ts'
 import { type Lossy, type LossyOptions, openLossy } from './lossy.ts'
@@ -219,7 +219,7 @@ export class Plant {
         ),
       )
     }
-    await until('every chat is known', 30_000, async () => {
+    await until('every chat is known', hangMs, async () => {
       const { count } = await this.db.one<{ count: number }>(sql`select count(*)::int as count from chats`)
       return count >= this.accounts.length * people
     })

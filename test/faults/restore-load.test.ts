@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { sql } from '../../src/db/sql.ts'
-import { endProcesses, runParley, until } from '../harness/process.ts'
+import { endProcesses, hangMs, runParley, until } from '../harness/process.ts'
 import { startClients } from './clients.ts'
 import { judge } from './oracle.ts'
 import { openPlant, type Plant } from './plant.ts'
@@ -37,7 +37,7 @@ test('a restore under load: everything that was sent is known again, and nothing
   await plant.untilReady()
   const before = await accepted()
   const clients = startClients(plant, { random: makeRandom(31), count: 16, hangUpShare: 0.1 })
-  await until('messages go out', 120_000, async () => (await accepted()) > before + 60)
+  await until('messages go out', hangMs, async () => (await accepted()) > before + 60)
   await plant.postgres.stop()
   await plant.postgres.restore(copy)
   await plant.postgres.start()
@@ -45,7 +45,7 @@ test('a restore under load: everything that was sent is known again, and nothing
   expect(await operator('restore', '--mark')).toMatchObject({ code: 0 })
   await plant.work(1).start()
   await plant.expireLeases()
-  await until('all journals are put back, and sending is off', 120_000, () =>
+  await until('all journals are put back, and sending is off', hangMs, () =>
     plant.db.maybe(sql`
       select 1 from settings where name = 'dispatch' and value = 'false' and not exists (select from workers where owes)`),
   )
@@ -55,7 +55,7 @@ test('a restore under load: everything that was sent is known again, and nothing
   expect(await accepted()).toBe(known)
   expect(await operator('dispatch', 'on')).toMatchObject({ code: 0 })
   await plant.untilReady()
-  await until('messages go out again', 120_000, async () => (await accepted()) > known + 10)
+  await until('messages go out again', hangMs, async () => (await accepted()) > known + 10)
   await clients.stop()
   await plant.settled()
   const during = clients.history.length

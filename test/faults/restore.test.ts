@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { sql } from '../../src/db/sql.ts'
-import { endProcesses, until } from '../harness/process.ts'
+import { endProcesses, hangMs, until } from '../harness/process.ts'
 import { ask, type PlannedCall, readStateOf, sendOf, startOf } from './clients.ts'
 import { type CallRecord, judge } from './oracle.ts'
 import { openPlant, type Plant } from './plant.ts'
@@ -59,7 +59,7 @@ async function goBackTo(copy: string): Promise<void> {
   await plant.db.run(sql`update settings set value = 'true' where name = 'dispatch'`)
   await plant.expireLeases()
   await plant.untilReady()
-  await until('every outcome is recorded', 120_000, async () => {
+  await until('every outcome is recorded', hangMs, async () => {
     const rows = await plant.operations()
     return rows.every(({ state }) => state !== 'submitting' && state !== 'queued')
   })
@@ -94,7 +94,7 @@ test.each([
     const wanted = sendOf({ ...place(when), text: `accepted at the second attempt, ${when}` })
     const early = when === 'early' ? await copyDatabase(when) : undefined
     await plant.fault({ on: 'send', fault: 'flood_wait', seconds: 1, account_id: wanted.account_id })
-    await until('it is refused for now', 120_000, async () => {
+    await until('it is refused for now', hangMs, async () => {
       await asks(wanted)
       return (await plant.operation(when))?.attempt_no === 1
     })

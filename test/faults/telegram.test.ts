@@ -9,7 +9,7 @@ import { afterAll, afterEach, expect, test } from 'vitest'
 import { setAccountEnabled } from '../../src/capabilities/accounts/accounts.ts'
 import { openDatabase } from '../../src/db/pool.ts'
 import { sql } from '../../src/db/sql.ts'
-import { endProcesses, spawnParley, until } from '../harness/process.ts'
+import { endProcesses, hangMs, spawnParley, until } from '../harness/process.ts'
 import { ask, sendOf } from './clients.ts'
 import { openPlant, type Plant, type PlantOptions, secret as plantSecret } from './plant.ts'
 
@@ -99,7 +99,7 @@ test('a worker that is paused past its takeover writes no byte when it wakes', {
   const paused = await driver(own)
   const [session] = relay.connections.filter((each) => each.open)
   paused.pause()
-  await until('the lease runs out and the other worker drives it', 120_000, async () => {
+  await until('the lease runs out and the other worker drives it', hangMs, async () => {
     const { live } = await own.db.one<{ live: boolean }>(sql`
       select observed_at is not null and lease_until > clock_timestamp() as live from account_hosts`)
     return live && (await driver(own)) !== paused
@@ -108,7 +108,7 @@ test('a worker that is paused past its takeover writes no byte when it wakes', {
   expect(session?.open).toBe(true)
   const written = session?.written
   paused.resume()
-  await until('the paused worker has let go', 60_000, () => session?.open === false)
+  await until('the paused worker has let go', hangMs, () => session?.open === false)
   expect(session?.written).toBe(written)
   expect((await ask(own, message(own, 'after it'))).status).toBe(200)
   expect(await acceptedTexts(own)).toEqual(['message by the other', 'message after it'])
@@ -140,7 +140,7 @@ test('a whole installation is put back: what was sent since is proven, not sent'
   await rm(disk, { recursive: true })
   await cp(diskCopy, disk, { recursive: true })
   await start()
-  const answer = await until('it is answered', 60_000, async () => {
+  const answer = await until('it is answered', hangMs, async () => {
     const asked = await ask(own, wanted)
     return asked.status === 200 ? asked : undefined
   })
@@ -155,7 +155,7 @@ test('a copy of the database beside its original opens no connection', { timeout
     { connectionString: own.postgres.url('postgres', { name: 'copier' }) },
     { pool_size: 1 },
   )
-  await until('the database is copied', 30_000, async () => {
+  await until('the database is copied', hangMs, async () => {
     // The connections of this test itself.
     await server.pool.query(`select pg_terminate_backend(pid) from pg_stat_activity where datname = 'plant'`)
     return server.pool.query('create database copy template plant').then(
@@ -177,14 +177,14 @@ test('a copy of the database beside its original opens no connection', { timeout
   const copy = openDatabase({ connectionString: url }, { pool_size: 1 })
   const beats = async () =>
     (await copy.one<{ beats: number }>(sql`select restore_counter::int as beats from instance`)).beats
-  await until('the copy is in doubt', 60_000, async () => {
+  await until('the copy is in doubt', hangMs, async () => {
     const doubt = await copy.maybe(sql`select from instance where unconfirmed_since is not null`)
     return doubt !== undefined
   })
   const before = await beats()
   await until(
     'the worker of the copy has beaten three times since',
-    60_000,
+    hangMs,
     async () => (await beats()) >= before + 3,
   )
   const rows = await copy.rows(sql`select from account_hosts where lease_until > clock_timestamp()`)
@@ -228,7 +228,7 @@ test('after too long an absence nothing leaves before an operator enables the ac
   await own.work(0).start()
   await own.expireLeases()
   const statusIs = (status: string) =>
-    until(`it is ${status}`, 60_000, async () => {
+    until(`it is ${status}`, hangMs, async () => {
       const row = await own.db.one<{ status: string }>(sql`select status from accounts`)
       return row.status === status
     })
@@ -236,12 +236,12 @@ test('after too long an absence nothing leaves before an operator enables the ac
   expect(await ask(own, message(own, 'too early'))).toMatchObject({ status: 403 })
   await setAccountEnabled(await own.openApp(), 'system', { id: account_id, enabled: true })
   await statusIs('READY')
-  await until('what was missed is fetched', 60_000, async () => {
+  await until('what was missed is fetched', hangMs, async () => {
     const { count } = await own.db.one<{ count: number }>(sql`
       select count(*)::int as count from messages where text like 'while away %'`)
     return count === 20
   })
-  const asked = await until('it is sent', 60_000, async () => {
+  const asked = await until('it is sent', hangMs, async () => {
     const answer = await ask(own, message(own, 'after enabling'))
     return answer.status === 200 ? answer : undefined
   })

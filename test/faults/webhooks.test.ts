@@ -9,7 +9,7 @@ import type { OpenApp } from '../../src/cli/open.ts'
 import { sql } from '../../src/db/sql.ts'
 import { emit, emitted } from '../../src/events/emit.ts'
 import { copyDatabase, type TestDatabase } from '../harness/database.ts'
-import { endProcesses, type Parley, spawnParley, until } from '../harness/process.ts'
+import { endProcesses, hangMs, type Parley, spawnParley, until } from '../harness/process.ts'
 import type { Tenant } from '../harness/service.ts'
 import { Receiver } from '../harness/webhooks.ts'
 import { openNeighbour, seedTenant, testSecret } from '../harness/worker.ts'
@@ -112,7 +112,7 @@ describe('a receiver that is down for a day', () => {
     await parley.exit()
     parley = start(scene, 'start', env)
     // The killed process's lease has to expire first; the clock waits for what it holds.
-    await until('the clock moves', 60_000, async () => (await advance(0)) === 200)
+    await until('the clock moves', hangMs, async () => (await advance(0)) === 200)
   }
 
   async function call(method: string, path: string, body: object) {
@@ -136,7 +136,7 @@ describe('a receiver that is down for a day', () => {
   }, async () => {
     const { receiver } = scene
     receiver.status(503)
-    const { webhook } = await until('the gate is open', 60_000, async () => {
+    const { webhook } = await until('the gate is open', hangMs, async () => {
       const made = await call('POST', '/webhooks', { url: receiver.url })
       return made.webhook && made
     })
@@ -150,7 +150,7 @@ describe('a receiver that is down for a day', () => {
       response.writeHead(503).end()
     }
     const moving = advance(600).catch(() => 0)
-    await until('an attempt is under way', 60_000, () => receiver.received.length > before)
+    await until('an attempt is under way', hangMs, () => receiver.received.length > before)
     await kill()
     await moving
     receiver.status(503)
@@ -161,7 +161,7 @@ describe('a receiver that is down for a day', () => {
     expect(await states(webhook.id)).toEqual({ active: false, failures: 20, failed_attempts: 20 })
     receiver.status(200)
     await call('PATCH', `/webhooks/${webhook.id}`, { active: true })
-    await until('everything is delivered', 120_000, async () => {
+    await until('everything is delivered', hangMs, async () => {
       await advance(3_600)
       return new Set(receiver.ids).size === 2_000
     })
@@ -191,13 +191,13 @@ describe('workers that are killed in the middle', () => {
       const before = receiver.received.length
       await emitMany(scene, 30)
       emitted += 30
-      await until('some are delivered', 60_000, () => receiver.received.length > before + 5)
+      await until('some are delivered', hangMs, () => receiver.received.length > before + 5)
       const victim = workers.shift()
       victim?.signal('SIGKILL')
       await victim?.exit()
       workers.push(start(scene, 'work'))
     }
-    await until('everything is delivered', 120_000, () => new Set(receiver.ids).size === emitted)
+    await until('everything is delivered', hangMs, () => new Set(receiver.ids).size === emitted)
     await expectAll(scene, emitted)
     // Some were cut off in the middle, otherwise this would prove nothing.
     const repeated = receiver.received.length - emitted

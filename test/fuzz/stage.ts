@@ -10,7 +10,7 @@ import { scopes } from '../../src/contract.ts'
 import { sql } from '../../src/db/sql.ts'
 import { demoPeople } from '../../src/platform/sandbox/demo.ts'
 import { openLocalSandbox } from '../../src/platform/sandbox/sandbox.ts'
-import { until } from '../harness/process.ts'
+import { hangMs, until } from '../harness/process.ts'
 import { openService, type Tenant } from '../harness/service.ts'
 import { Workplace } from '../harness/worker.ts'
 
@@ -46,7 +46,7 @@ export async function setStage(): Promise<Stage> {
   const own = await tenantOf(workplace, 'Demo')
   const canary = `canary${randomBytes(6).toString('hex')}`
   const other = await otherTenant(workplace, canary)
-  await until('every account is connected and its past is stored', 120_000, async () => {
+  await until('every account is connected and its past is stored', hangMs, async () => {
     const { open } = await service.app.db.one<{ open: number }>(sql`
       select count(*)::int as open from accounts a left join account_sync s on s.account_id = a.id
       where a.status <> 'READY' or s.phase is distinct from 'done'`)

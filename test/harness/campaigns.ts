@@ -9,7 +9,7 @@ import { type Running, runLoops } from '../../src/worker/run-loops.ts'
 import { assembleWorker, type Worker } from '../../src/worker/worker.ts'
 import { type CampaignViolation, judgeCampaigns } from '../faults/campaign-oracle.ts'
 import { readCampaignEvidence } from './campaign-evidence.ts'
-import { until } from './process.ts'
+import { hangMs, until } from './process.ts'
 import type { Tenant } from './service.ts'
 import { openWorkplace, type Workplace } from './worker.ts'
 
@@ -160,7 +160,7 @@ export class CampaignPlace {
   }
 
   until(what: string, is: () => Promise<boolean>): Promise<boolean> {
-    return until(what, 30_000, async () => (await is()) || undefined)
+    return until(what, hangMs, async () => (await is()) || undefined)
   }
 
   /** Ends its worker. The people and the disk stay. */

@@ -5,7 +5,7 @@ import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Server } from './cluster.ts'
-import { freePort, until } from './process.ts'
+import { freePort, hangMs, until } from './process.ts'
 
 /** Debian installs it where only root looks. */
 const env = { PATH: `${process.env.PATH}:/usr/sbin` }
@@ -39,7 +39,7 @@ export async function openPgBouncer(
     await rm(folder, { recursive: true })
   }
   try {
-    await until('PgBouncer listens', 30_000, () => isListening(port))
+    await until('PgBouncer listens', hangMs, () => isListening(port))
     return { port, close }
   } catch (error) {
     await close()

@@ -122,8 +122,11 @@ function readyIn(stdout: string): Ready | undefined {
   return undefined
 }
 
-/** How long a test waits for a state that comes by itself: longer than any busy machine takes, and less than a test may. */
-export const hangMs = 150_000
+/**
+ * How long a test waits for a state that comes by itself: longer than any busy machine takes, and less than a test may. With a
+ * mutant the state may never come, and that run only has to fail.
+ */
+export const hangMs = process.env.TEST_MUTANT ? 30_000 : 150_000
 
 /** Polls until there is an answer; on time-out, the error names what it waited for. */
 export async function until<T>(

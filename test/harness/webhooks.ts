@@ -10,7 +10,7 @@ import { loops } from '../../src/lists/loops.ts'
 import { advanceClock } from '../../src/worker/clock.ts'
 import type { Running } from '../../src/worker/run-loops.ts'
 import { assembleWorker, runWorker, type Worker } from '../../src/worker/worker.ts'
-import { until } from './process.ts'
+import { hangMs, until } from './process.ts'
 import { type Answer, openService, type Service, type Tenant } from './service.ts'
 
 interface Received {
@@ -157,7 +157,7 @@ export class WebhookPlace {
 
   /** Waits until this many deliveries of the endpoint are in the state. */
   untilState(webhook_id: string, state: string, count: number): Promise<boolean> {
-    return until(`${count} are ${state}`, 60_000, async () => {
+    return until(`${count} are ${state}`, hangMs, async () => {
       const row = await this.db.one<{ count: number }>(sql`
         select count(*)::int as count from webhook_deliveries
         where webhook_id = ${webhook_id} and state = ${state}`)

@@ -143,7 +143,7 @@ describe('while a workspace has a costly read under way', () => {
         })
         // The answer to an agent may have begun.
         if (which === 'at the endpoint of agents') return
-        await until('it is counted', 60_000, async () => (await countClosed()) > closed || undefined)
+        await until('it is counted', hangMs, async () => (await countClosed()) > closed || undefined)
       })
     },
   )
@@ -154,7 +154,7 @@ const byKey = (key: string) => ({ authorization: `Bearer ${key}` })
 function untilWaiting(count: number): Promise<unknown> {
   return until(
     `${count} wait for their turn`,
-    20_000,
+    hangMs,
     async () => service.app.costly.countWaiting() === count || undefined,
   )
 }

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { makeFile } from '../../src/platform/sandbox/control-files.ts'
 import { writeMessage } from '../../src/platform/sandbox/person-acts.ts'
-import { until } from '../harness/process.ts'
+import { hangMs, until } from '../harness/process.ts'
 import { openWorkplace, type Workplace } from '../harness/worker.ts'
 import { hashOf } from '../platform/conformance-downloads.ts'
 import { openMediaScene } from '../platform/media-scene.ts'
@@ -51,6 +51,6 @@ describe('a caller', () => {
     const path = `/chats/platform:chat:${person_id}/messages/${id}/attachments/0?account_id=${account_id}`
     const get = () => place.service.get(path, { key: tenant.key })
     expect(await get()).toMatchObject({ status: 503, body: { code: 'session_unavailable' } })
-    await until('it is there', 30_000, async () => (await get()).status === 200)
+    await until('it is there', hangMs, async () => (await get()).status === 200)
   })
 })

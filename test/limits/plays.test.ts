@@ -6,7 +6,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { getPriority } from 'node:os'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { sql } from '../../src/db/sql.ts'
-import { until } from '../harness/process.ts'
+import { hangMs, until } from '../harness/process.ts'
 import { openService, type Service, type Tenant } from '../harness/service.ts'
 
 let service: Service
@@ -71,8 +71,8 @@ test('429 with Retry-After for the same workspace while one runs, 200 for anothe
   }).catch(() => 'left')
   // A thread lowers its priority before its first play.
   const linux = process.platform === 'linux'
-  await until('a thread plays', 60_000, async () => !linux || listLowered().length > 0 || undefined)
-  const refused = await until('the workspace waits', 60_000, async () => {
+  await until('a thread plays', hangMs, async () => !linux || listLowered().length > 0 || undefined)
+  const refused = await until('the workspace waits', hangMs, async () => {
     const answer = await service.post('/campaigns/preview', { key: busy.key, body: bodies.busy })
     return answer.status === 429 ? answer : undefined
   })
@@ -82,7 +82,7 @@ test('429 with Retry-After for the same workspace while one runs, 200 for anothe
   const before = await closedCount()
   leaving.abort()
   expect(await forecast).toBe('left')
-  await until('the forecast is given up', 60_000, async () => (await closedCount()) > before || undefined)
+  await until('the forecast is given up', hangMs, async () => (await closedCount()) > before || undefined)
   const answer = await service.post('/campaigns/preview', { key: busy.key, body: bodies.busy })
   expect(answer.status, answer.body.error).toBe(200)
   expect(service.log.filter((line) => line.includes('failed unexpectedly'))).toEqual([])

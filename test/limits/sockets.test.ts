@@ -3,7 +3,7 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { createBoundedServer } from '../../src/http/sockets.ts'
-import { until } from '../harness/process.ts'
+import { hangMs, until } from '../harness/process.ts'
 
 const connectionsMax = 60
 let server: Server
@@ -67,7 +67,7 @@ const isServed = ({ received }: Client) => received.endsWith('served')
 
 async function requireServed(client: Client): Promise<void> {
   client.socket.write(get())
-  await until('it is served', 20_000, () => isServed(client))
+  await until('it is served', hangMs, () => isServed(client))
 }
 
 test.each([
@@ -78,7 +78,7 @@ test.each([
   const old = await dialMany(connectionsMax, send)
   for (const [at, client] of (await dialMany(5)).entries()) {
     await requireServed(client)
-    await until('the oldest is cut', 20_000, () => old[at]?.cut === true)
+    await until('the oldest is cut', hangMs, () => old[at]?.cut === true)
   }
   expect(old.filter(({ cut }) => cut)).toHaveLength(5)
   expect(dropped).toEqual(Array(5).fill('connections'))
@@ -89,29 +89,29 @@ test('keeps one with a recent request, and cuts one without', async () => {
   const [first, second] = all
   await requireServed(first as Client)
   await requireServed(await dial())
-  await until('the second is cut', 20_000, () => second?.cut === true)
+  await until('the second is cut', hangMs, () => second?.cut === true)
   expect(first?.cut).toBe(false)
 })
 
 test('keeps one that waits for its answer; if all of them do, refuses the new one', async () => {
   const all = await dialMany(connectionsMax, get('/wait'))
-  await until('all wait', 20_000, () => waiting.length === connectionsMax)
+  await until('all wait', hangMs, () => waiting.length === connectionsMax)
   const more = await dial()
-  await until('the new one is cut', 20_000, () => more.cut)
+  await until('the new one is cut', hangMs, () => more.cut)
   for (const [, response] of waiting) response.end('served')
-  await until('all are served', 20_000, () => all.every(isServed))
+  await until('all are served', hangMs, () => all.every(isServed))
 })
 
 test('cuts one that does not read its answer if no other can be cut', async () => {
   const reader = await dial(get('/long'))
   reader.socket.pause()
-  await until('its answer is on the way', 20_000, () => reader.socket.bytesRead > 0)
+  await until('its answer is on the way', hangMs, () => reader.socket.bytesRead > 0)
   await dialMany(connectionsMax - 1, get('/wait'))
-  await until('all others wait', 20_000, () => waiting.length === connectionsMax - 1)
+  await until('all others wait', hangMs, () => waiting.length === connectionsMax - 1)
   await requireServed(await dial())
   // Paused, it does not notice.
   reader.socket.resume()
-  await until('the reader is cut', 20_000, () => reader.cut)
+  await until('the reader is cut', hangMs, () => reader.cut)
 })
 
 test.runIf(process.platform === 'linux')(
@@ -121,7 +121,7 @@ test.runIf(process.platform === 'linux')(
     const many = await dialMany(connectionsMax - 2)
     for (const client of await dialMany(10, '', '127.0.0.3')) await requireServed(client)
     expect(few.filter(({ cut }) => cut)).toHaveLength(0)
-    await until('ten of many are cut', 20_000, () => many.filter(({ cut }) => cut).length >= 10)
+    await until('ten of many are cut', hangMs, () => many.filter(({ cut }) => cut).length >= 10)
     for (const client of few) await requireServed(client)
   },
 )

@@ -2,7 +2,7 @@
 import { beforeAll, expect, test } from 'vitest'
 import { createUser } from '../../src/capabilities/users/users.ts'
 import { signIn } from '../harness/person.ts'
-import { until } from '../harness/process.ts'
+import { hangMs, until } from '../harness/process.ts'
 import { openService, type Service, type Tenant } from '../harness/service.ts'
 import { askStream, type OpenStream, openStream } from '../harness/stream.ts'
 
@@ -36,10 +36,10 @@ test("200 for another tenant while one member has all streams: that member's old
   await Promise.all(streams.slice(0, 3).map((stream) => stream.hasEnded()))
   expect(streams.map(replaced)).toEqual(streams.map((_, at) => at < 3))
   const again = await openMany(one.user_id, 1)
-  await until('its own oldest gives way', 30_000, () => streams[3] && replaced(streams[3]))
+  await until('its own oldest gives way', hangMs, () => streams[3] && replaced(streams[3]))
   expect([...added, ...again].filter(({ ended }) => ended)).toEqual([])
   for (const stream of [...streams, ...added, ...again]) stream.close()
-  await until('all are closed', 30_000, () => streams.every(({ ended }) => ended))
+  await until('all are closed', hangMs, () => streams.every(({ ended }) => ended))
 })
 
 test('503 where each user has one until one closes, and a stop waits for none of them', async () => {
@@ -56,7 +56,7 @@ test('503 where each user has one until one closes, and a stop waits for none of
   refused.resume()
   expect(streams.filter(({ ended }) => ended)).toEqual([])
   streams[0]?.close()
-  const added = await until('there is room', 30_000, () => openStream(service, cookie).catch(() => undefined))
+  const added = await until('there is room', hangMs, () => openStream(service, cookie).catch(() => undefined))
   await service.close()
   await Promise.all([added, ...streams].map((stream) => stream.hasEnded()))
 })

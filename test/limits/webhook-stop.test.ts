@@ -7,7 +7,7 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { loops } from '../../src/capabilities/webhooks/loops.ts'
 import { sql } from '../../src/db/sql.ts'
-import { until } from '../harness/process.ts'
+import { hangMs, until } from '../harness/process.ts'
 import type { Tenant } from '../harness/service.ts'
 import { Receiver, WebhookPlace } from '../harness/webhooks.ts'
 
@@ -35,7 +35,7 @@ afterEach(async () => {
 async function hanging(): Promise<void> {
   await place.work()
   await place.emitMany(tenant.workspace_id, 1)
-  await until('it is under way', 60_000, () => receiver.received.length === 1)
+  await until('it is under way', hangMs, () => receiver.received.length === 1)
 }
 
 const failedAttempts = async () => (await place.db.rows(sql`select n from webhook_attempts`)).length
@@ -47,14 +47,14 @@ test('a stop lets an attempt finish: it is recorded and not repeated', async () 
   const before = await lease()
   const stopped = place.rest()
   // The stop waits from then on: without the wait the attempt would have been cut off by now.
-  await until('the stop has begun', 60_000, async () => (await lease()).until !== before.until)
+  await until('the stop has begun', hangMs, async () => (await lease()).until !== before.until)
   await turn()
   answer()
   await stopped
   expect(await place.deliveries(tenant, id)).toMatchObject([{ state: 'delivered', attempts: 1 }])
   await place.work()
   await place.emitMany(tenant.workspace_id, 1)
-  await until('the next one comes', 60_000, () => receiver.received.length === 2)
+  await until('the next one comes', hangMs, () => receiver.received.length === 2)
   expect(new Set(receiver.ids).size).toBe(2)
 })
 

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { copyDatabase, type TestDatabase } from '../harness/database.ts'
-import { type Exit, endProcesses, type Parley, spawnParley, until } from '../harness/process.ts'
+import { type Exit, endProcesses, hangMs, type Parley, spawnParley, until } from '../harness/process.ts'
 
 const main = join(import.meta.dirname, 'main.ts')
 let database: TestDatabase
@@ -122,12 +122,12 @@ test('its loop acts at its due time, and the clock moves from one due time to th
 test('its operation reaches the platform once, and a repeat returns the same', async () => {
   const { person_id } = (await call('POST', '/sandbox/v1/people', { name: 'Mara', username: 'mara_toy' }))
     .body
-  await until('the account is connected', 20_000, async () => {
+  await until('the account is connected', hangMs, async () => {
     const sent = await call('POST', '/sandbox/v1/messages', { account_id, person_id, text: 'Hello' })
     return sent.status === 200
   })
   const path = `/api/v1/toy/platform:chat:${person_id}/wave`
-  const first = await until('the chat is known', 20_000, async () => {
+  const first = await until('the chat is known', hangMs, async () => {
     const asked = await call('POST', path, { account_id, times: 3 }, keyed('wave'))
     return asked.status === 200 && asked
   })

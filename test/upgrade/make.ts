@@ -11,7 +11,7 @@ import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { openEmbedded } from '../../src/db/embedded.ts'
 import { openDatabase } from '../../src/db/pool.ts'
-import { type Exit, endProcesses, freePort, spawnParley, until } from '../harness/process.ts'
+import { type Exit, endProcesses, freePort, hangMs, spawnParley, until } from '../harness/process.ts'
 import { makeScratch } from '../harness/scratch.ts'
 import { emptyTables, rowsOf } from './rows.ts'
 import { upgradeSecret } from './secret.ts'
@@ -47,7 +47,7 @@ async function runDemo(): Promise<void> {
   const args = ['start', '--port', await freePort(), '--data-dir', data_dir]
   const service = spawnParley(args, env, main)
   const address = await service.ready()
-  const key = await until('the key is printed', 60_000, () => /svc_live_\w+/.exec(service.stdout())?.[0])
+  const key = await until('the key is printed', hangMs, () => /svc_live_\w+/.exec(service.stdout())?.[0])
   const ask = async (path: string, body?: object): Promise<Found> => {
     const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' }
     const sent = body && { method: 'POST', body: JSON.stringify(body) }
@@ -55,7 +55,7 @@ async function runDemo(): Promise<void> {
     if (!answer.ok) throw new Error(`${path}: ${answer.status} ${await answer.text()}`)
     return (await answer.json()) as Found
   }
-  await until('the history is searchable', 120_000, async () => {
+  await until('the history is searchable', hangMs, async () => {
     const found = await ask('/search', { time_after: '2000-01-01T00:00:00Z', limit: 1 })
     return found.completeness.complete === true && found.match_count > 0
   })

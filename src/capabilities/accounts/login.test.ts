@@ -1,7 +1,7 @@
 /** Logins and logouts over a data centre on loopback, without a worker. */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { until } from '../../../test/harness/process.ts'
+import { hangMs, until } from '../../../test/harness/process.ts'
 import { openService, type Service, type Tenant } from '../../../test/harness/service.ts'
 import { openNeighbour } from '../../../test/harness/worker.ts'
 import { openStage, type Stage, telegramAt } from '../../../test/platform/data-centre-fixture.ts'
@@ -159,7 +159,7 @@ describe('a login', () => {
       })
     }
     const login = enter(id, newUser().phone, { ...first, ask })
-    await until('it asks', 20_000, () => first.shown.length > 0)
+    await until('it asks', hangMs, () => first.shown.length > 0)
     const other = await openNeighbour(service.database.url)
     const wanted = { id, phone: newUser().phone, platform, dialogue: typing('12345') }
     await expect(logIn(other, 'system', wanted)).rejects.toThrow('Another login or logout')
@@ -235,7 +235,7 @@ describe('a logout', () => {
     const leaving = logOut(service.app, 'system', { id, platform }).finally(() => {
       isOver = true
     })
-    await until('it is taken away', 20_000, async () => (await rowOf(id)).status === 'NEEDS_LOGIN')
+    await until('it is taken away', hangMs, async () => (await rowOf(id)).status === 'NEEDS_LOGIN')
     expect((await rowOf(id)).status_reason).toContain('A logout has begun.')
     // Statements queue, so by the end of these the logout has had the chance to go on.
     for (let n = 0; n < 20; n++) await rowOf(id)

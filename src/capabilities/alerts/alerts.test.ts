@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { runVerb } from '../../../test/harness/operator.ts'
-import { until } from '../../../test/harness/process.ts'
+import { hangMs, until } from '../../../test/harness/process.ts'
 import type { Service, Tenant } from '../../../test/harness/service.ts'
 import { Receiver, WebhookPlace } from '../../../test/harness/webhooks.ts'
 import { openNeighbour, testSecret } from '../../../test/harness/worker.ts'
@@ -414,7 +414,7 @@ describe('alerts', () => {
     await off()
     await place.work()
     // On a busy machine the loops may also find that no worker has beaten lately.
-    await until('the alert arrives', 60_000, () => heard().some((text) => text.includes('Sending is off')))
+    await until('the alert arrives', hangMs, () => heard().some((text) => text.includes('Sending is off')))
     await place.rest()
     await on()
   })

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { until } from '../../../test/harness/process.ts'
+import { hangMs, until } from '../../../test/harness/process.ts'
 import { openService, type Service } from '../../../test/harness/service.ts'
 import { openTeam, type Team } from '../../../test/harness/team.ts'
 import { sql } from '../../db/sql.ts'
@@ -90,13 +90,13 @@ describe('PUT /chats/{chat_id}/assignee', () => {
       await client.query('begin')
       await client.query('select from chats where account_id = $1 for update', [team.account_id])
       const assigning = assign(user_id)
-      await until('it waits for the chat', 30_000, () => waits('update chats set assignee_id'))
+      await until('it waits for the chat', hangMs, () => waits('update chats set assignee_id'))
       // It waits for the assignment, or it is over before the assignment.
       let over = false
       const leaving = team.ask('DELETE', `/members/${user_id}`, {}).finally(() => {
         over = true
       })
-      await until('the membership ends or waits', 30_000, async () => over || waits('from memberships'))
+      await until('the membership ends or waits', hangMs, async () => over || waits('from memberships'))
       await client.query('commit')
       expect([(await assigning).status, (await leaving).status]).toEqual([200, 200])
     } finally {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { askDashboard, signIn } from '../../../test/harness/person.ts'
-import { until } from '../../../test/harness/process.ts'
+import { hangMs, until } from '../../../test/harness/process.ts'
 import { type Answer, openService, type Tenant } from '../../../test/harness/service.ts'
 import { openNeighbour, openWorkplace, type Workplace } from '../../../test/harness/worker.ts'
 import { type Sql, sql } from '../../db/sql.ts'
@@ -202,7 +202,7 @@ describe('GET /events?wait=', () => {
       }
     }
     const waiting = [list('?wait=25', own), list('?wait=25', own), askNeighbour('?wait=25')]
-    await until('three wait', 30_000, async () => (await waitsOf(own.workspace_id)) === 3)
+    await until('three wait', hangMs, async () => (await waitsOf(own.workspace_id)) === 3)
     for (const ask of [askNeighbour, (query: string) => list(query, own)]) {
       const refused = await ask('?wait=1')
       expect(refused).toMatchObject(tooMany('this key'))
@@ -226,7 +226,7 @@ describe('GET /events?wait=', () => {
     const cookie = await signIn(place.service, user_id)
     const ask = () => askDashboard(place.service, 'GET', `/w/${workspace_id}/events?wait=25`, { cookie })
     const waiting = [ask(), ask(), ask()]
-    await until('three wait', 30_000, async () => (await waitsOf(workspace_id)) === 3)
+    await until('three wait', hangMs, async () => (await waitsOf(workspace_id)) === 3)
     expect(await ask()).toMatchObject(tooMany('this session'))
     await emitMany(workspace_id, 1)
     await sequence(place.db)
@@ -237,7 +237,7 @@ describe('GET /events?wait=', () => {
     const own = await place.service.tenant()
     const keys = await Promise.all(Array.from({ length: 8 }, () => place.service.key(own)))
     const waiting = Array.from({ length: 24 }, (_, at) => list('?wait=25', { ...own, ...keys[at % 8] }))
-    await until('twenty wait', 30_000, async () => (await waitsOf(own.workspace_id)) === 20)
+    await until('twenty wait', hangMs, async () => (await waitsOf(own.workspace_id)) === 20)
     expect((await list('?wait=1', await place.service.tenant())).status).toBe(200)
     expect(await list('?wait=1', own)).toMatchObject(tooMany('this workspace'))
     await emitMany(own.workspace_id, 1)
@@ -255,11 +255,11 @@ describe('GET /events?wait=', () => {
         signal: leaving.signal,
       }).catch(() => 'left'),
     )
-    await until('three wait', 30_000, async () => (await waitsOf(own.workspace_id)) === 3)
+    await until('three wait', hangMs, async () => (await waitsOf(own.workspace_id)) === 3)
     const begun = performance.now()
     leaving.abort()
     expect(await Promise.all(left)).toEqual(['left', 'left', 'left'])
-    await until('they have given their places back', 60_000, async () => !(await waitsOf(own.workspace_id)))
+    await until('they have given their places back', hangMs, async () => !(await waitsOf(own.workspace_id)))
     // At the end of their wait they would be released in any case.
     expect(performance.now() - begun).toBeLessThan(20_000)
     await place.db.run(sql`
@@ -312,7 +312,7 @@ describe('GET /events?wait=', () => {
     async (_, status, code, end) => {
       const [own, other] = [await place.service.tenant(), await place.service.tenant()]
       const [waiting, elsewhere] = [list('?wait=25', own), list('?wait=25', other)]
-      await until('both wait', 30_000, async () => {
+      await until('both wait', hangMs, async () => {
         return (await waitsOf(own.workspace_id)) + (await waitsOf(other.workspace_id)) === 2
       })
       const begun = performance.now()
@@ -345,7 +345,7 @@ describe('GET /events?wait=', () => {
       const cookie = await signIn(place.service, own.user_id)
       const path = `/w/${own.workspace_id}/events?wait=25`
       const waiting = askDashboard(place.service, 'GET', path, { cookie })
-      await until('it waits', 30_000, async () => (await waitsOf(own.workspace_id)) === 1)
+      await until('it waits', hangMs, async () => (await waitsOf(own.workspace_id)) === 1)
       const begun = performance.now()
       await place.db.run(end(own))
       expect(await waiting).toMatchObject({ status: 401, body: { code: 'not_signed_in' } })
@@ -356,7 +356,7 @@ describe('GET /events?wait=', () => {
   test('200 without a wake-up: the poll finds the event', async () => {
     const own = await place.service.tenant()
     const waiting = list('?wait=25', own)
-    await until('it waits', 30_000, async () => (await waitsOf(own.workspace_id)) === 1)
+    await until('it waits', hangMs, async () => (await waitsOf(own.workspace_id)) === 1)
     const begun = performance.now()
     await emitMany(own.workspace_id, 1)
     await sequence(place.db)
@@ -378,7 +378,7 @@ describe('GET /events?wait=', () => {
     const waiting = stopping.get('/events?wait=25', { key })
     await until(
       'the request is there',
-      30_000,
+      hangMs,
       async () => (await stopping.get('/me', { key })).status === 200,
     )
     const begun = performance.now()
@@ -398,7 +398,7 @@ describe('an event from another process', () => {
       emit(tx, workspace_id, [{ type: 'message.received', occurred_at: null, data: {} }]),
     )
     // No wake-up was sent: the poll finds it.
-    await until('it is there', 30_000, async () => sequences(await list('', { ...tenant, key })).length === 1)
+    await until('it is there', hangMs, async () => sequences(await list('', { ...tenant, key })).length === 1)
     await worker.stop()
     const onlyWoken = loops.map((make): MakeLoops => {
       return (app) => make(app).map((loop) => ({ ...loop, restMs: 3_600_000 }))
@@ -411,7 +411,7 @@ describe('an event from another process', () => {
       other.wake.signal(emitted)
       await until(
         'it is there',
-        30_000,
+        hangMs,
         async () => sequences(await list('', { ...tenant, key })).length === n,
       )
     }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { until } from '../../../test/harness/process.ts'
+import { hangMs, until } from '../../../test/harness/process.ts'
 import type { Tenant } from '../../../test/harness/service.ts'
 import { openNeighbour, openWorkplace, type Workplace } from '../../../test/harness/worker.ts'
 import { hashOf } from '../../../test/platform/conformance-downloads.ts'
@@ -42,7 +42,7 @@ async function sendFile(given: Given, to = account_id): Promise<Sent> {
 }
 
 function untilStored(to: string, person_id: number): Promise<unknown> {
-  return until('the message is stored', 30_000, async () =>
+  return until('the message is stored', hangMs, async () =>
     (await place.messages(to)).find(({ chat_id }) => chat_id === String(person_id)),
   )
 }
@@ -142,7 +142,7 @@ describe('GET /chats/{chat_id}/messages/{message_id}/attachments/{index}', () =>
     }
     deleteMessage(place.sandbox.world, { account_id, person_id, message_id })
     // A request before that would queue it again and leave a row without bytes for an hour.
-    await until('its deletion is stored', 10_000, () =>
+    await until('its deletion is stored', hangMs, () =>
       place.db.maybe(sql`
         select 1 from messages where account_id = ${account_id} and id = ${message_id} and deleted_at is not null`),
     )
@@ -155,7 +155,7 @@ describe('GET /chats/{chat_id}/messages/{message_id}/attachments/{index}', () =>
     expect(sha256((await get(path)).bytes)).toBe(hashOf(300_000, 5))
     const file = makeFile({ size: 300_000, seed: 6 })
     editMessage(place.sandbox.world, { account_id, person_id, message_id, text: 'better', file })
-    await until('the new one is served', 10_000, async () => {
+    await until('the new one is served', hangMs, async () => {
       const answer = await whole(path)
       return answer && sha256(answer.bytes) === hashOf(300_000, 6)
     })
@@ -165,7 +165,7 @@ describe('GET /chats/{chat_id}/messages/{message_id}/attachments/{index}', () =>
     const { path, message_id } = await sendFile({ size: 300_000, seed: 14 })
     place.fault({ on: 'download', fault: 'slow', seconds: 1, times: 1, account_id })
     const answer = get(path)
-    await until('it is wanted', 30_000, () =>
+    await until('it is wanted', hangMs, () =>
       place.db.maybe(sql`select 1 from media_files where message_id = ${message_id}`),
     )
     await place.db.run(sql`truncate media_files, media_chunks`)
@@ -364,7 +364,7 @@ describe('the worker', () => {
     const losing = await place.connected(other)
     const { path, message_id } = await sendFile({ size: 20_000_000, seed: 40 }, losing)
     const reading = get(path, {}, other.key)
-    await until('some of it is stored', 10_000, async () => {
+    await until('some of it is stored', hangMs, async () => {
       const { n } = await place.db.one<{ n: number }>(sql`
         select count(*)::int as n from media_chunks join media_files f on f.id = file_id where message_id = ${message_id}`)
       return n > 3 || undefined
@@ -374,7 +374,7 @@ describe('the worker', () => {
     // The response has the whole file or none of it.
     if (status === 200) expect(sha256(bytes)).toBe(hashOf(20_000_000, 40))
     else expect(status).toBe(503)
-    await until('it is fetched', 30_000, async () => (await get(path, {}, other.key)).status === 200)
+    await until('it is fetched', hangMs, async () => (await get(path, {}, other.key)).status === 200)
     expect(sha256((await get(path, {}, other.key)).bytes)).toBe(hashOf(20_000_000, 40))
     const { n } = await place.db.one<{ n: number }>(sql`
       select count(*)::int as n from media_chunks join media_files f on f.id = file_id where message_id = ${message_id}`)

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import v8 from 'node:v8'
 import vm from 'node:vm'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { until } from '../../../test/harness/process.ts'
+import { hangMs, until } from '../../../test/harness/process.ts'
 import type { Tenant } from '../../../test/harness/service.ts'
 import { openWorkplace, type Workplace } from '../../../test/harness/worker.ts'
 import { hashOf } from '../../../test/platform/conformance-downloads.ts'
@@ -31,7 +31,7 @@ async function sendFiles(count: number, bytes = size): Promise<string[]> {
     const file = makeFile({ size: bytes, seed: n })
     return writeMessage(place.sandbox.world, { account_id, person_id, text: '', file })
   })
-  await until('the messages are stored', 30_000, async () => {
+  await until('the messages are stored', hangMs, async () => {
     const stored = await place.messages(account_id)
     return stored.some(({ id }) => id === String(ids.at(-1)))
   })
@@ -105,7 +105,7 @@ test('a stalled reader holds no database connection and little memory; one that 
   await read(path, 0)
   const responses = await Promise.all(Array.from({ length: 20 }, () => open(path)))
   const { pool } = place.db
-  await until('nothing is read any more', 30_000, async () => pool.idleCount === pool.totalCount)
+  await until('nothing is read any more', hangMs, async () => pool.idleCount === pool.totalCount)
   expect((await place.service.get('/me', { key: tenant.key })).status).toBe(200)
   for (const response of responses) response.destroy()
   expect(place.service.log.filter((line) => line.includes('a request failed unexpectedly'))).toEqual([])

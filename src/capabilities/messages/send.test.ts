@@ -1,6 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { until } from '../../../test/harness/process.ts'
+import { hangMs, until } from '../../../test/harness/process.ts'
 import type { Ask, Tenant } from '../../../test/harness/service.ts'
 import { openWorkplace, type Workplace } from '../../../test/harness/worker.ts'
 import { sql } from '../../db/sql.ts'
@@ -192,7 +192,7 @@ describe('POST /messages', () => {
     expect(Number(first.headers.get('retry-after'))).toBeGreaterThan(0)
     expect(await send({ text: 'another' })).toMatchObject({ status: 503, body: { code: 'flood_wait' } })
     expect(await readState(false)).toMatchObject({ status: 200 })
-    await until('the flood is over', 30_000, async () => (await send({ text: 'probe' })).status === 200)
+    await until('the flood is over', hangMs, async () => (await send({ text: 'probe' })).status === 200)
     expect(await send({ text: 'flooded', idempotency_key })).toMatchObject({ status: 200 })
     expect(accepted('flooded')).toHaveLength(1)
   })
@@ -208,7 +208,7 @@ describe('POST /messages', () => {
     const repeat = () => send({ text: 'lost answer', idempotency_key })
     expect(await repeat()).toMatchObject({ status: 409, body: { code: 'outcome_ambiguous' } })
     workplace.sandbox.world.clearFaults()
-    const again = await until('it is known', 30_000, async () => {
+    const again = await until('it is known', hangMs, async () => {
       const answer = await repeat()
       return answer.status === 200 && answer
     })
@@ -336,7 +336,7 @@ describe('POST /chats/start', () => {
     fault('start', 'flood_wait', { seconds: 1 })
     const { person_id: _ } = workplace.sandbox.world.addPerson({ name: 'Ola', username: 'ola_flood' })
     expect(await start('ola_flood')).toMatchObject({ status: 429, body: { code: 'flood_wait' } })
-    await until('the flood is over', 30_000, async () => (await start('ola_flood')).status === 200)
+    await until('the flood is over', hangMs, async () => (await start('ola_flood')).status === 200)
   })
 
   test('200 with a first text while extended is on: a row of its own, sent once', async () => {
@@ -362,7 +362,7 @@ describe('POST /chats/start', () => {
     await workplace.db.run(sql`
       insert into suppressions (workspace_id, kind, value, source)
       values (${tenant.workspace_id}, 'platform_id', ${String(person_id)}, 'opt_out')`)
-    const told = await until('the flood is over', 30_000, async () => {
+    const told = await until('the flood is over', hangMs, async () => {
       const reply = await again()
       return reply.status !== 429 && reply
     })

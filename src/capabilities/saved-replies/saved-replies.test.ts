@@ -1,7 +1,7 @@
 /** Saved replies at the dashboard. `test/people.test.ts` tests who may call which route, and about whose replies. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { askDashboard, signIn } from '../../../test/harness/person.ts'
-import { until } from '../../../test/harness/process.ts'
+import { hangMs, until } from '../../../test/harness/process.ts'
 import { openService, type Service, type Tenant } from '../../../test/harness/service.ts'
 import { sql } from '../../db/sql.ts'
 import { createSavedReply } from './saved-replies.ts'
@@ -118,7 +118,7 @@ describe('POST /saved_replies', () => {
       const asked = ask('POST', '', last).finally(() => {
         answered = true
       })
-      await until('the request is answered or waits for the lock', 30_000, async () => {
+      await until('the request is answered or waits for the lock', hangMs, async () => {
         const waiting = await db.maybe(sql`
           select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`)
         return answered || waiting !== undefined

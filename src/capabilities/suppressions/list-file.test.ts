@@ -1,7 +1,7 @@
 import { connect } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { askDashboard, signIn } from '../../../test/harness/person.ts'
-import { until } from '../../../test/harness/process.ts'
+import { hangMs, until } from '../../../test/harness/process.ts'
 import { openService, type Service } from '../../../test/harness/service.ts'
 import { type Asking, openTeam, type Team } from '../../../test/harness/team.ts'
 import { sql } from '../../db/sql.ts'
@@ -174,9 +174,9 @@ describe('POST /suppressions/import', () => {
         `cookie: ${cookie}\r\ncontent-type: text/csv\r\ncontent-length: ${text.length}\r\n\r\n`,
     )
     socket.write(text.subarray(0, 600_000))
-    await until('a part is stored', 30_000, async () => (await count(sql`file_chunks`)) > 0)
+    await until('a part is stored', hangMs, async () => (await count(sql`file_chunks`)) > 0)
     socket.destroy()
-    await until('it is deleted', 30_000, async () => (await count(sql`file_chunks`)) === 0)
+    await until('it is deleted', hangMs, async () => (await count(sql`file_chunks`)) === 0)
     expect(await count()).toBe(before)
   })
 
@@ -211,9 +211,9 @@ describe('POST /suppressions/import', () => {
         await tx.run(sql`select pg_advisory_xact_lock(suppressions_lock(${workspace_id}))`)
       }
       const own = users.map((user) => ask(user.ask))
-      await until('two are refused', 30_000, () => statuses.length === 2)
+      await until('two are refused', hangMs, () => statuses.length === 2)
       const all = [...own, ...others.map((other) => ask(other.ask))]
-      await until('one more is refused', 30_000, () => statuses.length === 3)
+      await until('one more is refused', hangMs, () => statuses.length === 3)
       return all
     })
     await Promise.all(asked)
@@ -229,7 +229,7 @@ describe('POST /suppressions/import', () => {
     const answers = await db.transaction(async (tx) => {
       await tx.run(sql`select pg_advisory_xact_lock(suppressions_lock(${mine.workspace_id}))`)
       const first = askDashboard(service, 'POST', `/w/${mine.workspace_id}${importPath}`, own)
-      await until('it waits for its commit', 30_000, () =>
+      await until('it waits for its commit', hangMs, () =>
         tx.maybe(sql`select 1 from pg_locks where locktype = 'advisory' and not granted`),
       )
       const second = await askDashboard(service, 'POST', `/w/${other.workspace_id}${importPath}`, own)
@@ -262,7 +262,7 @@ describe('POST /suppressions/import', () => {
       done = true
       return answer
     })
-    await until('the file has arrived', 30_000, async () => (await count(sql`file_chunks`)) > 0)
+    await until('the file has arrived', hangMs, async () => (await count(sql`file_chunks`)) > 0)
     let served = 0
     while (!done) {
       expect((await team.ask('GET', '/suppressions?limit=1')).status).toBe(200)
@@ -328,7 +328,7 @@ test('GET /suppressions/export 429 for a second one of a workspace while the fir
   ])
   expect((await team.ask('GET', '/suppressions/export')).status).toBe(200)
   socket.destroy()
-  const text = await until('its place is free', 30_000, async () => {
+  const text = await until('its place is free', hangMs, async () => {
     const { status, body } = await long.ask('GET', '/suppressions/export')
     return status === 200 ? (body.text as string) : undefined
   })
@@ -374,7 +374,7 @@ test('POST /suppressions/import 503 when the service stops: nothing is imported,
       `cookie: ${owner}\r\ncontent-type: text/csv\r\ncontent-length: 50000000\r\n\r\n`,
   )
   socket.write('x'.repeat(600_000))
-  await until('a part is stored', 30_000, () =>
+  await until('a part is stored', hangMs, () =>
     db.maybe(sql`select 1 from file_chunks where workspace_id = ${arriving.workspace_id}`),
   )
   const { importing } = await db.transaction(async (tx) => {
@@ -382,7 +382,7 @@ test('POST /suppressions/import 503 when the service stops: nothing is imported,
       insert into suppressions (workspace_id, kind, value, source)
       values (${own.workspace_id}, 'username', 'person_number_0', 'operator')`)
     const importing = own.ask('POST', importPath, text)
-    await until('it waits for that row', 60_000, () =>
+    await until('it waits for that row', hangMs, () =>
       tx.maybe(sql`
         select 1 from pg_stat_activity
         where datname = current_database() and pg_backend_pid() = any(pg_blocking_pids(pid))`),
@@ -391,13 +391,13 @@ test('POST /suppressions/import 503 when the service stops: nothing is imported,
     await tx.run(sql`delete from suppressions`)
     return { importing }
   })
-  await until('the upload has ended', 30_000, () => heard.includes('"store_unavailable"'))
+  await until('the upload has ended', hangMs, () => heard.includes('"store_unavailable"'))
   socket.destroy()
   const answer = await importing
   expect([answer.status, answer.body.code]).toEqual([503, 'store_unavailable'])
   expect(answer.body.error).toContain('Parley is stopping')
   expect(await db.one(sql`select count(*)::int as n from suppressions`)).toEqual({ n: 0 })
-  await until('nothing is stored', 30_000, async () => (await stored()).n === 0)
+  await until('nothing is stored', hangMs, async () => (await stored()).n === 0)
   const late = await own.ask('POST', importPath, 'username\nlate_person\n')
   expect([late.status, late.body.code]).toEqual([503, 'store_unavailable'])
   await stopping.close()

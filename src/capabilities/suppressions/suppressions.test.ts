@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { until } from '../../../test/harness/process.ts'
+import { hangMs, until } from '../../../test/harness/process.ts'
 import type { Tenant } from '../../../test/harness/service.ts'
 import { openWorkplace, type Workplace } from '../../../test/harness/worker.ts'
 import { sql } from '../../db/sql.ts'
@@ -124,7 +124,7 @@ test('a number has one form in the database and here, in any spelling', async ()
 
 describe('a message that asks to stop', () => {
   const untilListed = (value: string) =>
-    until(`${value} is on the list`, 30_000, async () => (await list()).find((each) => each.value === value))
+    until(`${value} is on the list`, hangMs, async () => (await list()).find((each) => each.value === value))
 
   test('suppresses its sender, with the message as evidence, in the same transaction', async () => {
     const person = workplace.person('Dee')

@@ -1,7 +1,7 @@
 /** What a person made ends with them: webhooks, campaigns, keys, sessions, links and logins. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { askDashboard, signIn } from '../../../test/harness/person.ts'
-import { until } from '../../../test/harness/process.ts'
+import { hangMs, until } from '../../../test/harness/process.ts'
 import { openService, type Service, type Tenant } from '../../../test/harness/service.ts'
 import { sql } from '../../db/sql.ts'
 import { noteDrives, noteHeartbeat } from '../../ledger/workers.ts'
@@ -391,7 +391,7 @@ describe('resuming', () => {
 describe('at the same moment', () => {
   /** A request has passed its checks once it waits for a lock of the test's own transaction. */
   const untilBlocked = () =>
-    until('a request waits', 30_000, async () => {
+    until('a request waits', hangMs, async () => {
       const { blocked } = await service.app.db.one<{ blocked: boolean }>(sql`
         select exists (select from pg_stat_activity where cardinality(pg_blocking_pids(pid)) > 0
           and datname = current_database()) as blocked`)

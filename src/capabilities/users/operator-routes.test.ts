@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { askDashboard, signIn } from '../../../test/harness/person.ts'
-import { until } from '../../../test/harness/process.ts'
+import { hangMs, until } from '../../../test/harness/process.ts'
 import { openService, type Service, type Tenant } from '../../../test/harness/service.ts'
 import { sql } from '../../db/sql.ts'
 
@@ -90,7 +90,7 @@ test('of two operators who disable each other, or take the role from each other,
     const answers = ids.map((id, at) =>
       askDashboard(service, method, `/users/${ids[1 - at] ?? id}${suffix}`, { cookie: cookies[at], body }),
     )
-    await until('both wait', 20_000, async () => {
+    await until('both wait', hangMs, async () => {
       const { count } = await app.db.one<{ count: number }>(sql`
         select count(*)::int from pg_stat_activity
         where datname = current_database() and wait_event_type = 'Lock' and query ~ 'users'`)

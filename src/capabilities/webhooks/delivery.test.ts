@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { Browser } from '../../../test/harness/browser.ts'
-import { until } from '../../../test/harness/process.ts'
+import { hangMs, until } from '../../../test/harness/process.ts'
 import type { Tenant } from '../../../test/harness/service.ts'
 import { Receiver, WebhookPlace } from '../../../test/harness/webhooks.ts'
 import { sql } from '../../db/sql.ts'
@@ -207,7 +207,7 @@ describe('an endpoint with loaded deliveries', () => {
     await place.emitMany(tenant.workspace_id, 2 * concurrency)
     await until(
       'as many as it may have at once',
-      60_000,
+      hangMs,
       async () => receiver.received.length === concurrency,
     )
     if (how === 'deleted') {
@@ -218,7 +218,7 @@ describe('an endpoint with loaded deliveries', () => {
     // Each pass of the deliverer reads the state of all its endpoints, and then delivers: after two passes, it knows.
     for (let pass = 0; pass < 2; pass++) await delivered()
     answered.resolve()
-    await until('what was begun is recorded', 60_000, async () => {
+    await until('what was begun is recorded', hangMs, async () => {
       const { count } = await place.db.one<{ count: number }>(sql`
         select count(*)::int as count from webhook_deliveries where webhook_id = ${id} and attempts > 0`)
       return count === concurrency
@@ -234,7 +234,7 @@ describe('an endpoint with loaded deliveries', () => {
     try {
       await place.endpoint(other, witness.url)
       await place.emitMany(other.workspace_id, 1)
-      await until('another endpoint gets its event', 60_000, async () => witness.received.length === 1)
+      await until('another endpoint gets its event', hangMs, async () => witness.received.length === 1)
     } finally {
       await witness.close()
     }
@@ -368,10 +368,10 @@ describe('a failing endpoint', () => {
     const answers: (() => void)[] = []
     receiver.answer = (response) => void answers.push(() => void response.writeHead(500).end())
     await place.emitMany(tenant.workspace_id, 8)
-    await until('all are under way', 60_000, () => receiver.received.length === 8)
+    await until('all are under way', hangMs, () => receiver.received.length === 8)
     await place.call('PATCH', tenant, id, { url: elsewhere.url })
     for (const answer of answers) answer()
-    await until('all have failed', 60_000, async () =>
+    await until('all have failed', hangMs, async () =>
       (await place.deliveries(tenant, id)).every(({ attempts }) => attempts === 1),
     )
     const breaker = await place.db.one(
@@ -432,11 +432,11 @@ describe('a long attempt', () => {
       answer = () => void response.end()
     }
     await place.emitMany(tenant.workspace_id, 1)
-    await until('it is under way', 30_000, () => receiver.received.length === 1)
+    await until('it is under way', hangMs, () => receiver.received.length === 1)
     const lease = () =>
       place.db.one<{ until: string }>(sql`select lease_until::text as until from webhooks where id = ${id}`)
     const first = await lease()
-    await until('the lease is renewed', 12_000, async () => (await lease()).until > first.until)
+    await until('the lease is renewed', hangMs, async () => (await lease()).until > first.until)
     answer()
     await place.untilState(id, 'delivered', 1)
   })
@@ -493,9 +493,9 @@ describe('resending', () => {
       fail = () => void response.writeHead(500).end()
     }
     const under = (count: number) =>
-      until('it is under way', 60_000, () => receiver.received.length === count)
+      until('it is under way', hangMs, () => receiver.received.length === count)
     const failed = (attempts: number) =>
-      until('it is recorded', 60_000, async () => {
+      until('it is recorded', hangMs, async () => {
         const [delivery] = await place.deliveries(tenant, id)
         return delivery?.attempts === attempts && delivery
       })

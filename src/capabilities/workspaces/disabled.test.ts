@@ -1,7 +1,7 @@
 /** A workspace that an operator disables, beside one that goes on, with workers on the sandbox. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { askDashboard, signIn } from '../../../test/harness/person.ts'
-import { until } from '../../../test/harness/process.ts'
+import { hangMs, until } from '../../../test/harness/process.ts'
 import type { Tenant } from '../../../test/harness/service.ts'
 import { openNeighbour, openWorkplace, type Workplace } from '../../../test/harness/worker.ts'
 import { sql } from '../../db/sql.ts'
@@ -41,7 +41,7 @@ async function send({ key }: Tenant, account_id: string): Promise<number> {
   const person = place.person()
   place.write(account_id, person, 'Hello?')
   const chat_id = `platform:chat:${person}`
-  await until('the chat is stored', 30_000, async () => {
+  await until('the chat is stored', hangMs, async () => {
     const path = `/api/v1/chats/${chat_id}?account_id=${account_id}`
     return (await place.service.get(path, { key })).status === 200 || undefined
   })
@@ -102,7 +102,7 @@ describe('POST /workspaces/{workspace_id}/enable', () => {
     await asOperator('enable')
     expect((await asOperator('enable')).body).toMatchObject({ workspace: { disabled_at: null } })
     expect((await asMember(`/w/${own.workspace_id}/inbox`)).status).toBe(200)
-    await until('a worker has the account', 30_000, async () => (await ownerOf(accounts.own)) ?? undefined)
+    await until('a worker has the account', hangMs, async () => (await ownerOf(accounts.own)) ?? undefined)
     expect(await send(own, accounts.own)).toBe(200)
     const rows = await place.db.rows<{ action: string }>(sql`
       select action from audit where target = ${own.workspace_id} and action ~ 'abled$' order by seq`)

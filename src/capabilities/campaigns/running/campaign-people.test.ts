@@ -2,7 +2,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type CampaignPlace, openCampaigns } from '../../../../test/harness/campaigns.ts'
 import { openPickedRows, type PickedRows } from '../../../../test/harness/picked.ts'
-import { until } from '../../../../test/harness/process.ts'
+import { hangMs, until } from '../../../../test/harness/process.ts'
 import { type Database, sql } from '../../../db/sql.ts'
 import { newId } from '../../../lib/ids.ts'
 import type { Person } from '../../../platform/port.ts'
@@ -78,7 +78,7 @@ describe('two names of one person that cross at once', () => {
         update campaign_recipients set status = 'submitting', chat_id = ${person_id}, next_action_at = null
         where campaign_id = ${campaign_id} and account_id = ${helds[0]?.account_id}`)
       const crossing = crossings[1]?.()
-      await until('it waits for the key', 60_000, () =>
+      await until('it waits for the key', hangMs, () =>
         db.maybe(sql`
           select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`),
       )

@@ -9,7 +9,7 @@ import {
   type PickedRows,
   type Standing,
 } from '../../../../test/harness/picked.ts'
-import { until } from '../../../../test/harness/process.ts'
+import { hangMs, until } from '../../../../test/harness/process.ts'
 import { makeScratch } from '../../../../test/harness/scratch.ts'
 import type { App } from '../../../app.ts'
 import { LostCommit } from '../../../db/errors.ts'
@@ -442,7 +442,7 @@ describe('while a cancel is in progress', () => {
       const settling = rows.db.transaction((tx) =>
         settle(tx, rows.app.operations, [{ id, token, ending: { to: 'completed', reply } }]),
       )
-      await until('it waits for the cancel', 10_000, async () => {
+      await until('it waits for the cancel', hangMs, async () => {
         const waiting = await rows.db.maybe(sql`
           select 1 from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`)
         return waiting !== undefined
