@@ -381,11 +381,13 @@ test('POST /suppressions/import 503 when the service stops: nothing is imported,
     await tx.run(sql`
       insert into suppressions (workspace_id, kind, value, source)
       values (${own.workspace_id}, 'username', 'person_number_0', 'operator')`)
+    const { pid } = await tx.one<{ pid: number }>(sql`select pg_backend_pid() as pid`)
     const importing = own.ask('POST', importPath, text)
+    // Not in this transaction, which sees the connections that were there when it first looked.
     await until('it waits for that row', hangMs, () =>
-      tx.maybe(sql`
+      db.maybe(sql`
         select 1 from pg_stat_activity
-        where datname = current_database() and pg_backend_pid() = any(pg_blocking_pids(pid))`),
+        where datname = current_database() and ${pid} = any(pg_blocking_pids(pid))`),
     )
     stopping.app.beginStop()
     await tx.run(sql`delete from suppressions`)
