@@ -2,16 +2,30 @@
 import { createAccount } from '../../src/capabilities/accounts/accounts.ts'
 import { controlCampaign } from '../../src/capabilities/campaigns/control.ts'
 import { setDispatch, setGates } from '../../src/capabilities/gates/gates.ts'
+import { sendMessage, wantText } from '../../src/capabilities/messages/send.ts'
+import { closeOperation } from '../../src/capabilities/operations/operations.ts'
 import { addSuppression } from '../../src/capabilities/suppressions/suppressions.ts'
+import type { Caller } from '../../src/contract.ts'
 import { sql } from '../../src/db/sql.ts'
+import { enqueue } from '../../src/ledger/enqueue.ts'
+import { chatIdOf } from '../../src/lib/shapes.ts'
 import { behaviours } from '../../src/platform/sandbox/people.ts'
-import { readMessages, writeMessage } from '../../src/platform/sandbox/person-acts.ts'
+import { readMessages, writeFromPhone, writeMessage } from '../../src/platform/sandbox/person-acts.ts'
 import type { Random } from '../faults/random.ts'
 import { insertCampaign, type NewCampaign, type NewStep } from '../harness/campaigns.ts'
+import { listUndecided } from './hands.ts'
 import type { Place } from './place.ts'
 
 const hour = 3_600
 const windows = ['mon-fri 09:00-12:00', 'mon-sun 08:00-20:00', 'tue,thu 14:00-15:30'] as const
+
+/** A message that a member or a program has sent, and may send again. */
+interface Send {
+  readonly key: string
+  readonly by: 'a member' | 'a program'
+  readonly account_id: string
+  readonly person_id: number
+}
 
 export class Acts {
   readonly #place: Place
@@ -20,7 +34,9 @@ export class Acts {
   readonly #accounts: string[] = []
   readonly #people: number[] = []
   readonly #campaigns: string[] = []
+  readonly #sends: Send[] = []
   #renamed = 0
+  #written = 0
   #gateOpen = true
   #dispatches = true
 
@@ -94,13 +110,14 @@ export class Acts {
   async #create(): Promise<void> {
     const random = this.#random
     const { db, tenant, now, newId } = this.#place
-    const kind = random.weigh([['scoped', 5] as const, ['contacts', 4] as const, ['broadcast', 1] as const])
+    const kind = random.weigh([['scoped', 4] as const, ['contacts', 5] as const, ['broadcast', 1] as const])
     const people = this.#people.filter(() => random.chance(0.6))
     const given: NewCampaign = {
       ...{ kind, ...this.#sequence(kind), quota: 1 + random.whole(4), newId },
       ...(kind === 'contacts'
         ? {
             pool: this.#accounts,
+            stop_on_own_message: random.chance(0.7),
             contacts: people.flatMap((person_id) => this.#nameContacts(person_id)),
           }
         : { chats: people.map((person_id) => ({ account_id: random.pick(this.#accounts), person_id })) }),
@@ -122,14 +139,18 @@ export class Acts {
     const random = this.#random
     const branching = kind !== 'broadcast' && random.chance(0.3)
     const branch = () => (branching ? random.pick(['seen', 'unseen'] as const) : ('no_reply' as const))
-    const steps = Array.from({ length: kind === 'broadcast' ? 0 : random.whole(4) }, (): NewStep => {
-      return { branch: branch(), wait_hours: random.pick([0.1, 2, 24]), variants: ['One', 'Two'] }
-    })
+    const steps = Array.from(
+      { length: kind === 'broadcast' ? 0 : kind === 'contacts' ? 1 + random.whole(3) : random.whole(4) },
+      (): NewStep => {
+        return { branch: branch(), wait_hours: random.pick([0.1, 2, 24]), variants: ['One', 'Two'] }
+      },
+    )
     return { branching, steps, max_followups: random.whole(4) }
   }
 
   async one(): Promise<void> {
     const random = this.#random
+    const more = (await this.#listWaiting()).length > 0 ? 2.5 : 0.4
     const act = random.weigh([
       ['pause', 1],
       ['resume', 3],
@@ -140,6 +161,9 @@ export class Acts {
       ['suppress', 0.8],
       ['rename', 0.8],
       ['take', 0.8],
+      ['phone', more],
+      ['member', more],
+      ['program', 0.4],
       ['gate', this.#gateOpen ? 0.5 : 6],
       ['dispatch', this.#dispatches ? 0.3 : 6],
       ['window', 0.5],
@@ -147,6 +171,7 @@ export class Acts {
     ] as const)
     this.#note(act)
     const account_id = random.pick(this.#accounts)
+    if (act === 'phone' || act === 'member' || act === 'program') return this.#byHand(act, account_id)
     const person_id = random.pick(this.#people)
     if (act === 'pause' || act === 'resume' || act === 'cancel') return this.#control(act)
     if (act === 'fault') return this.#fault(account_id)
@@ -172,6 +197,73 @@ export class Acts {
     sandbox.world.changePerson(person_id, { [kind]: name })
     persons.note()
     if (random.chance(0.3)) this.#write(random.pick(this.#accounts), person_id, 'Hello')
+  }
+
+  /** Whoever a message by hand would spare a follow-up. */
+  async #listWaiting(): Promise<number[]> {
+    const rows = await this.#place.db.rows<{ chat_id: string }>(sql`
+      select r.chat_id::text from campaign_recipients r join campaigns k on k.id = r.campaign_id
+      where r.status in ('submitting', 'waiting') and k.stop_on_own_message order by r.id`)
+    return rows.map(({ chat_id }) => Number(chat_id))
+  }
+
+  /** An act by hand while nothing else disturbs. */
+  async oneByHand(): Promise<void> {
+    const act = this.#random.weigh([['phone', 3] as const, ['member', 3] as const, ['program', 1] as const])
+    await this.#byHand(act, this.#random.pick(this.#accounts))
+  }
+
+  /** Mostly to somebody who waits for a follow-up. A program's message is none that was written by hand. */
+  async #byHand(act: 'phone' | 'member' | 'program', account_id: string): Promise<void> {
+    const random = this.#random
+    const { hands, sandbox } = this.#place
+    const among = random.chance(0.8) ? await this.#listWaiting() : []
+    const person_id = random.pick(among.length > 0 ? among : this.#people)
+    if (act === 'phone') {
+      const text = `By hand ${++this.#written}`
+      const message_id = writeFromPhone(sandbox.world, { account_id, person_id, text })
+      this.#note(`${account_id} writes to ${person_id}`)
+      hands.phoned(account_id, String(person_id), message_id)
+      return
+    }
+    const by = act === 'member' ? 'a member' : 'a program'
+    const again = random.chance(0.3) && this.#sends.length > 0
+    const send = again
+      ? random.pick(this.#sends)
+      : { key: `key ${++this.#written}`, by: by as Send['by'], account_id, person_id }
+    if (!again) this.#sends.push(send)
+    await this.#send(send)
+  }
+
+  /** A repeat of a key sends only what was released. */
+  async #send({ key, by, account_id, person_id }: Send): Promise<void> {
+    const { app, tenant, newId } = this.#place
+    const via = { id: tenant.key_id, name: 'A program', prefix: '', mcp_only: false } as const
+    const caller: Caller = {
+      ...tenant,
+      scopes: [],
+      via:
+        by === 'a member'
+          ? { kind: 'terminal' }
+          : { kind: 'key', ...via, issued_by: 'operator', role: 'member' },
+    }
+    const wanted = wantText(account_id, chatIdOf(`${person_id}`), key)
+    const queued = await enqueue({ ...app, sources: { ...app.sources, newId } }, caller, {
+      ...{ operation: sendMessage, key, fingerprint: Buffer.alloc(32), wanted },
+    })
+    this.#note(`${by} sends ${key} from ${account_id} to ${person_id}: ${queued ? 'queued' : 'known'}`)
+  }
+
+  /** Closes what keeps it open who wrote, as it was: the platform knows. */
+  async closeUndecided(): Promise<void> {
+    const { app, db, hands, sandbox } = this.#place
+    const sent = new Set(sandbox.world.state.journal.map(({ random_id }) => random_id))
+    const undecided = await listUndecided(db, hands)
+    for (const [id, random_id] of new Map(undecided.map((one) => [one.id, one.random_id]))) {
+      const closed_as = sent.has(random_id) ? 'sent' : 'not_sent'
+      this.#note(`closed as ${closed_as}`)
+      await closeOperation(app, 'system', { id, closed_as })
+    }
   }
 
   #read(account_id: string, person_id: number): void {

@@ -31,6 +31,8 @@ interface Look {
   readonly unseen: number
   /** Names on the suppression list that accounts have stored for people. */
   readonly listed: readonly StoredName[]
+  /** How far the updates of each account are stored. */
+  readonly positions: Readonly<Record<string, string>>
   /** The number of recipients by status, for the trace. */
   readonly statuses: string
 }
@@ -74,6 +76,8 @@ export function look(db: Database): Promise<Look> {
         on c.campaign_id = r.campaign_id and c.account_id = r.account_id
         where r.status in ('queued', 'waiting') and r.next_action_at < c.due_at) as unseen,
       ${storedNames} as listed,
+      (select coalesce(json_object_agg(account_id, position), '{}') from account_hosts
+        where position is not null) as positions,
       (select string_agg(status || ' ' || n, ', ' order by status) from (
         select status, count(*) as n from campaign_recipients group by 1) s) as statuses`)
 }
@@ -172,7 +176,7 @@ const submitSecondsMax = 10
 export async function wrongSubmission(db: Database, random_id: string): Promise<string[]> {
   const row = await db.maybe<{ state: string; seconds: number }>(sql`
     select state, 60 - extract(epoch from lease_until - real_now())::float8 as seconds from operations
-    where random_id = ${random_id}::bigint and campaign_id is not null`)
+    where random_id = ${random_id}::bigint`)
   if (!row) return ['P2: submitted without a row']
   if (row.state !== 'submitting' && row.state !== 'ambiguous')
     return [`P1: submitted while its row was ${row.state}`]

@@ -77,12 +77,13 @@ async function judgeFigures(db: Database, id: string): Promise<string[]> {
   return wrong
 }
 
-/** The recipients that are not final. */
-export async function listOpen(db: Database): Promise<string> {
+/** The recipients that are not final, without those that are known to wait for a person, and the campaigns that have none. */
+export async function listOpen(db: Database, held: ReadonlySet<string> = new Set()): Promise<string> {
   const rows = await db.rows<{ what: string }>(sql`
     select k.kind || ' ' || k.status || ' ' || coalesce(r.status, '') as what from campaigns k
     left join campaign_recipients r on r.campaign_id = k.id and r.status in ('queued', 'submitting', 'waiting')
-    where r.id is not null or k.status not in ('completed', 'cancelled') order by 1`)
+    where (r.id is not null and r.id <> all(${[...held]}::uuid[]))
+      or (r.id is null and k.status not in ('completed', 'cancelled')) order by 1`)
   return rows.map(({ what }) => what).join(', ')
 }
 
@@ -103,6 +104,10 @@ export async function readReached(db: Database): Promise<Record<string, number>>
     union all
     select 'a flood wait', count(*)::int from account_strikes where kind = 'flood_wait'
     union all
-    select 'opted out', count(*)::int from campaign_recipients where opted_out`)
+    select 'opted out', count(*)::int from campaign_recipients where opted_out
+    union all
+    select 'answered by hand', count(*)::int from campaign_recipients where reason = 'answered_by_hand'
+    union all
+    select 'closed by an operator', count(*)::int from operations where closed_as is not null`)
   return Object.fromEntries(rows.map(({ what, count }) => [what, count]))
 }

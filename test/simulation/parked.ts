@@ -5,6 +5,7 @@ import type { Link, LinkEvents, Method, Params, Wire } from '../../src/platform/
 import { directLink } from '../../src/platform/sandbox/direct-link.ts'
 import type { World } from '../../src/platform/sandbox/world.ts'
 import type { Identifier } from '../../src/rules/identifier.ts'
+import type { Hands } from './hands.ts'
 import type { Schedule } from './schedule.ts'
 
 /** How the answer to a worker's next COMMIT is lost: the commit happened, or it did not. */
@@ -60,14 +61,16 @@ export class ParkedLink implements Link {
   readonly #schedule: Schedule
   readonly #owner: string
   readonly #witness: Witness
+  readonly #hands: Hands
   readonly #wires = new Set<OpenWire>()
   #cut = false
 
-  constructor(world: World, parts: { schedule: Schedule; owner: string; witness: Witness }) {
+  constructor(world: World, parts: { schedule: Schedule; owner: string; witness: Witness; hands: Hands }) {
     this.#link = directLink(world)
     this.#schedule = parts.schedule
     this.#owner = parts.owner
     this.#witness = parts.witness
+    this.#hands = parts.hands
   }
 
   connect: Link['connect'] = async (greeting, events) => {
@@ -94,7 +97,7 @@ export class ParkedLink implements Link {
       updates: async (batch) => {
         if (this.#cut) return new Promise(() => {})
         await this.#park('updates', `${account_id} to ${batch.position}`)
-        await events.updates(batch)
+        await events.updates(this.#hands.show(account_id, batch))
       },
       lost: (reason) => {
         if (!this.#cut) void this.#park('lost', account_id).then(() => events.lost(reason))

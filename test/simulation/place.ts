@@ -3,6 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setAllowed, setGates } from '../../src/capabilities/gates/gates.ts'
+import { createKey } from '../../src/capabilities/keys/keys.ts'
 import { createUser } from '../../src/capabilities/users/users.ts'
 import { createWorkspace } from '../../src/capabilities/workspaces/workspaces.ts'
 import { makeLogger } from '../../src/cli/log.ts'
@@ -14,6 +15,7 @@ import { operations } from '../../src/lists/operations.ts'
 import { type LocalSandbox, openLocalSandbox } from '../../src/platform/sandbox/sandbox.ts'
 import type { Random } from '../faults/random.ts'
 import { administer, type Cluster, dropFrom, planOnce } from '../harness/cluster.ts'
+import { Hands } from './hands.ts'
 import { Persons } from './persons.ts'
 import { Schedule } from './schedule.ts'
 import type { Disk } from './sim-worker.ts'
@@ -23,6 +25,7 @@ const morning = new Date('2026-11-02T09:00:00Z')
 interface SimTenant {
   readonly workspace_id: string
   readonly user_id: string
+  readonly key_id: string
 }
 
 export class Place {
@@ -30,6 +33,7 @@ export class Place {
   readonly sandbox: LocalSandbox
   readonly schedule: Schedule
   readonly persons: Persons
+  readonly hands: Hands
   readonly tenant: SimTenant
   readonly log: string[]
   readonly #cluster: Cluster
@@ -44,6 +48,7 @@ export class Place {
     app: OpenApp
     sandbox: LocalSandbox
     schedule: Schedule
+    hands: Hands
     tenant: SimTenant
     log: string[]
     cluster: Cluster
@@ -54,6 +59,7 @@ export class Place {
     this.sandbox = parts.sandbox
     this.schedule = parts.schedule
     this.persons = new Persons(parts.sandbox.world, () => this.now)
+    this.hands = parts.hands
     this.tenant = parts.tenant
     this.log = parts.log
     this.#cluster = parts.cluster
@@ -128,7 +134,8 @@ export async function openPlace(cluster: Cluster, seed: number, random: Random):
   const tenant = await makeTenant(app)
   const directory = await makeDirectory()
   const schedule = new Schedule(random.fork('sources'))
-  return new Place({ app, sandbox, schedule, tenant, log, cluster, name, directory })
+  const hands = new Hands(sandbox.world, random.fork('hidden'))
+  return new Place({ app, sandbox, schedule, hands, tenant, log, cluster, name, directory })
 }
 
 /** Both clocks start at the same time, and nothing changes the tables by itself. */
@@ -147,5 +154,7 @@ async function makeTenant(app: OpenApp): Promise<SimTenant> {
   await setGates(app, 'system', { names: ['extended'], enabled: true })
   await setAllowed(app, 'system', { list: 'campaign_user', id: user_id, allowed: true })
   await setAllowed(app, 'system', { list: 'campaign_workspace', id: workspace_id, allowed: true })
-  return { workspace_id, user_id }
+  const key = { workspace_id, user_id, name: 'A program', scopes: ['send'] }
+  const { id: key_id } = await createKey(app, 'system', key)
+  return { workspace_id, user_id, key_id }
 }

@@ -9,6 +9,7 @@ import type { Loop } from '../../src/loop.ts'
 import { sandboxPlatform } from '../../src/platform/sandbox/adapter.ts'
 import type { World } from '../../src/platform/sandbox/world.ts'
 import { assembleWorker, type Worker } from '../../src/worker/worker.ts'
+import type { Hands } from './hands.ts'
 import { type LostAnswers, ParkedLink, parkDatabase, type Witness } from './parked.ts'
 import type { Schedule, Waiting } from './schedule.ts'
 
@@ -16,6 +17,7 @@ export interface WorkerPlace {
   readonly base: App
   readonly schedule: Schedule
   readonly world: World
+  readonly hands: Hands
   readonly witness: Witness & {
     /** A worker's journal contains the end of this attempt. */
     concluded(worker: SimWorker, token: string): void
@@ -42,11 +44,11 @@ export class SimWorker {
   fullDisk = false
 
   private constructor(place: WorkerPlace, name: string, disk: Disk) {
-    const { base, schedule, world, witness, lost } = place
+    const { base, schedule, world, witness, lost, hands } = place
     this.name = name
     this.disk = disk
     this.#place = place
-    this.#link = new ParkedLink(world, { schedule, owner: name, witness })
+    this.#link = new ParkedLink(world, { schedule, owner: name, witness, hands })
     const settings = () => schedule.call(name, 'settings', () => base.settings.refresh())
     this.#app = {
       ...base,

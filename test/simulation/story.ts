@@ -8,6 +8,7 @@ import type { Loop } from '../../src/loop.ts'
 import { makeRandom, type Random } from '../faults/random.ts'
 import type { Cluster } from '../harness/cluster.ts'
 import { Acts } from './acts.ts'
+import { listUndecided } from './hands.ts'
 import { listOpen } from './judge.ts'
 import type { LostAnswers } from './parked.ts'
 import { openPlace, type Place } from './place.ts'
@@ -53,6 +54,8 @@ class Story {
   readonly #disks: Disk[] = []
   #workers: SimWorker[] = []
   #wanted = 2
+  /** Acts by hand that are still to come when everything else is let go. */
+  #byHand = 0
   #started = 0
 
   constructor(place: Place, random: Random) {
@@ -64,6 +67,7 @@ class Story {
       base: place.app,
       schedule: place.schedule,
       world: place.sandbox.world,
+      hands: place.hands,
       lost: this.#lost,
       newId: place.newId,
       witness: this.#watch.witness,
@@ -139,6 +143,7 @@ class Story {
   #loop(worker: SimWorker): Promise<void> {
     const weights: Record<string, number> = {
       dispatch: 10,
+      ledger: 2.5,
       accounts: 2.5,
       campaigns: 2,
       sweep: 1.5,
@@ -227,9 +232,21 @@ class Story {
     this.#lost.clear()
     for (const worker of this.#workers) worker.fullDisk = false
     await this.#watch.step('everything is let go', () => this.#acts.letGo())
+    this.#byHand = this.#random.whole(5)
     while (this.#workers.length < 2) await this.#start()
-    await this.#calmly('every recipient is final', async () => (await listOpen(this.#place.db)) === '')
+    // While nobody can know who wrote a message to a person, the follow-ups to them wait for whoever closes the operation.
+    await this.#calmly('every recipient is final, or waits for an operator', () => this.#isOver())
+    while ((await listOpen(this.#place.db)) !== '') {
+      await this.#watch.step('an operator closes what is unknown', () => this.#acts.closeUndecided())
+      await this.#calmly('every recipient is final, or waits for an operator', () => this.#isOver())
+    }
     await this.#watch.judge(true)
+  }
+
+  async #isOver(): Promise<boolean> {
+    const { db, hands } = this.#place
+    const undecided = await listUndecided(db, hands)
+    return (await listOpen(db, new Set(undecided.map((one) => one.recipient_id)))) === ''
   }
 
   /** Runs parked calls in order until the condition holds. Time moves only when nothing else does. */
@@ -242,7 +259,7 @@ class Story {
       const all = idle > 0 || round === 0
       for (const worker of this.#workers) {
         for (const loop of worker.loops) {
-          if (loop.name === 'dispatch' || loop.name === 'campaigns' || (all && calmLoops.has(loop.name))) {
+          if (steady.has(loop.name) || (all && calmLoops.has(loop.name))) {
             await this.#takeStep(worker, loop, true)
           }
         }
@@ -250,6 +267,10 @@ class Story {
       for (let one = schedule.waiting[0]; one; one = schedule.waiting[0]) await this.#go(one)
       if (await isSo()) return
       idle = this.#state() === before ? idle + 1 : 0
+      if (idle === 1 && this.#byHand > 0 && this.#random.chance(0.4)) {
+        this.#byHand--
+        await this.#watch.step('by hand', () => this.#acts.oneByHand())
+      }
       if (idle % 3 === 1) await this.#advanceCalmly()
       else if (idle > 0) await this.#pass(idle % 3 === 2 ? 6_000 : 1_000)
     }
@@ -281,5 +302,7 @@ const passes = [
   [61_000, 0.3],
 ] as const
 
+/** The loops that send. */
+const steady = new Set(['dispatch', 'campaigns', 'ledger'])
 /** The loops that matter when nothing else happens. */
 const calmLoops = new Set(['heartbeat', 'accounts', 'sweep', 'observe', 'journals'])

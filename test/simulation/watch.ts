@@ -1,5 +1,6 @@
 /** Watches a story: one statement after every step, all promises on request, and which states were reached. */
 import { type Flying, look, wrongCrossings, wrongIn, wrongSubmission } from './checks.ts'
+import { wrongEnds, wrongHands } from './hands.ts'
 import { judgeAll, listEndings, readReached } from './judge.ts'
 import { wrongPersons } from './persons.ts'
 import type { Place } from './place.ts'
@@ -19,6 +20,8 @@ export class Watch {
   readonly #alive: () => readonly SimWorker[]
   readonly #reached: Record<string, number> = {}
   #flying = new Map<string, Flying>()
+  /** The random ids of all that campaigns have sent. */
+  readonly #crossed = new Set<string>()
   /** Sends that workers started in this step. */
   #called: string[] = []
   /** Which worker received the answer to a send. */
@@ -45,14 +48,14 @@ export class Watch {
   #hear(owner: string, random_id: string): void {
     this.#answered.set(random_id, owner)
     const flies = [...this.#flying.values()].some((one) => one.random_id === random_id)
-    if (!flies && !this.together) this.reach('a late answer')
+    if (!flies && !this.together && this.#crossed.has(random_id)) this.reach('a late answer')
   }
 
   async step(what: string, work: () => Promise<unknown>): Promise<void> {
     this.note(`${++this.steps} ${what}`)
     this.#called = []
     await work()
-    const { db, persons } = this.#place
+    const { db, persons, hands } = this.#place
     const seen = await look(db)
     this.seen = seen.statuses ?? ''
     this.note(`  ${this.seen}; ${this.#place.sandbox.world.state.journal.length} accepted`)
@@ -64,15 +67,18 @@ export class Watch {
     // The answer to an earlier attempt, perhaps of another worker, says nothing about a message that crosses again.
     for (const { random_id } of crossed)
       if (!this.#called.includes(random_id)) this.#answered.delete(random_id)
+    for (const { random_id } of crossed) this.#crossed.add(random_id)
     const ids = crossed.map(({ id }) => id)
     const wrong = [
       ...wrongIn(seen),
       ...(await wrongCrossings(db, ids)),
       ...(await wrongPersons(db, persons, ids)),
+      ...(await wrongHands(db, hands, ids)),
       ...this.#unrecorded(),
     ]
     // Who became known in this step may have been written to in it.
     persons.tie(seen.listed)
+    hands.note(seen.positions)
     if (!this.together) for (const one of this.#called) wrong.push(...(await wrongSubmission(db, one)))
     if (wrong[0] !== undefined) this.break(wrong[0])
   }
@@ -101,7 +107,9 @@ export class Watch {
   async judge(over = false): Promise<void> {
     const { wrong, reasons } = await judgeAll(this.#place, { in_flight: [...this.#flying.keys()], over })
     for (const reason of reasons) this.reach(`held by ${reason}`)
-    if (wrong[0] !== undefined) this.break(wrong[0])
+    const { db, hands } = this.#place
+    const all = [...wrong, ...(await wrongEnds(db, hands))]
+    if (all[0] !== undefined) this.break(all[0])
   }
 
   /** Counts what the worker is in the middle of when it crashes. */
