@@ -1,9 +1,11 @@
 /** `parley secret rotate`: every sealed and signed place, before, during and after, with several processes and a kill. */
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, afterEach, describe, expect, test } from 'vitest'
 import { createAccount } from '../src/capabilities/accounts/accounts.ts'
+import { answerLogin, beginLogin } from '../src/capabilities/accounts/login-requests.ts'
+import { showStep } from '../src/capabilities/accounts/login-runs.ts'
 import { openAccountStore, sealSession } from '../src/capabilities/accounts/platform-store.ts'
 import { sealPlain } from '../src/capabilities/webhooks/address-loop.ts'
 import {
@@ -15,15 +17,18 @@ import {
 import { createWorkspace } from '../src/capabilities/workspaces/workspaces.ts'
 import { findSecrets, prepareSecret } from '../src/cli/instance-secret.ts'
 import type { OpenApp } from '../src/cli/open.ts'
+import { given } from '../src/db/given.ts'
 import { inspectColumn } from '../src/db/sealed-column.ts'
 import { beginRotation, findSecretUse, lockSecretUse, storedKeys } from '../src/db/secret-use.ts'
 import { processName } from '../src/db/server-state.ts'
 import { sql } from '../src/db/sql.ts'
 import { sharedWake } from '../src/events/wake.ts'
 import { claimAccounts } from '../src/ledger/leases.ts'
+import { noteHeartbeat } from '../src/ledger/workers.ts'
 import { makeCursor, readCursor } from '../src/lib/cursor.ts'
 import { newId } from '../src/lib/ids.ts'
-import { Secrets, sealedPurposes, signedPurposes, storedPurposes } from '../src/lib/secrets.ts'
+import { Secrets, sealedPurposes, shortId, signedPurposes, storedPurposes } from '../src/lib/secrets.ts'
+import { openSecret, secretPlaceOf } from '../src/lib/webhook-signatures.ts'
 import { sealedColumns } from '../src/lists/sealed-columns.ts'
 import { patchEnv } from './faults/patch.ts'
 import { copyDatabase } from './harness/database.ts'
@@ -73,6 +78,32 @@ async function end(app: OpenApp): Promise<void> {
 
 const rotate = ({ url }: Instance, env: Env = both) =>
   runVerb(['secret', 'rotate', '--json'], { DATABASE_URL: url, ...env })
+
+async function rotated(service: Instance, env: Env = both): Promise<Record<string, unknown>> {
+  const { code, stdout, stderr } = await rotate(service, env)
+  expect([code, stderr]).toEqual([0, ''])
+  return JSON.parse(stdout)
+}
+
+/** A rotation in a process of its own, with its source changed at a marker. */
+const patchedRotation = ({ url }: Instance, marker: string, insert: string) =>
+  runParley(['secret', 'rotate'], { DATABASE_URL: url, ...both, ...patchEnv([{ marker, insert }]) })
+
+const killed = "process.kill(process.pid, 'SIGKILL')"
+
+const actions = async ({ db }: OpenApp) =>
+  (
+    await db.rows<{ action: string }>(sql`select action from audit where action like 'secret.%' order by seq`)
+  ).map(({ action }) => action)
+
+/** What doctor says of the secret. */
+async function examined({ url }: Instance, env: Env) {
+  const { stdout } = await runVerb(['doctor', '--json'], { DATABASE_URL: url, ...env })
+  const { lines } = JSON.parse(stdout) as { lines: { check: string; level: string; found: string }[] }
+  return lines.filter(({ check }) => check === 'secret')
+}
+
+const [oldName, newName] = [testSecret, newSecret].map((secret) => shortId(new Secrets(secret).id))
 
 /** One value in every sealed column. */
 async function fill(app: OpenApp, workspace_id: string) {
@@ -235,16 +266,12 @@ describe('parley secret rotate', () => {
     await fill(service.app, workspace_id)
     await end(service.app)
     const [one, other] = [await neighbour(service), await neighbour(service)]
-    const kill = {
-      marker: 'crash point 25',
-      insert: "if (column.name === 'webhooks.secret') process.kill(process.pid, 'SIGKILL')",
-    }
-    const killed = await runParley(['secret', 'rotate'], {
-      DATABASE_URL: service.url,
-      ...both,
-      ...patchEnv([kill]),
-    })
-    expect(killed.code).toBe(null)
+    const stopped = await patchedRotation(
+      service,
+      'crash point 25',
+      `if (column.name === 'webhooks.secret') ${killed}`,
+    )
+    expect(stopped.code).toBe(null)
     const use = await findSecretUse(one.db)
     expect(use).toMatchObject({ old_id: new Secrets(testSecret).id })
     // Half is sealed with each: neither secret alone opens everything, both processes do.
@@ -259,16 +286,22 @@ describe('parley secret rotate', () => {
     const { webhook: added } = await one.db.transaction((tx) =>
       createWebhook(one, tx, 'system', { workspace_id, url: 'https://acme.example/second' }),
     )
-    const refused = openNeighbour(service.url, { PARLEY_SECRET: newSecret })
-    await expect(refused).rejects.toThrow('Set PARLEY_SECRET_OLD')
+    for (const [secret, set] of [
+      [newSecret, 'Set PARLEY_SECRET_OLD'],
+      [testSecret, 'Set PARLEY_SECRET to the new secret'],
+    ] as const) {
+      const refused = openNeighbour(service.url, { PARLEY_SECRET: secret })
+      await expect(refused).rejects.toThrow(set)
+      // Not that the rest is lost, or that nothing is left.
+      expect(await examined(service, { PARLEY_SECRET: secret })).toMatchObject([
+        { level: 'fault', found: expect.stringContaining(set) },
+      ])
+    }
     const another = await rotate(service, { PARLEY_SECRET: third, PARLEY_SECRET_OLD: newSecret })
     expect([another.code, another.stderr]).toEqual([1, expect.stringContaining('PARLEY_SECRET_OLD')])
-    const doctor = await runVerb(['doctor', '--json'], { DATABASE_URL: service.url, ...both })
-    const lines: { check: string; level: string; found: string }[] = JSON.parse(doctor.stdout).lines
-    expect(lines.find(({ check }) => check === 'secret')).toMatchObject({
-      level: 'warning',
-      found: expect.stringContaining('1 in webhooks.secret'),
-    })
+    expect(await examined(service, both)).toMatchObject([
+      { level: 'warning', found: expect.stringContaining('1 in webhooks.secret') },
+    ])
 
     const done = await rotate(service)
     expect([done.code, done.stderr]).toEqual([0, ''])
@@ -280,6 +313,153 @@ describe('parley secret rotate', () => {
     })
     expect((await listWebhooks(other, workspace_id)).map(({ id }) => id)).toContain(added.id)
     expect(await findSecretUse(one.db)).toMatchObject({ old_id: null })
+  })
+
+  test('is done once, and said once, whatever step it was killed at', async () => {
+    const service = await serve()
+    await end(service.app)
+    const app = await neighbour(service)
+    await fill(app, service.workspace_id)
+    for (const [marker, use, said] of [
+      ['crash point 25a', { turn: 1, old_id: new Secrets(testSecret).id }, ['secret.rotation_begun']],
+      ['crash point 25b', { turn: 1, old_id: new Secrets(testSecret).id }, ['secret.rotation_begun']],
+      ['crash point 25c', { turn: 1, old_id: null }, ['secret.rotation_begun', 'secret.rotated']],
+    ] as const) {
+      expect((await patchedRotation(service, marker, killed)).code).toBe(null)
+      expect([marker, await findSecretUse(app.db)]).toMatchObject([marker, use])
+      expect([marker, await actions(app)]).toEqual([marker, said])
+    }
+    expect(await rotated(service)).toMatchObject({ rotated: false, in_use: newName, lost: 0 })
+    expect(await actions(app)).toEqual(['secret.rotation_begun', 'secret.rotated'])
+    expect(await opens(app, newSecret)).toEqual(everywhere([1, 0]))
+  })
+
+  test('says that nothing was to do if the two secrets were given the wrong way round', async () => {
+    const service = await serve()
+    await end(service.app)
+    const app = await neighbour(service)
+    await fill(app, service.workspace_id)
+    const swapped = { PARLEY_SECRET: testSecret, PARLEY_SECRET_OLD: newSecret }
+    const done = await rotated(service, swapped)
+    expect(done).toMatchObject({ rotated: false, in_use: oldName })
+    expect(done.next).toContain(`To rotate to ${newName}, set PARLEY_SECRET to it`)
+    expect(await findSecretUse(app.db)).toMatchObject({ turn: 0, old_id: null })
+    expect(await actions(app)).toEqual([])
+    expect(await opens(app, testSecret)).toEqual(everywhere([1, 0]))
+  })
+
+  test('may be repeated with a third secret, and goes back', async () => {
+    const service = await serve()
+    await end(service.app)
+    const app = await neighbour(service)
+    await fill(app, service.workspace_id)
+    const keys = storedPurposes.map((purpose) => app.secrets.sign(purpose, 'a'))
+    await end(app)
+    let before = testSecret
+    for (const [turn, secret] of [newSecret, third, newSecret, testSecret].entries()) {
+      const one = await neighbour(service, { PARLEY_SECRET: secret, PARLEY_SECRET_OLD: before })
+      const done = await rotated(service, { PARLEY_SECRET: secret, PARLEY_SECRET_OLD: before })
+      expect(done).toMatchObject({ rotated: true, resealed: sealedColumns.length - 1, lost: 0 })
+      expect(await findSecretUse(one.db)).toMatchObject({ turn: turn + 1, old_id: null })
+      expect(await opens(one, secret)).toEqual(everywhere([1, 0]))
+      expect(await opens(one, before)).toEqual(everywhere([0, 1]))
+      expect(storedPurposes.map((purpose) => one.secrets.sign(purpose, 'a'))).toEqual(keys)
+      await end(one)
+      before = secret
+    }
+    const audited = await runVerb(['audit', 'verify', '--json'], {
+      DATABASE_URL: service.url,
+      PARLEY_SECRET: testSecret,
+    })
+    expect([audited.code, JSON.parse(audited.stdout)]).toMatchObject([0, { ok: true }])
+  })
+
+  test('lets no process start with a secret that was replaced, and doctor names the one in use', async () => {
+    const service = await serve()
+    await end(service.app)
+    const app = await neighbour(service)
+    await rotated(service)
+    const only = { PARLEY_SECRET: testSecret }
+    const refused = openNeighbour(service.url, only)
+    await expect(refused).rejects.toThrow(`A rotation has replaced the secret of this process, ${oldName}`)
+    const found = expect.stringContaining(`the instance uses ${newName} now`)
+    expect(await examined(service, only)).toMatchObject([{ level: 'fault', found }])
+    // Whoever has lost the right one may go on with another.
+    const stranger = await neighbour(service, { PARLEY_SECRET: third })
+    expect(stranger.secrets.isTied).toBe(false)
+    expect(app.secrets.isTied).toBe(true)
+  })
+
+  test('loses nothing of what is written while it seals, also by a second run of it', async () => {
+    const service = await serve()
+    const { workspace_id } = service
+    await end(service.app)
+    const app = await neighbour(service)
+    const { webhook_id } = await fill(app, workspace_id)
+    const scratch = await makeScratch('parley-sealing-')
+    const go = join(scratch, 'go')
+    const wait = `if (column.name === 'webhooks.secret') {
+      const { existsSync, writeFileSync } = await import('node:fs')
+      writeFileSync('${join(scratch, 'waits')}', '')
+      while (!existsSync('${go}')) await new Promise((done) => setTimeout(done, 20))
+    }`
+    const paused = patchedRotation(service, 'crash point 25', wait)
+    await until('it is about to seal the secret of a webhook again', hangMs, () =>
+      existsSync(join(scratch, 'waits')),
+    )
+    const { secret } = await app.db.transaction((tx) =>
+      rotateSecret(app, tx, 'system', { workspace_id, webhook_id }),
+    )
+    const made = await app.db.transaction((tx) => createWebhook(app, tx, 'system', { workspace_id, url }))
+    expect(await rotated(service)).toMatchObject({ rotated: true, lost: 0 })
+    await writeFile(go, '')
+    expect((await paused).code).toBe(0)
+    await rm(scratch, { recursive: true })
+    const stored = await app.db.rows<{ id: string; sealed: Buffer }>(
+      sql`select id, secret as sealed from webhooks order by created_at, id`,
+    )
+    const own = new Secrets(newSecret)
+    expect(stored.map(({ id, sealed }) => openSecret(own, id, sealed))).toEqual([secret, made.secret])
+    const now = await opens(app, newSecret)
+    expect(Object.values(now).every(([, lost]) => lost === 0)).toBe(true)
+    // Both have sealed something.
+    expect(await actions(app)).toEqual(['secret.rotation_begun', 'secret.rotated', 'secret.rotated'])
+    expect(await findSecretUse(app.db)).toMatchObject({ turn: 1, old_id: null })
+  })
+
+  test('seals more values than it reads at once, and goes on once the database writes again', async () => {
+    const service = await serve()
+    const { workspace_id } = service
+    await end(service.app)
+    const app = await neighbour(service)
+    const many = 230
+    const place = (id: string) => app.secrets.seal('webhook', secretPlaceOf(id), Buffer.from(id))
+    const rows = Array.from({ length: many }, newId).map((id) => ({ id, secret: place(id) }))
+    await app.db.run(sql`
+      insert into webhooks (id, workspace_id, url, events, secret, position)
+      select w.id, ${workspace_id}, 'https://acme.example', '{*}', w.secret, 0
+      from ${given(rows, { id: 'uuid', secret: 'bytea' })} as w`)
+    // As a full disk ends a write, for long enough that trying on and on would be noticed.
+    await app.db.pool.query(`
+      create sequence tries;
+      create function full_disk() returns trigger language plpgsql as $$
+      begin
+        if old.id > '${rows.map(({ id }) => id).toSorted()[120]}' and nextval('tries') <= 300 then
+          raise exception 'No space left on device' using errcode = '53100';
+        end if;
+        return new;
+      end $$;
+      create trigger full_disk before update on webhooks for each row execute function full_disk()`)
+    const stopped = await rotate(service)
+    expect([stopped.code, stopped.stderr]).toEqual([
+      1,
+      expect.stringMatching(/^The rotation has not ended.*disk is full/),
+    ])
+    expect(await findSecretUse(app.db)).toMatchObject({ turn: 1, old_id: new Secrets(testSecret).id })
+    expect(await opens(app, newSecret)).toMatchObject({ 'webhooks.secret': [121, many - 121] })
+    await app.db.pool.query('drop trigger full_disk on webhooks; drop function full_disk()')
+    expect(await rotated(service)).toMatchObject({ rotated: true, resealed: many - 121, lost: 0 })
+    expect(await opens(app, newSecret)).toMatchObject({ 'webhooks.secret': [many, 0] })
   })
 
   test('is refused beside a process of an earlier release, with one secret only, and with a strange one', async () => {
@@ -324,8 +504,8 @@ describe('parley secret rotate', () => {
       await tx.run(sql`select set_config('lock_timeout', '200', true)`)
       return beginRotation(tx, app.secrets, { old_id, new_id })
     })
-    await expect(begin).rejects.toThrow(expect.objectContaining({ code: 'store_unavailable' }))
-    done.resolve()
+    const refused = expect(begin).rejects.toThrow(expect.objectContaining({ code: 'store_unavailable' }))
+    await refused.finally(done.resolve)
     await sealing
     expect(await findSecretUse(db)).toMatchObject({ turn: 0 })
     // One at a time.
@@ -392,6 +572,16 @@ describe('parley secret rotate', () => {
     await expect(createAccount(app, 'system', proxied)).rejects.toThrow(conflict)
     await expect(store.writeSession(Buffer.from('a third key'))).rejects.toThrow(conflict)
     expect((await store.readSession())?.toString()).toBe('another key')
+    const login = await app.db.one<{ attempt: string }>(sql`select attempt from account_logins`)
+    const answer = answerLogin(app, { account_id, kind: 'code', text: '12345' })
+    await expect(answer).rejects.toThrow('the secret of before a rotation')
+    const shown = { state: 'code', shown: { wrong: false, tries_left: 3 } } as const
+    await expect(showStep(app, login.attempt, shown)).rejects.toThrow(conflict)
+    await app.db.run(sql`delete from account_logins`)
+    await noteHeartbeat(app.db, { worker_id, platforms: ['sandbox'] })
+    const begin = { workspace_id, account_id, phone: '+15550100' }
+    await app.db.run(sql`delete from platform_sessions`)
+    await expect(beginLogin(app, 'system', begin)).rejects.toThrow(conflict)
   })
 })
 

@@ -1,11 +1,11 @@
 /** The secrets that this process is given: by the environment, or by files in the data directory. */
 import { randomBytes } from 'node:crypto'
-import { rename, rm, writeFile } from 'node:fs/promises'
+import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { beginsUnderSecret } from '../capabilities/audit/audit.ts'
 import type { Config } from '../config.ts'
-import { findSecret, keepSecret, syncDirectory, writeSecret } from '../db/secret-file.ts'
-import { findMissingOld, findSecretUse, openRestoredKeys, openStoredKeys } from '../db/secret-use.ts'
+import { findSecret, keepSecret, replaceSecret, syncDirectory, writeSecret } from '../db/secret-file.ts'
+import { findMissingSecret, openRestoredKeys, openStoredKeys } from '../db/secret-use.ts'
 import type { Database, Tx } from '../db/sql.ts'
 import { Refusal } from '../lib/errors.ts'
 import { Secrets } from '../lib/secrets.ts'
@@ -73,10 +73,7 @@ export async function prepareSecret(data_dir: string): Promise<boolean> {
   if (old !== undefined && old !== secret) return false // guard: a secret that is in use is not dropped
   await writeSecret(files.old, secret)
   await syncDirectory(data_dir)
-  const draft = `${files.secret}.${randomBytes(4).toString('hex')}`
-  await writeFile(draft, randomBytes(32).toString('base64url'), { mode: 0o600, flush: true })
-  await rename(draft, files.secret)
-  await syncDirectory(data_dir)
+  await replaceSecret(files.secret, randomBytes(32).toString('base64url'))
   return true
 }
 
@@ -93,7 +90,7 @@ export async function tieSecrets(
 ): Promise<boolean> {
   const isOwn = (candidate: Secrets) => beginsUnderSecret({ db, secrets: candidate })
   if (as_it_is) return openStoredKeys(db, secrets, { isOwn, reads: true }).catch(() => false)
-  const missing = findMissingOld(await findSecretUse(db), secrets)
+  const missing = await findMissingSecret(db, secrets)
   if (missing !== undefined) throw new Refusal(missing) // guard: no process without the old secret during a rotation
   return openStoredKeys(db, secrets, { isOwn })
 }

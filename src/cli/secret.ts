@@ -16,6 +16,7 @@ import { Refusal } from '../lib/errors.ts'
 import { type Secrets, shortId } from '../lib/secrets.ts'
 import { version } from '../lib/version.ts'
 import { sealedColumns } from '../lists/sealed-columns.ts'
+import { explainEnvironment } from './database-sentences.ts'
 import { findSecrets, forgetOldSecret, prepareSecret, secretFiles } from './instance-secret.ts'
 import { print } from './output.ts'
 import { platformVariables } from './platforms.ts'
@@ -83,26 +84,43 @@ async function rotate(app: App, actor: Actor, data_dir: string) {
   await requireProcesses(app, [new_id, old_id])
   const detail = { from: shortId(old_id), to: shortId(new_id) }
   if (begins) {
-    await app.db.transaction((tx) =>
-      record(app, tx, actor, { action: 'secret.rotation_begun', target: 'instance', detail }),
-    )
-    const begun = await app.db.transaction((tx) => beginRotation(tx, app.secrets, { old_id, new_id }))
-    if (!begun) throw new Refusal('Another rotation has begun meanwhile. Run `parley secret show`.')
+    await app.db.transaction(async (tx) => {
+      const begun = await beginRotation(tx, app.secrets, { old_id, new_id })
+      if (!begun) throw new Refusal('Another rotation has begun meanwhile. Run `parley secret show`.')
+      await record(app, tx, actor, { action: 'secret.rotation_begun', target: 'instance', detail })
+    })
+    // crash point 25a: the rotation has begun, and only the stored keys are sealed again
   }
-  const sealed = await resealAll(app)
+  const sealed = await resealAll(app).catch(stopped)
   // What changed meanwhile was sealed with the new secret; only a pass that finds nothing proves it.
-  for (let again = sealed; again.resealed + again.changed > 0; ) again = await resealAll(app)
-  await app.db.transaction((tx) => endRotation(tx, old_id))
+  for (let again = sealed; again.resealed + again.changed > 0; ) again = await resealAll(app).catch(stopped)
   const { resealed, lost } = sealed
-  await app.db.transaction((tx) =>
-    record(app, tx, actor, {
-      action: 'secret.rotated',
-      target: 'instance',
-      detail: { ...detail, resealed, lost },
-    }),
-  )
+  // crash point 25b: everything is sealed again, and nothing says so yet
+  const rotated = await app.db.transaction(async (tx) => {
+    const ended = await endRotation(tx, old_id)
+    if (!ended && resealed === 0) return false // guard: a rotation that did nothing is not recorded
+    const done = { action: 'secret.rotated', target: 'instance', detail: { ...detail, resealed, lost } }
+    await record(app, tx, actor, done)
+    return true
+  })
+  // crash point 25c: the rotation has ended, and the file of the old secret is still there
   if (given?.from === 'files') await forgetOldSecret(data_dir)
-  return { ...detail, resealed, lost, next: given?.from === 'files' ? nextOfFiles : nextOfEnvironment }
+  const next = given?.from === 'files' ? nextOfFiles : nextOfEnvironment
+  if (rotated) return { rotated, ...detail, resealed, lost, next }
+  return { rotated, in_use: detail.to, lost, next: given?.from === 'files' ? next : nothingDone(detail) }
+}
+
+function stopped(error: unknown): never {
+  const found = explainEnvironment((error as Error).cause ?? error)
+  throw found ? new Refusal(`The rotation has not ended, and the next run goes on. ${found.message}`) : error
+}
+
+/** Also what somebody sees who has given the two secrets the wrong way round. */
+function nothingDone({ from, to }: { from: string; to: string }): string {
+  return (
+    `Nothing was to do: everything is sealed with ${to}, which is PARLEY_SECRET. To rotate to ${from}, set PARLEY_SECRET to it and ` +
+    'PARLEY_SECRET_OLD to the other, and restart the processes. Otherwise unset PARLEY_SECRET_OLD and restart them.'
+  )
 }
 
 const nextOfEnvironment =

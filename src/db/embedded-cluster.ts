@@ -83,7 +83,7 @@ async function requireCluster(cluster: string, data_dir: string): Promise<void> 
 }
 
 /** A cluster or a secret that is still being created. */
-const draftName = /^(postgres|postgres\.password|secret|socket\.path)\.[0-9a-f]{8}(\.password)?$/
+const draftName = /^(postgres|postgres\.password|secret|secret\.old|socket\.path)\.[0-9a-f]{8}(\.password)?$/
 
 /**
  * Removes what a process left behind that was killed while it created a cluster, including a password. Once a cluster exists,

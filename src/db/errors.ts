@@ -36,6 +36,11 @@ export function isAway(error: unknown): boolean {
   return error instanceof LostCommit || (error instanceof ApiError && error.code === 'store_unavailable')
 }
 
+/** True when another transaction kept what the statement waited for. */
+export function isLocked(error: unknown): boolean {
+  return error instanceof ApiError && error.cause instanceof pg.DatabaseError && error.cause.code === '55P03'
+}
+
 /** The code of a failure in a log line. */
 export function codeOf(error: unknown): string {
   if (error instanceof LostCommit) return 'lost_commit'

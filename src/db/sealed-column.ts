@@ -1,6 +1,6 @@
 /** Columns whose values are sealed: how a rotation finds every one, and seals it again. */
 import type { SealedPurpose, Secrets } from '../lib/secrets.ts'
-import { isAway } from './errors.ts'
+import { isLocked } from './errors.ts'
 import { type Db, type Sql, sql } from './sql.ts'
 
 interface SealedRow {
@@ -68,7 +68,7 @@ async function* rowsOf(db: Db, column: SealedColumn): AsyncGenerator<SealedRow, 
   for (let after: string | null = null; ; ) {
     const rows: readonly SealedRow[] = await column.list(db, after, rowsAtOnce)
     yield* rows
-    if (rows.length < rowsAtOnce) return
+    if (rows.length < rowsAtOnce) return // guard: every value of a column is read
     after = rows.at(-1)?.key ?? null
   }
 }
@@ -130,9 +130,9 @@ export async function resealColumn(db: Db, secrets: Secrets, column: SealedColum
   return done
 }
 
-/** Another transaction has the row: the next pass comes back to it. */
+/** The next pass comes back to a row that another transaction has. A full disk ends the run. */
 function waitForLock(error: unknown): number {
-  if (isAway(error)) return 0
+  if (isLocked(error)) return 0 // guard: only a locked row is tried again
   throw error
 }
 

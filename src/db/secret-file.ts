@@ -1,7 +1,7 @@
 /** Secrets that are created once and kept in the data directory. */
 import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
-import { link, lstat, mkdir, open, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { link, lstat, mkdir, open, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { Refusal } from '../lib/errors.ts'
 
@@ -57,17 +57,37 @@ export async function syncDirectory(directory: string): Promise<void> {
 export async function writeSecret(file: string, secret: string): Promise<void> {
   await mkdir(dirname(file), { recursive: true, mode: 0o700 })
   for (let linked = false; !linked; ) {
-    const draft = `${file}.${randomBytes(4).toString('hex')}`
+    linked = await withDraft(file, secret, (draft) => link(draft, file)).catch((error) => {
+      if (error.code === 'EEXIST') return true
+      throw error
+    })
+  }
+}
+
+/** Replaces a secret by another one: a reader sees one of them. */
+export async function replaceSecret(file: string, secret: string): Promise<void> {
+  while (!(await withDraft(file, secret, (draft) => rename(draft, file))));
+  await syncDirectory(dirname(file))
+}
+
+/** False: another starting process has removed the draft, taking it for one that a killed process left. */
+async function withDraft(
+  file: string,
+  secret: string,
+  place: (draft: string) => Promise<void>,
+): Promise<boolean> {
+  const draft = `${file}.${randomBytes(4).toString('hex')}`
+  try {
     await writeFile(draft, secret, { mode: 0o600, flush: true })
-    linked = await link(draft, file).then(
+    return await place(draft).then(
       () => true,
       (error) => {
-        if (error.code === 'EEXIST') return true
-        // Another starting process may have removed our draft, taking it for one that a killed process left.
         if (error.code === 'ENOENT') return false
         throw error
       },
     )
+  } finally {
+    // Also on a full disk.
     await rm(draft, { force: true })
   }
 }

@@ -177,18 +177,45 @@ export async function beginRotation(
   return true
 }
 
-/** Nothing uses the old secret any more. */
-export async function endRotation(tx: Tx, old_id: string): Promise<void> {
-  await tx.run(sql`update secret_use set old_id = null where old_id = ${old_id}`)
+/** Nothing uses the old secret any more. False: the rotation had ended before. */
+export async function endRotation(tx: Tx, old_id: string): Promise<boolean> {
+  return (await tx.run(sql`update secret_use set old_id = null where old_id = ${old_id}`)) > 0
 }
 
-/** Why a process with these secrets may not start: a rotation is under way, and it could not open what is left of the old. */
-export function findMissingOld(use: SecretUse | undefined, secrets: Secrets): string | undefined {
-  if (!use?.old_id || secrets.ids.includes(use.old_id)) return undefined
+/**
+ * Why a process with these secrets may not start: it could not open what the others seal, or what is left of the old secret, and
+ * it would seal with a secret that nobody keeps. One whose secret was never in use here may start: the right one may be lost.
+ */
+export async function findMissingSecret(db: Db, secrets: Secrets): Promise<string | undefined> {
+  const use = await findSecretUse(db)
+  if (!use) return undefined
+  const [hasNew, hasOld] = [use.secret_id, use.old_id].map((id) => id === null || secrets.ids.includes(id))
+  const [now, before] = [shortId(use.secret_id), shortId(use.old_id ?? '')]
+  if (use.old_id !== null && hasNew !== hasOld) {
+    const [has, lacks] = hasNew
+      ? ['new', 'PARLEY_SECRET_OLD to the old secret, or restore the file `secret.old`,']
+      : [
+          'old',
+          'PARLEY_SECRET to the new secret and PARLEY_SECRET_OLD to this one, or restore the file `secret`,',
+        ]
+    return (
+      `The secret is being rotated from ${before} to ${now}, and this process has only the ${has} one. ` +
+      `Set ${lacks} until \`parley secret rotate\` has ended.`
+    )
+  }
+  if (hasNew || !(await wasReplaced(db, secrets))) return undefined // guard: no process with a secret that was replaced
   return (
-    `The secret is being rotated from ${shortId(use.old_id)} to ${shortId(use.secret_id)}, and this process has only ` +
-    'the new one. Set PARLEY_SECRET_OLD to the old secret, or restore the file `secret.old`, until `parley secret rotate` has ended.'
+    `A rotation has replaced the secret of this process, ${secrets.ids.map(shortId).join(' and ')}: the instance uses ${now} now. ` +
+    'Set PARLEY_SECRET to that one, or restore the file `secret`.'
   )
+}
+
+/** Whether a rotation led away from one of these secrets. */
+async function wasReplaced(db: Db, { ids }: Secrets): Promise<boolean> {
+  const found = await db.maybe(sql`
+    select 1 from audit
+    where action = 'secret.rotated' and detail::jsonb ->> 'from' = any(${ids.map(shortId)}) limit 1`)
+  return found !== undefined
 }
 
 /** From the commit on, no address of a webhook is written in plain. */

@@ -5,6 +5,7 @@
 import { requireMaker } from '../../access/makers.ts'
 import type { App, Topic } from '../../app.ts'
 import { sealedColumn } from '../../db/sealed-column.ts'
+import { lockSecretUse } from '../../db/secret-use.ts'
 import { type Db, type Sql, sql } from '../../db/sql.ts'
 import { hasWorker } from '../../ledger/workers.ts'
 import { ApiError, type ErrorCode } from '../../lib/errors.ts'
@@ -83,6 +84,7 @@ export async function beginLogin(app: App, actor: Actor, wanted: LoginStart): Pr
       where workspace_id = ${workspace_id} and account_id <> ${account_id} and state not in ('done', 'failed')`)
     const sentence = `This workspace has ${open} logins in progress. Finish one of them first.`
     if (open >= openMax) throw refused(sentence) // guard: few open logins of a workspace
+    await lockSecretUse(tx, app.secrets) // guard: a number is sealed with the secret in use
     const begun = await tx.run(sql`
       insert into account_logins as l (account_id, workspace_id, actor, way, state, attempt, begins, alive_until, typed)
       values (${account_id}, ${workspace_id}, ${actor}, ${way}, ${way === 'qr' ? 'qr' : 'code'}, ${attempt},
@@ -224,13 +226,16 @@ export async function answerLogin(app: App, { account_id, kind, text }: Answer):
   )
   const answered =
     row &&
-    (await app.db.run(sql`
-      update account_logins set typed = ${seal(app, row.attempt, text)}
-      where account_id = ${account_id} and attempt = ${row.attempt} and state = ${kind} and not (${isLost})
-        and typed is null -- guard: one answer to one question
-        -- A caller may wait here while the worker takes another answer and asks again.
-        and shown = ${row.shown} -- guard: no answer to a later question
-      `))
+    (await app.db.transaction(async (tx) => {
+      await lockSecretUse(tx, app.secrets) // guard: an answer is sealed with the secret in use
+      return tx.run(sql`
+        update account_logins set typed = ${seal(app, row.attempt, text)}
+        where account_id = ${account_id} and attempt = ${row.attempt} and state = ${kind} and not (${isLost})
+          and typed is null -- guard: one answer to one question
+          -- A caller may wait here while the worker takes another answer and asks again.
+          and shown = ${row.shown} -- guard: no answer to a later question
+        `)
+    }))
   if (!answered) throw refused(`The login is not asking for a ${kind} now.`)
   app.wake.signal(loginsChanged)
 }

@@ -1,6 +1,7 @@
 /** The worker's side of logins from the dashboard: claims them, stores their steps, reads answers, ends them. */
 import type { App } from '../../app.ts'
 import type { AccountKey } from '../../contract.ts'
+import { lockSecretUse } from '../../db/secret-use.ts'
 import { type Db, type Sql, sql, type Tx } from '../../db/sql.ts'
 import { ApiError } from '../../lib/errors.ts'
 import type { Actor } from '../audit/audit.ts'
@@ -72,9 +73,12 @@ export async function showStep(
   attempt: string,
   { state, shown }: { state: 'qr' | 'code' | 'password'; shown: ShownStep },
 ): Promise<void> {
-  const rows = await app.db.rows<AccountKey>(sql`
-    update account_logins set state = ${state}, shown = ${seal(app, attempt, shown)}, typed = null
-    where attempt = ${attempt} and state not in ('done', 'failed') returning account_id, workspace_id`)
+  const rows = await app.db.transaction(async (tx) => {
+    await lockSecretUse(tx, app.secrets) // guard: a question is sealed with the secret in use
+    return tx.rows<AccountKey>(sql`
+      update account_logins set state = ${state}, shown = ${seal(app, attempt, shown)}, typed = null
+      where attempt = ${attempt} and state not in ('done', 'failed') returning account_id, workspace_id`)
+  })
   for (const row of rows) markAccount(app, row)
 }
 

@@ -5,7 +5,7 @@ import { beginsUnderSecret, findVerdict } from '../../capabilities/audit/audit.t
 import { readDispatch } from '../../capabilities/gates/gates.ts'
 import { listNarrowedKeys } from '../../capabilities/keys/keys.ts'
 import { listDisabled, listStopped } from '../../capabilities/webhooks/webhooks.ts'
-import { findSecretUse, type SecretUse } from '../../db/secret-use.ts'
+import { findMissingSecret, findSecretUse, type SecretUse } from '../../db/secret-use.ts'
 import { diskShortBytes, listWorkers } from '../../ledger/workers.ts'
 import { type Secrets, shortId } from '../../lib/secrets.ts'
 import { version } from '../../lib/version.ts'
@@ -25,11 +25,13 @@ export const instanceChecks: readonly Check<Instance>[] = [
 
 async function lookAtSecret(app: Instance): Promise<readonly Finding[]> {
   const use = await findSecretUse(app.db)
+  const missing = await findMissingSecret(app.db, app.secrets)
+  if (missing !== undefined) return [fault(missing, 'Restart every process with it.')] // guard: doctor names the secret that a process lacks
   if ((use && !app.secrets.isTied) || !(await beginsUnderSecret(app))) {
     return [
       fault(
         `The audit log was begun under another secret: sessions, cursors, webhook secrets and logins do not work. ${namesOf(use, app.secrets)}`,
-        'Set PARLEY_SECRET to the value that this database was set up with.',
+        'Set PARLEY_SECRET to the secret that the instance uses.',
       ),
     ]
   }
