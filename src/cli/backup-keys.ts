@@ -52,11 +52,19 @@ export async function readBackupKey(identity: string | undefined): Promise<Backu
   return { identities }
 }
 
+const noPassphrase =
+  'Standard input ended without a passphrase. Type it at a terminal, pass it as one line (`< FILE`), or use a key: ' +
+  '`parley backup --recipient`, `parley restore --identity`.'
+
 async function askPassphrase({ twice }: { twice: boolean }): Promise<string> {
   const prompt = new Prompt()
   try {
-    const passphrase = await prompt.ask('Passphrase of the backup: ', { hidden: true })
-    if (!twice || passphrase === (await prompt.ask('Again: ', { hidden: true }))) return passphrase
+    const ask = (question: string) =>
+      prompt.ask(question, { hidden: true }).catch(() => {
+        throw new Refusal(noPassphrase)
+      })
+    const passphrase = await ask('Passphrase of the backup: ')
+    if (!twice || passphrase === (await ask('Again: '))) return passphrase
     throw new Refusal('The two passphrases differ. Nothing was written.')
   } finally {
     prompt.close()

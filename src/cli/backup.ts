@@ -6,7 +6,7 @@ import { type Actor, type Recorder, record } from '../capabilities/audit/audit.t
 import { switchDispatch } from '../capabilities/gates/gates.ts'
 import { endEverySetupLink } from '../capabilities/users/users.ts'
 import { type Config, readConfig } from '../config.ts'
-import { type BackupFacts, writeBackup } from '../db/backup.ts'
+import { type BackupFacts, type SnapshotSecrets, writeBackup } from '../db/backup.ts'
 import { type BackupKey, isEncryptedFile, prepareEncryption } from '../db/backup-encryption.ts'
 import {
   type BackupEnd,
@@ -18,8 +18,7 @@ import {
 import { openEmbedded } from '../db/embedded.ts'
 import { openDatabase } from '../db/pool.ts'
 import { requireSteps, restoreBackup } from '../db/restore.ts'
-import { writeSecret } from '../db/secret-file.ts'
-import { findSecretUse } from '../db/secret-use.ts'
+import { findSecret, writeSecret } from '../db/secret-file.ts'
 import type { Database, Tx } from '../db/sql.ts'
 import { renewGeneration } from '../ledger/restore-counter.ts'
 import { Refusal } from '../lib/errors.ts'
@@ -104,7 +103,11 @@ async function backUp(
   requireEmbedded(app.config)
   const lock = await readBackupLock(options)
   const encrypt = lock && (await prepareEncryption(lock))
-  const header = { parley_version: version, ...(await secretsOfBackup(app, data_dir)) }
+  const secretsOf = await secretsOfBackup(app, data_dir)
+  const header = async (snapshot: SnapshotSecrets) => ({
+    parley_version: version,
+    ...(await secretsOf(snapshot)),
+  })
   const made = ({ bytes, tables }: BackupFacts) =>
     app.db.transaction((tx) =>
       record(app, tx, actor, {
@@ -122,15 +125,24 @@ async function backUp(
 
 type SecretHeader = Pick<BackupHeader, 'secret' | 'secret_id' | 'old_secret' | 'old_secret_id'>
 
-/** The secret that the database is sealed with, and during a rotation both: neither alone opens everything. */
-async function secretsOfBackup(app: App, data_dir: string): Promise<SecretHeader> {
-  const given = await requireSecrets(app.config, { data_dir, makes: true })
-  const use = await findSecretUse(app.db)
-  const textIn = (id: string) => (given.from === 'files' ? (textOf(given, id) ?? given.secret) : null)
-  const secret_id = app.secrets.id
-  const header = { secret: textIn(secret_id), secret_id }
-  if (!use?.old_id) return header
-  return { ...header, old_secret: textIn(use.old_id), old_secret_id: use.old_id }
+/** The secret that the snapshot is sealed with, and during a rotation both: neither alone opens everything. */
+async function secretsOfBackup(
+  app: App,
+  data_dir: string,
+): Promise<(snapshot: SnapshotSecrets) => Promise<SecretHeader>> {
+  const before = await requireSecrets(app.config, { data_dir, makes: true })
+  return async (snapshot) => {
+    // Another command may have made the new secret, or removed the old one, since this one began.
+    const now = (await findSecrets(app.config, data_dir)) ?? before
+    const textIn = (id: string) =>
+      before.from === 'files' ? (textOf(before, id) ?? textOf(now, id) ?? null) : null
+    // Whoever has lost the secret of the instance backs up and restores with another one.
+    const use = app.secrets.isTied ? snapshot : undefined
+    const secret_id = use?.secret_id ?? app.secrets.id
+    const header = { secret: textIn(secret_id), secret_id }
+    if (!use?.old_id) return header
+    return { ...header, old_secret: textIn(use.old_id), old_secret_id: use.old_id }
+  }
 }
 
 function requireEmbedded({ database }: Pick<App['config'], 'database'>): void {
@@ -167,8 +179,8 @@ async function restore(file: string, { data_dir, migrations, key }: RestoreOptio
       if (config.secret !== undefined) return
       // Before the commit: the restored database is useless without its secret, and nothing writes the secret later.
       const files = secretFiles(data_dir)
-      await writeSecret(files.secret, secret)
       if (old !== undefined) await writeSecret(files.old, old)
+      await writeSecret(files.secret, secret)
     }
     return await closing(close, () => load(db, backup, { steps, finish }))
   } finally {
@@ -215,9 +227,17 @@ async function requireBackupSecrets(
   const known = given ?? secretsIn(header)
   const missing = new Set([header.secret_id, ...(header.old_secret_id ? [header.old_secret_id] : [])])
   for (const id of missing) if (known && textOf(known, id) !== undefined) missing.delete(id)
-  const [wanted] = missing
-  if (known && wanted === undefined) return { secret: known.secret, old: known.old }
-  throw new Refusal(wrongSecret(header, { wanted: wanted ?? header.secret_id, given, data_dir }))
+  if (!known || missing.size > 0)
+    throw new Refusal(wrongSecret(header, { missing: [...missing], given, data_dir }))
+  const { old } = secretFiles(data_dir)
+  const left = given ? undefined : await findSecret(old)
+  // guard: a restore leaves no other old secret in the place of its own
+  if (left !== undefined && left !== known.old) {
+    throw new Refusal(
+      `${old} is the secret of another instance, or of another day. Move ${old} away, or choose another --data-dir.`,
+    )
+  }
+  return { secret: known.secret, old: known.old }
 }
 
 /** Those that the file itself contains. */
@@ -228,11 +248,17 @@ function secretsIn({ secret, old_secret }: BackupHeader): GivenSecrets | undefin
 
 function wrongSecret(
   { made_at }: BackupHeader,
-  { wanted, given, data_dir }: { wanted: string; given: GivenSecrets | undefined; data_dir: string },
+  {
+    missing,
+    given,
+    data_dir,
+  }: { missing: readonly string[]; given: GivenSecrets | undefined; data_dir: string },
 ): string {
-  const needs = `The backup of ${made_at} needs the secret ${shortId(wanted)}`
-  if (!given)
-    return `${needs}: it was created with PARLEY_SECRET and does not contain it. Set PARLEY_SECRET to the same value.`
+  const needs = `The backup of ${made_at} needs the secret ${missing.map(shortId).join(' and the secret before it, ')}`
+  if (!given) {
+    const set = missing.length > 1 ? 'PARLEY_SECRET and PARLEY_SECRET_OLD' : 'PARLEY_SECRET'
+    return `${needs}: it was created with PARLEY_SECRET and does not contain it. Set ${set} to the same value.`
+  }
   const named = secretsOf(given).ids.map(shortId).join(' and ')
   return given.from === 'files'
     ? `${needs}. ${secretFiles(data_dir).secret} is not the secret that the backup was created with, but ${named}. Move it away, or choose another --data-dir.`

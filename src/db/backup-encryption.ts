@@ -44,7 +44,8 @@ function addRecipient(encrypter: { addRecipient(s: string): void }, recipient: s
   try {
     encrypter.addRecipient(recipient)
   } catch {
-    throw new Refusal(`${recipient} is no public key of age: they begin with age1.`)
+    // It may be the private key.
+    throw new Refusal('A recipient is no public key of age: they begin with age1.') // guard: a recipient is not repeated
   }
 }
 

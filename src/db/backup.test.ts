@@ -58,7 +58,7 @@ const path = (name: string) => join(directory, name)
 const given = { parley_version: '0.0.0', secret: 's'.repeat(43), secret_id: 'which' }
 
 function backUp(db: Database, name: string) {
-  return writeBackup(db, path(name), { header: given, made: async () => {} })
+  return writeBackup(db, path(name), { header: async () => given, made: async () => {} })
 }
 
 async function restore(db: Database, name: string): Promise<BackupEnd> {
@@ -238,7 +238,7 @@ describe('an existing file', () => {
     const note = async () => {
       made = true
     }
-    const refused = writeBackup(await database(), path(name), { header: given, made: note })
+    const refused = writeBackup(await database(), path(name), { header: async () => given, made: note })
     await expect(refused).rejects.toThrow('never overwrites')
     // Immediately, not after everything was copied.
     expect(made).toBe(false)
@@ -247,18 +247,18 @@ describe('an existing file', () => {
 
   test('is also refused when it appears while the backup is made, and nothing is left over', async () => {
     const made = () => writeFile(path('raced'), 'mine')
-    await expect(writeBackup(await database(), path('raced'), { header: given, made })).rejects.toThrow(
-      'never overwrites',
-    )
+    await expect(
+      writeBackup(await database(), path('raced'), { header: async () => given, made }),
+    ).rejects.toThrow('never overwrites')
     expect(await readFile(path('raced'), 'utf8')).toBe('mine')
     expect((await readdir(directory)).filter((name) => name.includes('partial'))).toEqual([])
   })
 
   test('a backup that cannot be audited leaves no file', async () => {
     const made = () => Promise.reject(new Error('no audit'))
-    await expect(writeBackup(await database(), path('unnoted'), { header: given, made })).rejects.toThrow(
-      'no audit',
-    )
+    await expect(
+      writeBackup(await database(), path('unnoted'), { header: async () => given, made }),
+    ).rejects.toThrow('no audit')
     expect((await readdir(directory)).filter((name) => name.includes('unnoted'))).toEqual([])
   })
 })

@@ -9,6 +9,7 @@ import type { EncryptBytes } from './backup-encryption.ts'
 import { type BackupEnd, type BackupHeader, type BackupTable, BackupWriter } from './backup-file.ts'
 import { copyRows } from './copy-stream.ts'
 import { syncDirectory } from './secret-file.ts'
+import type { SecretUse } from './secret-use.ts'
 import type { Database } from './sql.ts'
 
 /** Migrations fill the first themselves; the others are out of date after a restore. Unlogged tables are left out as well. */
@@ -26,9 +27,12 @@ export interface BackupFacts {
 }
 
 type HeaderOfCaller = Omit<BackupHeader, 'made_at' | 'migrations'>
+/** The secrets that the snapshot is sealed with; undefined if it does not say. */
+export type SnapshotSecrets = Pick<SecretUse, 'secret_id' | 'old_id'> | undefined
 
 interface NewBackup {
-  readonly header: HeaderOfCaller
+  /** Asked within the snapshot: a rotation may have begun since the caller looked. */
+  readonly header: (secrets: SnapshotSecrets) => Promise<HeaderOfCaller>
   readonly made: (facts: BackupFacts) => Promise<void>
   readonly encrypt?: EncryptBytes | undefined
 }
@@ -90,8 +94,10 @@ async function fill(
   const writer = new BackupWriter(file, encrypt)
   try {
     await client.query(patience)
+    // crash point 26: the snapshot is taken next
     await client.query('begin isolation level repeatable read read only')
-    writer.header({ ...(await readState(client)), ...header })
+    const secrets = await readSecrets(client) // guard: a backup names the secrets of its snapshot
+    writer.header({ ...(await readState(client)), ...(await header(secrets)) })
     const tables = []
     for (const table of await listTables(client)) {
       writer.table(table)
@@ -117,6 +123,11 @@ function refusalOf(error: unknown): unknown {
     return new Refusal(`The backup could not be written (${code}). The incomplete file was removed.`)
   }
   return error
+}
+
+async function readSecrets(client: pg.Client): Promise<SnapshotSecrets> {
+  const { rows } = await client.query('select secret_id, old_id from secret_use')
+  return rows[0]
 }
 
 async function readState(client: pg.Client): Promise<Pick<BackupHeader, 'made_at' | 'migrations'>> {

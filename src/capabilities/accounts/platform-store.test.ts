@@ -81,7 +81,7 @@ describe('the session of an account', () => {
     await store.writePeers([{ number: '9', text: 'nine' }])
     const directory = await mkdtemp(join(tmpdir(), 'parley-platform-store-'))
     const file = join(directory, 'one.backup')
-    const header = { parley_version: '0.0.0', secret: null, secret_id: 'which' }
+    const header = async () => ({ parley_version: '0.0.0', secret: null, secret_id: 'which' })
     await writeBackup(service.app.db, file, { header, made: async () => {} })
     const copy = await copyDatabase()
     const db = openDatabase({ connectionString: copy.url }, { pool_size: 2 })

@@ -40,7 +40,7 @@ afterEach(async () => {
 
 const backUp = () =>
   writeBackup(before.db, join(directory, 'backup'), {
-    header: { parley_version: '0.0.0', secret: 's'.repeat(43), secret_id: 'which' },
+    header: async () => ({ parley_version: '0.0.0', secret: 's'.repeat(43), secret_id: 'which' }),
     made: async () => {},
   })
 
