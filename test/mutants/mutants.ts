@@ -4778,6 +4778,35 @@ export const mutants: readonly Mutant[] = [
   ...(
     [
       [
+        'guard: a backup names the secrets of its snapshot',
+        'a backup made just as a rotation begins has the secrets of its snapshot',
+        'const secrets = undefined',
+      ],
+      [
+        'guard: a restore leaves no other old secret in the place of its own',
+        'a backup made in the middle of a rotation needs both, and the restored rotation goes on',
+        'if (false) {',
+      ],
+      [
+        'guard: a recipient is not repeated',
+        'parley backup --recipient refuses a private key, both ways at once, and what is no key, without repeating it',
+        "throw new Refusal(recipient + ' is no public key of age.')",
+      ],
+    ] as const
+  ).map(([marker, test, replace]) =>
+    mutant(
+      {
+        file: 'test/encrypted-backup.test.ts',
+        still: 'parley backup --encrypt says where a passphrase comes from if standard input has none',
+      },
+      marker,
+      test,
+      replace,
+    ),
+  ),
+  ...(
+    [
+      [
         'guard: an older answer about the secret in use',
         'two secrets an older answer of the database does not bring the old secret back',
         '',
@@ -4887,6 +4916,46 @@ export const mutants: readonly Mutant[] = [
         'guard: an address is bound to its webhook',
         'addresses of webhooks do not open at another webhook',
         "return 'webhooks:url'",
+      ],
+      [
+        'guard: a rotation that did nothing is not recorded',
+        'parley secret rotate says that nothing was to do if the two secrets were given the wrong way round',
+        '',
+      ],
+      [
+        'guard: no process with a secret that was replaced',
+        'parley secret rotate lets no process start with a secret that was replaced, and doctor names the one in use',
+        'if (true) return undefined',
+      ],
+      [
+        'guard: doctor names the secret that a process lacks',
+        'parley secret rotate lets no process start with a secret that was replaced, and doctor names the one in use',
+        '',
+      ],
+      [
+        'guard: every value of a column is read',
+        'parley secret rotate seals more values than it reads at once, and goes on once the database writes again',
+        'return',
+      ],
+      [
+        'guard: only a locked row is tried again',
+        'parley secret rotate seals more values than it reads at once, and goes on once the database writes again',
+        'return 0',
+      ],
+      [
+        'guard: an answer is sealed with the secret in use',
+        'parley secret rotate refuses to seal in a process that has only the old secret',
+        '',
+      ],
+      [
+        'guard: a question is sealed with the secret in use',
+        'parley secret rotate refuses to seal in a process that has only the old secret',
+        '',
+      ],
+      [
+        'guard: a number is sealed with the secret in use',
+        'parley secret rotate refuses to seal in a process that has only the old secret',
+        '',
       ],
     ] as const
   ).map(([marker, test, replace]) =>
