@@ -126,6 +126,9 @@ function refusalOf(error: unknown): unknown {
 }
 
 async function readSecrets(client: pg.Client): Promise<SnapshotSecrets> {
+  // The schema may be an older one.
+  const { rows: found } = await client.query(`select to_regclass('public.secret_use') is not null as there`)
+  if (!found[0].there) return undefined
   const { rows } = await client.query('select secret_id, old_id from secret_use')
   return rows[0]
 }
