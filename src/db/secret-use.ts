@@ -210,11 +210,13 @@ export async function findMissingSecret(db: Db, secrets: Secrets): Promise<strin
   )
 }
 
-/** Whether a rotation led away from one of these secrets. */
+/** Whether a rotation led away from one of these secrets. A missing table switches off its own feature only. */
 async function wasReplaced(db: Db, { ids }: Secrets): Promise<boolean> {
-  const found = await db.maybe(sql`
-    select 1 from audit
-    where action = 'secret.rotated' and detail::jsonb ->> 'from' = any(${ids.map(shortId)}) limit 1`)
+  const found = await db
+    .maybe(sql`
+      select 1 from audit
+      where action = 'secret.rotated' and detail::jsonb ->> 'from' = any(${ids.map(shortId)}) limit 1`)
+    .catch(() => undefined)
   return found !== undefined
 }
 
