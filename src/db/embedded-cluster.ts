@@ -48,8 +48,8 @@ export async function layOut(directory: string, { existing = false } = {}): Prom
   // PostgreSQL runs in another working directory, so a relative path would lead it elsewhere.
   const data_dir = resolve(directory)
   const native = nativeDirectory()
-  const cluster = join(data_dir, 'postgres')
-  if (existing) await requireCluster(cluster, data_dir) // guard: a read makes nothing
+  const cluster = clusterIn(data_dir)
+  if (existing) await requireCluster(data_dir) // guard: a read makes nothing
   await openDataDirectory(data_dir)
   const runner = await chooseRunner(data_dir, cluster, native)
   if (runner === 'nobody') await chmod(data_dir, 0o711)
@@ -70,8 +70,12 @@ export async function layOut(directory: string, { existing = false } = {}): Prom
   return place
 }
 
-async function requireCluster(cluster: string, data_dir: string): Promise<void> {
-  const missing = await stat(cluster).then(
+function clusterIn(data_dir: string): string {
+  return join(data_dir, 'postgres')
+}
+
+export async function requireCluster(data_dir: string): Promise<void> {
+  const missing = await stat(clusterIn(data_dir)).then(
     () => false,
     // Any other error means that the directory cannot be used, which opening it explains.
     (error: NodeJS.ErrnoException) => error.code === 'ENOENT',

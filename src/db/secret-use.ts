@@ -216,7 +216,10 @@ async function wasReplaced(db: Db, { ids }: Secrets): Promise<boolean> {
     .maybe(sql`
       select 1 from audit
       where action = 'secret.rotated' and detail::jsonb ->> 'from' = any(${ids.map(shortId)}) limit 1`)
-    .catch(() => undefined)
+    .catch((error) => {
+      if (error instanceof ApiError && error.code === 'schema_unavailable') return undefined
+      throw error
+    })
   return found !== undefined
 }
 
