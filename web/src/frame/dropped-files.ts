@@ -6,7 +6,7 @@ const isField = (target: EventTarget | null) => target instanceof HTMLInputEleme
 function refuse(event: DragEvent): void {
   const { dataTransfer, target, defaultPrevented } = event
   if (defaultPrevented || isField(target) || !dataTransfer?.types.includes('Files')) return
-  event.preventDefault()
+  event.preventDefault() // guard: a dropped file leaves the page
   dataTransfer.dropEffect = 'none'
 }
 

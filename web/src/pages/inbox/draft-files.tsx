@@ -22,7 +22,7 @@ export function DraftFiles({ files, refused, failure, onRemove, onDismiss, field
     const buttons = [...(list.current?.querySelectorAll('button') ?? [])]
     // The next one takes this place, unless this is the last of its kind.
     const isLast = at === files.length - 1 || at === buttons.length - 1
-    if (isLast) (buttons[at + 1] ?? buttons[at - 1] ?? field.current)?.focus()
+    if (isLast) (buttons[at + 1] ?? buttons[at - 1] ?? field.current)?.focus() // guard: the focus stays among the files
     act()
   }
   return (
