@@ -37,10 +37,8 @@ export const daysQuery = (workspace_id: string, { from, to, account_id }: DayRan
   queryOptions({
     queryKey: keys.analytics(workspace_id, 'days', from ?? '', to ?? '', account_id ?? ''),
     queryFn: ({ signal }) => {
-      const query = {
-        ...(from !== undefined && to !== undefined && { from, to }),
-        ...(account_id !== undefined && { account_id }),
-      }
+      const range = from === undefined || to === undefined ? {} : { from, to }
+      const query = { ...range, account_id }
       return ask('GET /w/{workspace_id}/analytics/days', { params: { workspace_id }, query }, { signal })
     },
   })

@@ -5,7 +5,13 @@ import { noteServiceTime } from './service-clock.ts'
 
 export type RouteName = keyof Routes
 export type Answer<R extends RouteName> = Routes[R]['answer']
-type Input<R extends RouteName> = Omit<Routes[R], 'answer'>
+type Input<R extends RouteName> = {
+  [Part in keyof Routes[R] as Exclude<Part, 'answer'>]: Part extends 'query'
+    ? Query<Routes[R][Part]>
+    : Routes[R][Part]
+}
+/** What may be left out may also be undefined. */
+type Query<Q> = { [Name in keyof Q]: object extends Pick<Q, Name> ? Q[Name] | undefined : Q[Name] }
 type Asked<R extends RouteName> =
   object extends Input<R> ? [input?: Input<R>, how?: RequestOptions] : [input: Input<R>, how?: RequestOptions]
 

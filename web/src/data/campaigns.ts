@@ -1,10 +1,11 @@
 /** What the campaign pages read and change. Every key begins with `campaigns`, which the live stream names. */
 
 import { infiniteQueryOptions, queryOptions, useMutation } from '@tanstack/react-query'
-import { type Answer, ask, Refused } from './api.ts'
+import { type Answer, ask } from './api.ts'
+import { byCursor } from './by-cursor.ts'
 import { newKey } from './kept.ts'
 import { keys } from './keys.ts'
-import { endSession, queryClient } from './queries.ts'
+import { queryClient } from './queries.ts'
 
 export type Progress = Answer<'GET /w/{workspace_id}/campaign_progress'>['campaigns'][number]
 export type Campaign = Answer<'GET /w/{workspace_id}/campaigns/{campaign_id}'>['campaign']
@@ -27,29 +28,23 @@ export interface RecipientFilter extends CampaignRef {
 export const progressQuery = (workspace_id: string) =>
   infiniteQueryOptions({
     queryKey: keys.campaigns(workspace_id, 'list'),
-    initialPageParam: undefined as string | undefined,
-    queryFn: ({ pageParam: cursor, signal }) =>
-      ask(
-        'GET /w/{workspace_id}/campaign_progress',
-        { params: { workspace_id }, query: cursor === undefined ? {} : { cursor } },
-        { signal },
-      ),
-    getNextPageParam: ({ next_cursor }) => next_cursor ?? undefined,
+    ...byCursor,
+    queryFn: ({ pageParam: cursor, signal }) => {
+      const input = { params: { workspace_id }, query: { cursor } }
+      return ask('GET /w/{workspace_id}/campaign_progress', input, { signal })
+    },
   })
+
+async function readCampaign(params: CampaignRef, signal: AbortSignal): Promise<Campaign> {
+  const input = { params, query: { limit: 1 } }
+  return (await ask('GET /w/{workspace_id}/campaigns/{campaign_id}', input, { signal })).campaign
+}
 
 /** Its figures, steps and what may be done. Its recipients are read by `recipientsQuery`. */
 export const campaignQuery = (params: CampaignRef) =>
   queryOptions({
     queryKey: keys.campaigns(params.workspace_id, 'one', params.campaign_id),
-    queryFn: async ({ signal }) => {
-      const query = { limit: 1 }
-      const { campaign } = await ask(
-        'GET /w/{workspace_id}/campaigns/{campaign_id}',
-        { params, query },
-        { signal },
-      )
-      return campaign
-    },
+    queryFn: ({ signal }) => readCampaign(params, signal),
   })
 
 const pageSize = 100
@@ -60,12 +55,7 @@ export const recipientsQuery = (filter: RecipientFilter, cursor: string | undefi
   return queryOptions({
     queryKey: keys.campaigns(workspace_id, 'recipients', campaign_id, status ?? '', name ?? '', cursor ?? ''),
     queryFn: ({ signal }) => {
-      const query = {
-        limit: pageSize,
-        ...(status !== undefined && { status }),
-        ...(name !== undefined && { name }),
-        ...(cursor !== undefined && { cursor }),
-      }
+      const query = { limit: pageSize, status, name, cursor }
       const params = { workspace_id, campaign_id }
       return ask('GET /w/{workspace_id}/campaigns/{campaign_id}/recipients', { params, query }, { signal })
     },
@@ -109,9 +99,6 @@ export function useControl(params: CampaignRef) {
         { params: { ...params } },
         { key: newKey() },
       ),
-    onError: (error) => {
-      if (error instanceof Refused && error.code === 'not_signed_in') endSession()
-    },
     onSettled: () => queryClient.invalidateQueries({ queryKey: keys.campaigns(params.workspace_id) }),
   })
 }
@@ -119,9 +106,6 @@ export function useControl(params: CampaignRef) {
 export const campaignToCopyQuery = (workspace_id: string, campaign_id: string) =>
   queryOptions({
     queryKey: keys.campaigns(workspace_id, 'copy', campaign_id),
-    queryFn: async ({ signal }) => {
-      const input = { params: { workspace_id, campaign_id }, query: { limit: 1 } }
-      return (await ask('GET /w/{workspace_id}/campaigns/{campaign_id}', input, { signal })).campaign
-    },
+    queryFn: ({ signal }) => readCampaign({ workspace_id, campaign_id }, signal),
     staleTime: 60_000,
   })

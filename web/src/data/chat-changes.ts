@@ -4,9 +4,8 @@
  */
 
 import { ask, Refused } from './api.ts'
-import { type ChatDetail, type ChatRef, chatQuery, type InboxChat, refreshChat } from './chats.ts'
+import { type ChatDetail, type ChatRef, chatQuery, type InboxChat, patchRow, refreshChat } from './chats.ts'
 import { inTurn, isAsking } from './in-turn.ts'
-import type { InboxList } from './inbox-list.ts'
 import { newKey } from './kept.ts'
 import { keys } from './keys.ts'
 import { endSession, queryClient } from './queries.ts'
@@ -57,15 +56,6 @@ export async function perform(change: Change): Promise<unknown> {
 
 function patchChat(chat: ChatRef, patch: (before: ChatDetail) => ChatDetail): void {
   queryClient.setQueryData(chatQuery(chat).queryKey, (before) => before && { chat: patch(before.chat) })
-}
-
-function patchRow(chat: ChatRef, patch: Partial<InboxChat>): void {
-  const isIt = ({ account_id, id }: InboxChat) => account_id === chat.account_id && id === chat.chat_id
-  queryClient.setQueriesData<InboxList>({ queryKey: keys.inbox(chat.workspace_id) }, (before) =>
-    before?.chats.some(isIt)
-      ? { ...before, chats: before.chats.map((each) => (isIt(each) ? { ...each, ...patch } : each)) }
-      : before,
-  )
 }
 
 export interface NamedStage {

@@ -2,7 +2,7 @@
 
 import { infiniteQueryOptions, type QueryClient, queryOptions } from '@tanstack/react-query'
 import { type Answer, ask, Refused } from './api.ts'
-import { type InboxList, mergePage } from './inbox-list.ts'
+import { chatKey, type InboxList, mergePage } from './inbox-list.ts'
 import { keys } from './keys.ts'
 import { queryClient } from './queries.ts'
 
@@ -29,24 +29,42 @@ export interface ChatRef {
   readonly chat_id: string
 }
 
+export interface ColumnValue {
+  readonly column_id: string
+  readonly column_value: string
+}
+
+/** Which chats a list has. What is undefined limits nothing. */
 export interface ListFilter {
   readonly workspace_id: string
-  readonly view: View
   readonly account_id: string | undefined
+  readonly view?: View
+  readonly column?: ColumnValue | undefined
+  readonly stage_key?: string | undefined
 }
 
 /** Changes rarely, and the live stream says when. */
 const slowMs = 30_000
 
-/** The cursors of the pages in view, by the list's filter: a refresh reads these and the first page, however long the list is. */
-export const cursorsInView = new Map<string, readonly string[]>()
-export const filterKey = ({ view, account_id }: ListFilter) => `${view} ${account_id ?? ''}`
+const listKey = ({ workspace_id, view = 'all', account_id, column, stage_key }: ListFilter) =>
+  keys.inbox(workspace_id, 'list', view, account_id, stage_key, column?.column_id, column?.column_value)
+
+/** One text for each list. */
+export const listName = (filter: ListFilter) => JSON.stringify(listKey(filter))
+
+/** The cursors of the pages in view, by the list: a refresh reads these and the first page, however long the list is. */
+const cursorsInView = new Map<string, readonly string[]>()
+
+export function noteInView(filter: ListFilter, list: InboxList, rows: readonly InboxChat[]): void {
+  const cursors = rows.flatMap((row) => list.pages[chatKey(row)] ?? [])
+  cursorsInView.set(listName(filter), [...new Set(cursors)])
+}
 
 export const inboxQuery = (filter: ListFilter) =>
   queryOptions({
-    queryKey: keys.inbox(filter.workspace_id, filter.view, filter.account_id ?? null),
+    queryKey: listKey(filter),
     queryFn: async ({ signal, client, queryKey }): Promise<InboxList> => {
-      const cursors = [undefined, ...(cursorsInView.get(filterKey(filter)) ?? [])]
+      const cursors = [undefined, ...(cursorsInView.get(listName(filter)) ?? [])]
       const pages = await Promise.all(cursors.map((cursor) => readPage(filter, cursor, signal)))
       // Read after the answers, because more pages may have been loaded meanwhile.
       const before = client.getQueryData<InboxList>(queryKey)
@@ -60,43 +78,57 @@ export const inboxQuery = (filter: ListFilter) =>
   })
 
 async function readPage(filter: ListFilter, cursor: string | undefined, signal?: AbortSignal) {
-  const { workspace_id, view, account_id } = filter
-  const query = {
-    view,
-    ...(account_id !== undefined && { account_id }),
-    ...(cursor !== undefined && { cursor }),
-  }
+  const { workspace_id, view, account_id, column, stage_key } = filter
+  const query = { view, account_id, stage_key, ...column, cursor }
   const page = await ask('GET /w/{workspace_id}/inbox', { params: { workspace_id }, query }, { signal })
   return { ...page, cursor }
 }
 
-/** The next page of the list. */
+const loading = new Set<string>()
+
+/** The next page of a list; one at a time. */
 export async function loadMoreChats(filter: ListFilter): Promise<void> {
   const { queryKey } = inboxQuery(filter)
   const cursor = queryClient.getQueryData(queryKey)?.next_cursor
-  if (cursor === null || cursor === undefined) return
-  const page = await readPage(filter, cursor)
-  queryClient.setQueryData(queryKey, (before) => mergePage(before, page))
+  const name = listName(filter)
+  if (cursor === null || cursor === undefined || loading.has(name)) return
+  loading.add(name)
+  try {
+    const page = await readPage(filter, cursor)
+    queryClient.setQueryData(queryKey, (before) => mergePage(before, page))
+  } catch {
+    // The list's own refresh shows the error.
+  } finally {
+    loading.delete(name)
+  }
+}
+
+/** Changes a chat in every list that has it. */
+export function patchRow({ workspace_id, account_id, chat_id }: ChatRef, patch: Partial<InboxChat>): void {
+  const isIt = (each: InboxChat) => each.account_id === account_id && each.id === chat_id
+  queryClient.setQueriesData<InboxList>({ queryKey: keys.inbox(workspace_id, 'list') }, (before) =>
+    before?.chats.some(isIt)
+      ? { ...before, chats: before.chats.map((each) => (isIt(each) ? { ...each, ...patch } : each)) }
+      : before,
+  )
 }
 
 export const countsQuery = (workspace_id: string, account_id?: string) =>
   queryOptions({
     queryKey: keys.counts(workspace_id, account_id ?? null),
-    queryFn: ({ signal }) =>
-      ask(
-        'GET /w/{workspace_id}/inbox/counts',
-        { params: { workspace_id }, query: account_id === undefined ? {} : { account_id } },
-        { signal },
-      ),
+    queryFn: ({ signal }) => {
+      const input = { params: { workspace_id }, query: { account_id } }
+      return ask('GET /w/{workspace_id}/inbox/counts', input, { signal })
+    },
   })
 
 /** From a cursor, or around a message; neither for the newest. */
-type TimelinePlace = { before?: string; after?: string; around?: string }
+type TimelinePlace = { before?: string; after?: string; around?: string | undefined }
 
 export const timelineQuery = ({ workspace_id, account_id, chat_id }: ChatRef, around?: string) =>
   infiniteQueryOptions({
     queryKey: keys.timeline(workspace_id, account_id, chat_id, around ?? null),
-    initialPageParam: (around === undefined ? {} : { around }) as TimelinePlace,
+    initialPageParam: { around } as TimelinePlace,
     queryFn: ({ pageParam, signal }) =>
       ask(
         'GET /w/{workspace_id}/chats/{chat_id}/timeline',

@@ -2,10 +2,11 @@
 
 import { infiniteQueryOptions, useMutation } from '@tanstack/react-query'
 import { type Answer, ask, Refused } from './api.ts'
+import { byCursor } from './by-cursor.ts'
 import type { ChatRef } from './chats.ts'
 import { newKey } from './kept.ts'
 import { keys } from './keys.ts'
-import { endSession, queryClient } from './queries.ts'
+import { queryClient } from './queries.ts'
 
 export type Contact = Answer<'GET /w/{workspace_id}/contacts'>['contacts'][number]
 
@@ -21,17 +22,11 @@ const pageSize = 200
 export const contactsQuery = ({ workspace_id, account_id, q }: ContactFilter) =>
   infiniteQueryOptions({
     queryKey: keys.contacts(workspace_id, account_id ?? null, q ?? null),
-    initialPageParam: undefined as string | undefined,
+    ...byCursor,
     queryFn: ({ pageParam: cursor, signal }) => {
-      const query = {
-        limit: pageSize,
-        ...(account_id !== undefined && { account_id }),
-        ...(q !== undefined && { q }),
-        ...(cursor !== undefined && { cursor }),
-      }
+      const query = { limit: pageSize, account_id, q, cursor }
       return ask('GET /w/{workspace_id}/contacts', { params: { workspace_id }, query }, { signal })
     },
-    getNextPageParam: ({ next_cursor }) => next_cursor ?? undefined,
   })
 
 /** The private chat with a contact has the contact's number, whether or not it was begun. */
@@ -94,9 +89,6 @@ export function useStartChat(onStarted: (chat: ChatRef) => void) {
         void queryClient.invalidateQueries({ queryKey: keys[name](workspace_id) })
       }
       onStarted({ workspace_id, account_id, chat_id: id })
-    },
-    onError: (error) => {
-      if (error instanceof Refused && error.code === 'not_signed_in') endSession()
     },
   })
 }

@@ -2,6 +2,7 @@
 
 import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query'
 import { type Answer, ask } from './api.ts'
+import { byCursor } from './by-cursor.ts'
 import { keys } from './keys.ts'
 
 export type Dispatch = Answer<'GET /dispatch'>
@@ -51,17 +52,9 @@ export interface AuditFilter {
 export const auditQuery = ({ workspace, action, actor }: AuditFilter) =>
   infiniteQueryOptions({
     queryKey: keys.instance('audit', workspace, action, actor),
-    queryFn: ({ pageParam }) =>
-      ask('GET /audit', {
-        query: {
-          ...(workspace !== undefined && { workspace_id: workspace }),
-          ...(action !== undefined && { action }),
-          ...(actor !== undefined && { actor }),
-          ...(pageParam !== null && { cursor: pageParam }),
-        },
-      }),
-    initialPageParam: null as string | null,
-    getNextPageParam: ({ next_cursor }) => next_cursor,
+    ...byCursor,
+    queryFn: ({ pageParam: cursor }) =>
+      ask('GET /audit', { query: { workspace_id: workspace, action, actor, cursor } }),
   })
 
 export const instanceQuery = queryOptions({

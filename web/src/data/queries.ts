@@ -37,6 +37,7 @@ export const queryClient = new QueryClient({
   }),
   mutationCache: new MutationCache({
     onError: (error) => {
+      if (error instanceof Refused && error.code === 'not_signed_in') signedOut() // guard: a change notices the end of the session
       // We do not know whether the change was made, so reload everything on the page. The error does not wait for that.
       if (error instanceof Refused && (error.code === 'unreachable' || error.status >= 500)) {
         void queryClient.invalidateQueries()
@@ -114,9 +115,6 @@ export function useChange<R extends RouteName>(name: R, touches: readonly KeyNam
   return useMutation({
     mutationFn: (input: Parameters<typeof ask<R>>[1]) => (ask as Ask<R>)(name, input),
     onSuccess: () => Promise.all(touches.map((name) => client.invalidateQueries({ queryKey: allOf(name) }))),
-    onError: (error) => {
-      if (error instanceof Refused && error.code === 'not_signed_in') signedOut()
-    },
   })
 }
 

@@ -2,6 +2,8 @@
 
 import { infiniteQueryOptions } from '@tanstack/react-query'
 import { type Answer, ask } from './api.ts'
+import { byCursor } from './by-cursor.ts'
+import type { KeyName } from './keys.ts'
 import { keys } from './keys.ts'
 import { uploadText } from './upload.ts'
 
@@ -29,22 +31,19 @@ export function writtenOf({ kind, value }: Pick<Suppression, 'kind' | 'value'>):
 /** To choose from. */
 export const kinds = Object.entries(kindWords) as readonly [Kind, string][]
 
+/** What shows whether a person is on the list. */
+export const suppressionShownIn: readonly KeyName[] = ['suppressions', 'chat', 'inbox', 'board']
+
 const pageSize = 100
 
 export const suppressionsQuery = (workspace_id: string, { q, kind }: SuppressionFilter) =>
   infiniteQueryOptions({
     queryKey: keys.suppressions(workspace_id, kind ?? null, q ?? null),
-    initialPageParam: undefined as string | undefined,
+    ...byCursor,
     queryFn: ({ pageParam: cursor, signal }) => {
-      const query = {
-        limit: pageSize,
-        ...(kind !== undefined && { kind }),
-        ...(q !== undefined && { search: q }),
-        ...(cursor !== undefined && { cursor }),
-      }
+      const query = { limit: pageSize, kind, search: q, cursor }
       return ask('GET /w/{workspace_id}/suppressions', { params: { workspace_id }, query }, { signal })
     },
-    getNextPageParam: ({ next_cursor }) => next_cursor ?? undefined,
   })
 
 /** The service refuses longer names. */

@@ -2,6 +2,7 @@
 
 import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query'
 import { type Answer, ask } from './api.ts'
+import { byCursor } from './by-cursor.ts'
 import { keys } from './keys.ts'
 
 export type Webhook = Answer<'GET /w/{workspace_id}/webhooks'>['webhooks'][number]
@@ -27,16 +28,11 @@ const pageSize = 50
 export const deliveriesQuery = (params: WebhookRef, state: DeliveryState | undefined) =>
   infiniteQueryOptions({
     queryKey: keys.webhooks(params.workspace_id, 'deliveries', params.webhook_id, state ?? null),
-    initialPageParam: undefined as string | undefined,
+    ...byCursor,
     queryFn: ({ pageParam: cursor, signal }) => {
-      const query = {
-        limit: pageSize,
-        ...(state !== undefined && { state }),
-        ...(cursor !== undefined && { cursor }),
-      }
+      const query = { limit: pageSize, state, cursor }
       return ask('GET /w/{workspace_id}/webhooks/{webhook_id}/deliveries', { params, query }, { signal })
     },
-    getNextPageParam: ({ next_cursor }) => next_cursor ?? undefined,
   })
 
 /** A worker makes the attempt; a mark may be lost, so that the page also asks. */

@@ -22,6 +22,33 @@ export function buttonClass({ kind = 'secondary', size = 'normal' }: { kind?: Ki
     aria-disabled:opacity-60 disabled:opacity-60 ${kinds[kind]} ${sizes[size]}`
 }
 
+/** Within a sentence. */
+export function LinkButton(props: Omit<ComponentProps<'button'>, 'className'>) {
+  return (
+    <button
+      type="button"
+      {...props}
+      className="rounded font-medium text-soft underline underline-offset-3 hover:text-ink"
+    />
+  )
+}
+
+interface ShowThemProps {
+  /** Read aloud after "Show them": there may be several on a page. */
+  who: string
+  shown: boolean
+  onShow: (shown: boolean) => void
+}
+
+export function ShowThem({ who, shown, onShow }: ShowThemProps) {
+  return (
+    <LinkButton aria-expanded={shown} onClick={() => onShow(!shown)}>
+      {shown ? 'Hide them' : 'Show them'}
+      <span className="sr-only">: {who}</span>
+    </LinkButton>
+  )
+}
+
 interface ButtonProps extends ComponentProps<'button'> {
   kind?: Kind
   size?: Size

@@ -168,7 +168,6 @@ export function ReasonField(props: Pick<TextProps, 'value' | 'onChange'>) {
       help="The audit log keeps it with your name."
       required
       maxLength={500}
-      autoComplete="off"
     />
   )
 }

@@ -57,7 +57,6 @@ export function KeyForm({ workspace, onMade, agent = false }: KeyFormProps) {
         maxLength={100}
         value={name}
         onChange={setName}
-        autoComplete="off"
       />
       <Choices legend="What may it do?">
         {offered.map((scope) => (

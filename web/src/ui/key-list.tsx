@@ -2,12 +2,12 @@
 import { Dialog } from './dialog.tsx'
 import { keysHere } from './key-cap.tsx'
 
-export interface KeyHelp {
+export interface KeyWords {
   readonly keys: string
   readonly does: string
 }
 
-const inboxKeys: readonly KeyHelp[] = [
+const inboxKeys: readonly KeyWords[] = [
   { keys: 'J', does: 'Next chat' },
   { keys: 'K', does: 'Previous chat' },
   { keys: 'Enter', does: 'Open the chat' },
@@ -22,7 +22,7 @@ const inboxKeys: readonly KeyHelp[] = [
   { keys: '⌘↵', does: 'Send' },
 ]
 
-const keysEverywhere: readonly KeyHelp[] = [
+const keysEverywhere: readonly KeyWords[] = [
   { keys: '⌘K', does: 'Search, or go to a page' },
   { keys: 'G I', does: 'Go to the inbox' },
   { keys: 'G P', does: 'Go to the pipeline' },
@@ -35,7 +35,7 @@ const keysEverywhere: readonly KeyHelp[] = [
 interface KeyListProps {
   onClose: () => void
   /** Of the page. */
-  keys?: readonly KeyHelp[]
+  keys: readonly KeyWords[] | undefined
 }
 
 export function KeyList({ onClose, keys: ofPage = inboxKeys }: KeyListProps) {

@@ -12,15 +12,22 @@ const tones: Record<Tone, { icon: typeof Info; look: string }> = {
   info: { icon: Info, look: 'bg-sunken text-muted' },
 }
 
-export function Notice({ tone, children }: { tone: Tone; children: ReactNode }) {
+interface NoticeProps {
+  tone: Tone
+  children: ReactNode
+  /** What belongs to it and is not announced, such as what a button in it shows. */
+  after?: ReactNode
+}
+
+export function Notice({ tone, children, after }: NoticeProps) {
   const { icon: Icon, look } = tones[tone]
   return (
-    <div
-      role={tone === 'danger' ? 'alert' : 'status'}
-      className={`flex gap-2.5 rounded-lg px-3.5 py-2.5 ${look}`}
-    >
+    <div className={`flex gap-2.5 rounded-lg px-3.5 py-2.5 ${look}`}>
       <Icon aria-hidden className="mt-0.5 size-4 shrink-0" />
-      <div className="min-w-0 text-ink [overflow-wrap:anywhere]">{children}</div>
+      <div className="min-w-0 text-ink [overflow-wrap:anywhere]">
+        <div role={tone === 'danger' ? 'alert' : 'status'}>{children}</div>
+        {after}
+      </div>
     </div>
   )
 }

@@ -128,7 +128,7 @@ const contactsMax = 8
 
 /** Of every list that was read on these pages. */
 function chatsInMemory(workspace_id: string): FoundChat[] {
-  const lists = queryClient.getQueriesData<InboxList>({ queryKey: keys.inbox(workspace_id) })
+  const lists = queryClient.getQueriesData<InboxList>({ queryKey: keys.inbox(workspace_id, 'list') })
   const boards = queryClient.getQueriesData<Answer<'GET /w/{workspace_id}/board'>>({
     queryKey: keys.board(workspace_id),
   })

@@ -52,7 +52,6 @@ function NameField({ value, onChange }: InputProps) {
       maxLength={nameMax}
       value={value}
       onChange={onChange}
-      autoComplete="off"
     />
   )
 }
@@ -61,14 +60,7 @@ function NameField({ value, onChange }: InputProps) {
 function ProxyField({ value, onChange, children }: InputProps & { children: string }) {
   const help = `socks5://user:password@host:1080, or the same with http or https. Every connection goes through it. ${children}`
   return (
-    <TextField
-      label="Proxy (optional)"
-      help={help}
-      value={value}
-      onChange={onChange}
-      autoComplete="off"
-      spellCheck={false}
-    />
+    <TextField label="Proxy (optional)" help={help} value={value} onChange={onChange} spellCheck={false} />
   )
 }
 

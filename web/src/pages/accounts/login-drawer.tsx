@@ -301,7 +301,6 @@ function Begin({ begin, onBegin }: BeginProps) {
           type="tel"
           value={phone}
           onChange={setPhone}
-          autoComplete="off"
         />
       </Form>
       <Button onClick={() => setByPhone(false)}>Use a QR code instead</Button>

@@ -4,6 +4,7 @@ import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { Link, useSearch } from '@tanstack/react-router'
 import { ArrowLeft, Bot, ChevronRight, History, ShieldCheck } from 'lucide-react'
 import { ask } from '../../data/api.ts'
+import { byCursor } from '../../data/by-cursor.ts'
 import { keys } from '../../data/keys.ts'
 import { useWorkspace } from '../../data/place.ts'
 import { type Approval, waitingQuery } from '../../data/queries.ts'
@@ -129,10 +130,8 @@ function WaitingRequest({ approval }: { approval: Approval }) {
 function PastRequests() {
   const query = useInfiniteQuery({
     queryKey: keys.approvals('history'),
-    queryFn: ({ pageParam }) =>
-      ask('GET /approvals', { query: { state: 'history', ...(pageParam && { cursor: pageParam }) } }),
-    initialPageParam: '',
-    getNextPageParam: ({ next_cursor }) => next_cursor ?? undefined,
+    ...byCursor,
+    queryFn: ({ pageParam: cursor }) => ask('GET /approvals', { query: { state: 'history', cursor } }),
   })
   return (
     <Loaded query={query}>

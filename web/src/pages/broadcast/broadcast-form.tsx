@@ -14,7 +14,7 @@ import { queryClient, type Workspace } from '../../data/queries.ts'
 import { useKept } from '../../data/use-kept.ts'
 import { useStartForm } from '../../data/use-start-form.ts'
 import { AudienceFilters } from '../../ui/audience-filters.tsx'
-import { Button } from '../../ui/button.tsx'
+import { Button, ShowThem } from '../../ui/button.tsx'
 import { ExactLine } from '../../ui/exact-text.tsx'
 import { Failure } from '../../ui/notice.tsx'
 import { cardClass, PlaceholderText } from '../../ui/placeholder-text.tsx'
@@ -183,14 +183,7 @@ function Reach({ filter, reach }: { filter: AudienceFilter; reach: ReturnType<ty
         {those.length > 0 && (
           <>
             {' · '}
-            <button
-              type="button"
-              aria-expanded={shows}
-              onClick={() => setShows(!shows)}
-              className="rounded font-medium text-soft underline underline-offset-3 hover:text-ink"
-            >
-              {shows ? 'Hide them' : 'Show them'}
-            </button>
+            <ShowThem who="who gets it" shown={shows} onShow={setShows} />
           </>
         )}
       </p>

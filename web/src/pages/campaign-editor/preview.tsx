@@ -3,7 +3,7 @@
 import { RotateCw } from 'lucide-react'
 import { useState } from 'react'
 import { type Person, personKey } from '../../data/audience.ts'
-import { Button } from '../../ui/button.tsx'
+import { Button, ShowThem } from '../../ui/button.tsx'
 import { ExactLine } from '../../ui/exact-text.tsx'
 import { Failure, Notice } from '../../ui/notice.tsx'
 import { Countdown, useClock } from '../../ui/time.tsx'
@@ -108,7 +108,38 @@ function Excluded({ preview, groups, count, names, change }: ExcludedProps) {
         </Notice>
       ))}
       {excluded.length > 0 && (
-        <Notice tone="warn">
+        <Notice
+          tone="warn"
+          after={
+            <>
+              <div className="flex flex-wrap items-center gap-x-3 gap-y-1.5">
+                <Button
+                  size="small"
+                  className="pointer-coarse:h-11"
+                  disabled={forecast !== undefined && !isCurrent}
+                  onClick={leaveOut}
+                >
+                  Leave {excluded.length === 1 ? 'this one' : `these ${excluded.length.toLocaleString('en')}`}{' '}
+                  out
+                </Button>
+                <ShowThem who="who cannot be written to" shown={shows} onShow={setShows} />
+              </div>
+              {shows && (
+                <ul
+                  aria-label="Who cannot be written to"
+                  className="mt-2 grid max-h-48 gap-1 overflow-y-auto"
+                >
+                  {excluded.slice(0, 200).map((one) => (
+                    <li key={keyOf(one)} className="flex flex-wrap gap-x-2">
+                      <ExactLine text={names.recipient(one)} empty="No name" />
+                      <span className="text-xs/5 text-soft">{one.sentence}</span>
+                    </li>
+                  ))}
+                </ul>
+              )}
+            </>
+          }
+        >
           <b className="font-semibold">
             {excluded.length.toLocaleString('en')} of {count.toLocaleString('en')} cannot be written to.
           </b>
@@ -120,35 +151,6 @@ function Excluded({ preview, groups, count, names, change }: ExcludedProps) {
               </li>
             ))}
           </ul>
-          <div className="flex flex-wrap gap-1.5">
-            <Button
-              size="small"
-              className="pointer-coarse:h-11"
-              disabled={forecast !== undefined && !isCurrent}
-              onClick={leaveOut}
-            >
-              Leave {excluded.length === 1 ? 'this one' : `these ${excluded.length.toLocaleString('en')}`} out
-            </Button>
-            <Button
-              size="small"
-              kind="quiet"
-              className="pointer-coarse:h-11"
-              aria-expanded={shows}
-              onClick={() => setShows(!shows)}
-            >
-              {shows ? 'Hide them' : 'Show them'}
-            </Button>
-          </div>
-          {shows && (
-            <ul aria-label="Who cannot be written to" className="mt-2 grid max-h-48 gap-1 overflow-y-auto">
-              {excluded.slice(0, 200).map((one) => (
-                <li key={keyOf(one)} className="flex flex-wrap gap-x-2">
-                  <ExactLine text={names.recipient(one)} empty="No name" />
-                  <span className="text-xs/5 text-soft">{one.sentence}</span>
-                </li>
-              ))}
-            </ul>
-          )}
         </Notice>
       )}
     </>

@@ -1,11 +1,11 @@
 /** Who gets the campaign: the chats of a stage or column, or a pasted list. */
 
-import { type ReactNode, useState } from 'react'
+import { useState } from 'react'
 import { recipientsMax } from '../../../../src/rules/limits.ts'
 import { type AudienceFilter, isFiltered, type Person, personKey } from '../../data/audience.ts'
 import type { Workspace } from '../../data/queries.ts'
 import { AudienceFilters } from '../../ui/audience-filters.tsx'
-import { Button } from '../../ui/button.tsx'
+import { Button, LinkButton, ShowThem } from '../../ui/button.tsx'
 import { ExactLine } from '../../ui/exact-text.tsx'
 import { Failure } from '../../ui/notice.tsx'
 import type { Change } from './campaign-draft.ts'
@@ -45,13 +45,9 @@ export function Who({ workspace, draft, change, people, chats, error, list }: Wh
       )}
       <p className="text-xs text-muted">
         Or{' '}
-        <button
-          type="button"
-          onClick={() => change((each) => changeWho(each, isList ? 'chats' : 'list'))}
-          className="rounded font-medium text-soft underline underline-offset-3 hover:text-ink"
-        >
+        <LinkButton onClick={() => change((each) => changeWho(each, isList ? 'chats' : 'list'))}>
           {isList ? 'choose chats' : 'paste a list'}
-        </button>{' '}
+        </LinkButton>{' '}
         {isList ? 'by stage and column, up to 100.' : 'of up to 5,000 usernames or phone numbers.'}
       </p>
     </section>
@@ -89,10 +85,7 @@ function Chats({
         {people.length > 0 && !isTooMany && (
           <>
             {' '}
-            ·{' '}
-            <LinkButton expanded={showsAll} onClick={() => setShowsAll(!showsAll)}>
-              {showsAll ? 'Hide them' : 'Show them'}
-            </LinkButton>
+            · <ShowThem who="who gets it" shown={showsAll} onShow={setShowsAll} />
           </>
         )}
       </p>
@@ -106,27 +99,6 @@ function Chats({
       )}
       {showsAll && !isTooMany && <People people={people} out={out} change={change} />}
     </div>
-  )
-}
-
-function LinkButton({
-  onClick,
-  expanded,
-  children,
-}: {
-  onClick: () => void
-  expanded?: boolean
-  children: ReactNode
-}) {
-  return (
-    <button
-      type="button"
-      aria-expanded={expanded}
-      onClick={onClick}
-      className="rounded font-medium text-soft underline underline-offset-3 hover:text-ink"
-    >
-      {children}
-    </button>
   )
 }
 

@@ -25,10 +25,6 @@ export function countAll(totals: Totals): number {
   return Object.values(totals).reduce((sum, each) => sum + each, 0)
 }
 
-export function countOpen({ queued, submitting, waiting }: Totals): number {
-  return queued + submitting + waiting
-}
-
 export const isOpen = (status: Progress['status']) => status !== 'completed' && status !== 'cancelled'
 
 export const people = (count: number) => (count === 1 ? '1 person' : `${count.toLocaleString('en')} people`)

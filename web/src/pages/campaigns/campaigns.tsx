@@ -137,7 +137,7 @@ function NewCampaign({ workspace_id, primary = false }: { workspace_id: string; 
 
 /** A preview sends nothing, so that it can be copied without harm. */
 function Example({ workspace_id }: { workspace_id: string }) {
-  const { data } = useQuery(inboxQuery({ workspace_id, view: 'all', account_id: undefined }))
+  const { data } = useQuery(inboxQuery({ workspace_id, account_id: undefined }))
   const [chat] = data?.chats ?? []
   const body = {
     message_text: 'Hello [[name|there]], the blue one is back in stock.',

@@ -1,17 +1,15 @@
 /** The recipients: by status and name, each with its state and why it gets no message now. */
-import { lazy, Suspense, useState } from 'react'
 import type { Campaign, CampaignRef, RecipientStatus } from '../../data/campaigns.ts'
 import { FindField } from '../../ui/find-field.tsx'
-import type { KeyHelp } from '../../ui/key-list.tsx'
+import { KeyHelp } from '../../ui/key-help.tsx'
+import type { KeyWords } from '../../ui/key-list.tsx'
 import { recipientStates } from '../../ui/recipient-states.ts'
 import { useKeys } from '../../ui/shortcuts.ts'
 import type { CampaignSearch, Go } from './campaign-search.ts'
 import { countAll } from './campaign-words.ts'
 import { RecipientList } from './recipient-list.tsx'
 
-const KeyList = lazy(async () => ({ default: (await import('../../ui/key-list.tsx')).KeyList }))
-
-const keyHelp: readonly KeyHelp[] = [
+const keyHelp: readonly KeyWords[] = [
   { keys: '/', does: 'Find a person' },
   { keys: 'J', does: 'Next recipient' },
   { keys: 'K', does: 'Previous recipient' },
@@ -30,11 +28,7 @@ interface RecipientsProps {
 
 export function Recipients({ at, campaign, search, go, place }: RecipientsProps) {
   const { status, name } = search
-  const [showsKeys, setShowsKeys] = useState(false)
-  useKeys({
-    '/': () => document.querySelector<HTMLElement>('[data-find]')?.focus(),
-    '?': () => setShowsKeys(true),
-  })
+  useKeys({ '/': () => document.querySelector<HTMLElement>('[data-find]')?.focus() })
   return (
     <section aria-label="Recipients" className="min-w-0 rounded-xl ring-1 ring-line">
       <header className="flex flex-wrap items-center gap-x-1.5 gap-y-2 px-4 pt-3 pb-2.5">
@@ -50,11 +44,7 @@ export function Recipients({ at, campaign, search, go, place }: RecipientsProps)
         go={go}
         place={place}
       />
-      {showsKeys && (
-        <Suspense>
-          <KeyList keys={keyHelp} onClose={() => setShowsKeys(false)} />
-        </Suspense>
-      )}
+      <KeyHelp keys={keyHelp} />
     </section>
   )
 }

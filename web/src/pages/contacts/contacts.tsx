@@ -2,14 +2,15 @@
 
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { useSearch } from '@tanstack/react-router'
-import { lazy, Suspense, useMemo, useState } from 'react'
+import { useMemo } from 'react'
 import { accountsQuery } from '../../data/accounts.ts'
 import { workspaceQuery } from '../../data/chats.ts'
 import { type Contact, type ContactFilter, contactsQuery } from '../../data/contacts.ts'
 import { useGo, useHere } from '../../data/place.ts'
 import type { Workspace } from '../../data/queries.ts'
 import { ClosedPage } from '../../ui/closed-page.tsx'
-import type { KeyHelp } from '../../ui/key-list.tsx'
+import { KeyHelp } from '../../ui/key-help.tsx'
+import type { KeyWords } from '../../ui/key-list.tsx'
 import { useKeys } from '../../ui/shortcuts.ts'
 import { Reading } from '../../ui/states.tsx'
 import { useTitle } from '../../ui/title.ts'
@@ -20,9 +21,7 @@ import { type ContactsSearch, type Go, idsOf } from './contacts-search.ts'
 import { NoContacts } from './no-contacts.tsx'
 import { StartPanel } from './start-panel.tsx'
 
-const KeyList = lazy(async () => ({ default: (await import('../../ui/key-list.tsx')).KeyList }))
-
-const keyHelp: readonly KeyHelp[] = [
+const keyHelp: readonly KeyWords[] = [
   { keys: '/', does: 'Find by name' },
   { keys: 'J', does: 'Next contact' },
   { keys: 'K', does: 'Previous contact' },
@@ -69,10 +68,8 @@ function Content({ workspace, search, go }: ContentProps) {
   const here = { ...rest, ...(q !== undefined && { q }), ...(account !== undefined && { account }) }
   const chosen = useChosen(contacts, search)
   const isAlone = start !== undefined || contact !== undefined
-  const [showsKeys, setShowsKeys] = useState(false)
   useContactKeys({ contacts, chosen, onChoose: (next) => go({ ...here, ...idsOf(next) }) })
   useKeys({
-    '?': () => setShowsKeys(true),
     n: () => go({ ...here, start: 'new' }),
     ...(isAlone && { Escape: () => go(here) }),
   })
@@ -125,11 +122,7 @@ function Content({ workspace, search, go }: ContentProps) {
         )}
         {!isAlone && <NobodyChosen />}
       </aside>
-      {showsKeys && (
-        <Suspense>
-          <KeyList keys={keyHelp} onClose={() => setShowsKeys(false)} />
-        </Suspense>
-      )}
+      <KeyHelp keys={keyHelp} />
     </div>
   )
 }

@@ -17,8 +17,6 @@ interface StartProps {
   onClose: () => void
 }
 
-/** Longer ones are refused by the service. */
-
 export function StartPanel({ workspace, account_id, onClose }: StartProps) {
   const { data: accounts } = useQuery(accountsQuery(workspace.id))
   const { data: state } = useQuery(workspaceQuery(workspace.id))
@@ -48,7 +46,6 @@ export function StartPanel({ workspace, account_id, onClose }: StartProps) {
         autoFocus
         required
         maxLength={identifierMax}
-        autoComplete="off"
         autoCapitalize="none"
         spellCheck={false}
         value={text}

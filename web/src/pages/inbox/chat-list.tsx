@@ -7,16 +7,16 @@ import { accountsQuery } from '../../data/accounts.ts'
 import {
   type ChatRef,
   type countsQuery,
-  cursorsInView,
-  filterKey,
   type InboxChat,
   inboxQuery,
   type ListFilter,
+  listName,
   loadMoreChats,
+  noteInView,
   stagesQuery,
   type View,
 } from '../../data/chats.ts'
-import { chatKey, holdStill } from '../../data/inbox-list.ts'
+import { chatKey, holdStill, type InboxList } from '../../data/inbox-list.ts'
 import type { Workspace } from '../../data/queries.ts'
 import { AccountFilter } from '../../ui/account-filter.tsx'
 import { Button } from '../../ui/button.tsx'
@@ -67,7 +67,7 @@ export function ChatList(props: ListProps) {
         />
       </header>
       <Views {...props} />
-      <Rows key={filterKey(filter)} {...props} />
+      <Rows key={listName(filter)} {...props} />
     </section>
   )
 }
@@ -164,7 +164,7 @@ function Rows(props: ListProps) {
         </Reading>
         {query.data && rows.length === 0 && (
           <Suspense>
-            <NoChats view={filter.view} workspace_id={workspace.id} />
+            <NoChats view={filter.view ?? 'all'} workspace_id={workspace.id} />
           </Suspense>
         )}
         {rows.length > 0 && (
@@ -232,24 +232,11 @@ interface Sight {
 }
 
 /** Loads the next page before its end is reached, and notes which pages are in sight. */
-function useMorePages(
-  filter: ListFilter,
-  list: { next_cursor: string | null; pages: Readonly<Record<string, string>> } | undefined,
-  { rows, first, last }: Sight,
-) {
-  const busy = useRef(false)
+function useMorePages(filter: ListFilter, list: InboxList | undefined, { rows, first, last }: Sight) {
   useEffect(() => {
     if (!list) return
-    const cursors = rows.slice(first, last + 1).flatMap((row) => list.pages[chatKey(row)] ?? [])
-    cursorsInView.set(filterKey(filter), [...new Set(cursors)])
-    if (busy.current || list.next_cursor === null || last < rows.length - 15) return
-    busy.current = true
-    void loadMoreChats(filter)
-      // The list's own refresh shows the error.
-      .catch(() => {})
-      .finally(() => {
-        busy.current = false
-      })
+    noteInView(filter, list, rows.slice(first, last + 1))
+    if (last >= rows.length - 15) void loadMoreChats(filter)
   }, [filter, list, rows, first, last])
 }
 

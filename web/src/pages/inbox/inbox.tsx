@@ -1,7 +1,7 @@
 /** The inbox: every chat of every account in one list, the open one beside it, and what is known about it. The address is the state. */
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { useSearch } from '@tanstack/react-router'
-import { lazy, Suspense, useEffect, useMemo, useState } from 'react'
+import { lazy, Suspense, useEffect, useMemo } from 'react'
 import {
   type ChatRef,
   chatQuery,
@@ -13,6 +13,7 @@ import {
 } from '../../data/chats.ts'
 import { useGo, useHere } from '../../data/place.ts'
 import { undoLast } from '../../data/toasts.ts'
+import { KeyHelp } from '../../ui/key-help.tsx'
 import { type KeyActions, useKeys } from '../../ui/shortcuts.ts'
 import { useTitle } from '../../ui/title.ts'
 import { ChatList } from './chat-list.tsx'
@@ -24,13 +25,11 @@ const ChatPane = lazy(async () => ({ default: (await loadPane()).ChatPane }))
 
 const ToastPlace = lazy(async () => ({ default: (await import('../../ui/toast.tsx')).ToastPlace }))
 const NoChat = lazy(async () => ({ default: (await import('./no-chat.tsx')).NoChat }))
-const KeyList = lazy(async () => ({ default: (await import('../../ui/key-list.tsx')).KeyList }))
 
 export function InboxPage() {
   const workspace = useHere()
   const { filter, chat, go } = useInboxPlace(workspace.id)
-  const [showsKeys, setShowsKeys] = useState(false)
-  useInboxKeys({ filter, chat, go, onHelp: () => setShowsKeys(true) })
+  useInboxKeys({ filter, chat, go })
   const { data: counts } = useQuery(countsQuery(workspace.id, filter.account_id))
   useEffect(() => {
     void loadPane()
@@ -55,11 +54,7 @@ export function InboxPage() {
       <Suspense fallback={null}>
         <ToastPlace />
       </Suspense>
-      {showsKeys && (
-        <Suspense>
-          <KeyList onClose={() => setShowsKeys(false)} />
-        </Suspense>
-      )}
+      <KeyHelp />
     </div>
   )
 }
@@ -68,7 +63,6 @@ interface KeyPlace {
   filter: ListFilter
   chat: ChatRef | undefined
   go: Go
-  onHelp: () => void
 }
 
 /** Some browsers open a list only after a click; then the arrow keys choose. */
@@ -81,7 +75,7 @@ function openList(list: HTMLSelectElement | null): void {
   }
 }
 
-function useInboxKeys({ filter, chat, go, onHelp }: KeyPlace): void {
+function useInboxKeys({ filter, chat, go }: KeyPlace): void {
   const client = useQueryClient()
   const here = {
     ...(filter.view !== 'all' && { view: filter.view }),
@@ -103,7 +97,6 @@ function useInboxKeys({ filter, chat, go, onHelp }: KeyPlace): void {
   const actions: KeyActions = {
     j: () => open(find(1)),
     k: () => open(find(-1)),
-    '?': onHelp,
     z: () => undoLast(),
     ...(chat && {
       Escape: () => go(here),

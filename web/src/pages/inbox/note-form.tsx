@@ -4,10 +4,9 @@ import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { Lock } from 'lucide-react'
 import { textMax } from '../../../../src/rules/limits.ts'
 import { lengthOf } from '../../../../src/rules/text.ts'
-import { ask, Refused } from '../../data/api.ts'
+import { ask } from '../../data/api.ts'
 import { type ChatRef, refreshChat } from '../../data/chats.ts'
 import { useSession } from '../../data/place.ts'
-import { endSession } from '../../data/queries.ts'
 import { placeOf } from '../../data/sending.ts'
 import { useKept } from '../../data/use-kept.ts'
 import { Button } from '../../ui/button.tsx'
@@ -35,9 +34,6 @@ export function NoteForm({ chat, onClose }: { chat: ChatRef; onClose: () => void
       await discard(kept)
       await refreshChat(client, chat)
       onClose()
-    },
-    onError: (error) => {
-      if (error instanceof Refused && error.code === 'not_signed_in') endSession()
     },
   })
   const length = lengthOf(text)

@@ -1,15 +1,12 @@
 /** Puts the person of a chat on the suppression list, and releases them. Neither is shown before the service has done it. */
 import { useState } from 'react'
 import type { ChatRef } from '../../data/chats.ts'
-import type { KeyName } from '../../data/keys.ts'
 import { useChange } from '../../data/queries.ts'
-import type { ChatSuppression } from '../../data/suppressions.ts'
+import { type ChatSuppression, suppressionShownIn } from '../../data/suppressions.ts'
 import { Dialog } from '../../ui/dialog.tsx'
 import { ExactLine } from '../../ui/exact-text.tsx'
 import { Form, ReasonField } from '../../ui/form.tsx'
 import { nameOfEntry } from './suppression-words.ts'
-
-const shownIn: readonly KeyName[] = ['suppressions', 'chat', 'inbox', 'board']
 
 interface DialogProps {
   chat: ChatRef
@@ -20,7 +17,7 @@ interface DialogProps {
 const titleName = (name: string) => name.slice(0, 80).trim() || 'this person'
 
 export function SuppressDialog({ chat: { workspace_id, chat_id }, name, onClose }: DialogProps) {
-  const add = useChange('POST /w/{workspace_id}/suppressions', shownIn)
+  const add = useChange('POST /w/{workspace_id}/suppressions', suppressionShownIn)
   // The chat of a person has their number on the platform.
   const value = chat_id.replace(/^platform:chat:/, '')
   return (
@@ -50,7 +47,7 @@ interface ReleaseProps extends DialogProps {
 
 /** Removes every entry that stops the person: any one of them would. */
 export function ReleaseDialog({ chat: { workspace_id }, name, entries, onClose }: ReleaseProps) {
-  const remove = useChange('POST /w/{workspace_id}/suppressions/remove', shownIn)
+  const remove = useChange('POST /w/{workspace_id}/suppressions/remove', suppressionShownIn)
   const [reason, setReason] = useState('')
   const asked = entries.some(({ source }) => source === 'opt_out')
   const release = async () => {

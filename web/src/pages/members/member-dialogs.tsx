@@ -56,7 +56,7 @@ function InviteForm({ workspace, onLink, onClose }: Given & { onLink: (link: str
     )
   return (
     <Form onSubmit={submit} change={add} action="Add member">
-      <TextField label="E-mail" type="email" required value={email} onChange={setEmail} autoComplete="off" />
+      <TextField label="E-mail" type="email" required value={email} onChange={setEmail} />
       <Roles role={role} onChange={setRole} offered={workspace.role === 'owner' ? everyRole : ['member']} />
     </Form>
   )

@@ -110,14 +110,7 @@ function WorkspaceForm({ workspace, onClose }: { workspace?: ListedWorkspace; on
       change={workspace ? rename : create}
       action={workspace ? 'Save' : 'Create workspace'}
     >
-      <TextField
-        label="Name"
-        required
-        maxLength={nameMax}
-        value={name}
-        autoComplete="off"
-        onChange={setName}
-      />
+      <TextField label="Name" required maxLength={nameMax} value={name} onChange={setName} />
       <ZoneField
         help="Its day, and its daily limits, end at midnight there."
         value={timezone}
@@ -170,7 +163,6 @@ function UserForm({ workspaces, onClose, onLink }: Omit<ContentProps, 'open'>) {
         type="email"
         required
         value={email}
-        autoComplete="off"
         onChange={setEmail}
       />
       <SelectField
@@ -208,14 +200,13 @@ function EditUser({ user, onClose }: { user: User; onClose: () => void }) {
       change={update}
       action="Save"
     >
-      <TextField label="Name" maxLength={nameMax} value={name} autoComplete="off" onChange={setName} />
+      <TextField label="Name" maxLength={nameMax} value={name} onChange={setName} />
       <TextField
         label="E-mail"
         help="They sign in with it."
         type="email"
         required
         value={email}
-        autoComplete="off"
         onChange={setEmail}
       />
     </Form>

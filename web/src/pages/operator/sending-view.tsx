@@ -49,7 +49,6 @@ function Stop() {
           help="Every user of every workspace sees it on every page."
           value={reason}
           maxLength={reasonMax}
-          autoComplete="off"
           onChange={setReason}
         />
       </Form>

@@ -2,9 +2,15 @@
 import { useQuery } from '@tanstack/react-query'
 import { useEffect, useMemo, useRef } from 'react'
 import type { Column } from '../../data/api-types.ts'
-import { columnsQuery, type InboxChat } from '../../data/chats.ts'
+import {
+  columnsQuery,
+  type InboxChat,
+  inboxQuery,
+  type ListFilter,
+  loadMoreChats,
+  noteInView,
+} from '../../data/chats.ts'
 import { chatKey } from '../../data/inbox-list.ts'
-import { type ChatFilter, chatsQuery, loadMore, noteInView } from '../../data/pipeline.ts'
 import { ExactLine } from '../../ui/exact-text.tsx'
 import { Tag } from '../../ui/face.tsx'
 import { LastLine, lastAt } from '../../ui/last-line.tsx'
@@ -17,7 +23,7 @@ import { CardValues } from './card-values.tsx'
 import { nameIn, useMoves } from './moves.ts'
 
 interface TableProps {
-  filter: ChatFilter
+  filter: ListFilter
   stages: readonly Stage[]
   nameOf: (account_id: string) => string | undefined
   onMove: (chat: InboxChat, anchor: Element) => void
@@ -30,24 +36,28 @@ const columns = `grid grid-cols-[minmax(0,1fr)_minmax(0,7rem)_3.5rem] items-cent
   min-[1100px]:grid-cols-[minmax(8rem,1.2fr)_minmax(6rem,8rem)_minmax(0,1.2fr)_minmax(0,2fr)_minmax(0,6rem)_minmax(0,7rem)_4.5rem]`
 const wide = 'hidden min-[761px]:block'
 const widest = 'hidden min-[1100px]:block'
+const headings = [
+  ['Chat', ''],
+  ['Stage', ''],
+  ['Columns', widest],
+  ['Last message', wide],
+  ['Account', wide],
+  ['Assignee', wide],
+  ['When', 'text-right'],
+] as const
 /** The same list each time, so that rows are not rendered again for it. */
 const noColumns: readonly Column[] = []
 
 export function ChatTable({ filter, stages, nameOf, onMove }: TableProps) {
-  const query = useQuery(chatsQuery(filter))
+  const query = useQuery(inboxQuery(filter))
   const { data: given = noColumns } = useQuery(columnsQuery(filter.workspace_id))
   const rows = useRows(query.data?.chats, filter)
   const place = useRef<HTMLDivElement>(null)
   const { items, height, first, last } = useRowWindow({ rows, keyOf: chatKey, place, rowPx, overscan: 8 })
   useEffect(() => {
     if (!query.data) return
-    const { pages, next_cursor } = query.data
-    const seen = rows.slice(first, last + 1)
-    noteInView(
-      filter,
-      seen.flatMap((chat) => pages[chatKey(chat)] ?? []),
-    )
-    if (next_cursor !== null && last >= rows.length - 15) void loadMore(filter)
+    noteInView(filter, query.data, rows.slice(first, last + 1))
+    if (last >= rows.length - 15) void loadMoreChats(filter)
   }, [filter, query.data, rows, first, last])
   return (
     <div ref={place} className="relative min-h-0 flex-1 overflow-y-auto overscroll-contain">
@@ -57,27 +67,11 @@ export function ChatTable({ filter, stages, nameOf, onMove }: TableProps) {
         <table role="table" aria-label="Chats" aria-rowcount={-1} className="block text-left">
           <thead role="rowgroup" className="sticky top-0 block z-2 border-b border-line bg-surface">
             <tr role="row" className={`${columns} h-9 text-xs text-muted [&>th]:font-medium`}>
-              <th role="columnheader" scope="col">
-                Chat
-              </th>
-              <th role="columnheader" scope="col">
-                Stage
-              </th>
-              <th role="columnheader" scope="col" className={widest}>
-                Columns
-              </th>
-              <th role="columnheader" scope="col" className={wide}>
-                Last message
-              </th>
-              <th role="columnheader" scope="col" className={wide}>
-                Account
-              </th>
-              <th role="columnheader" scope="col" className={wide}>
-                Assignee
-              </th>
-              <th role="columnheader" scope="col" className="text-right">
-                When
-              </th>
+              {headings.map(([heading, look]) => (
+                <th key={heading} role="columnheader" scope="col" className={look}>
+                  {heading}
+                </th>
+              ))}
             </tr>
           </thead>
           <tbody role="rowgroup" className="relative block" style={{ height }}>
@@ -113,7 +107,7 @@ export function ChatTable({ filter, stages, nameOf, onMove }: TableProps) {
 }
 
 /** With the moves that are not confirmed yet: a row keeps its place, and leaves only if another stage is shown. */
-function useRows(chats: readonly InboxChat[] | undefined, { stage_key }: ChatFilter): InboxChat[] {
+function useRows(chats: readonly InboxChat[] | undefined, { stage_key }: ListFilter): InboxChat[] {
   const moves = useMoves()
   return useMemo(() => {
     const moved = (chats ?? []).map((chat) => moves.get(chatKey(chat))?.chat ?? chat)

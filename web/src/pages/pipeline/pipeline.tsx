@@ -3,11 +3,12 @@ import { useQuery } from '@tanstack/react-query'
 import { useSearch } from '@tanstack/react-router'
 import { lazy, Suspense, useCallback, useEffect, useState } from 'react'
 import { accountsQuery } from '../../data/accounts.ts'
-import { type InboxChat, workspaceQuery } from '../../data/chats.ts'
-import { type BoardStage, boardQuery, type ColumnValue } from '../../data/pipeline.ts'
+import { type ColumnValue, type InboxChat, workspaceQuery } from '../../data/chats.ts'
+import { type BoardStage, boardQuery } from '../../data/pipeline.ts'
 import { useGo, useHere } from '../../data/place.ts'
 import type { Workspace } from '../../data/queries.ts'
 import { ClosedPage } from '../../ui/closed-page.tsx'
+import { KeyHelp } from '../../ui/key-help.tsx'
 import { Reading } from '../../ui/states.tsx'
 import { useTitle } from '../../ui/title.ts'
 import { ToastPlace } from '../../ui/toast.tsx'
@@ -25,7 +26,6 @@ const loadMenu = () => import('./move-menu.tsx')
 /** Loads after the cards. */
 const MoveMenu = lazy(async () => ({ default: (await loadMenu()).MoveMenu }))
 
-const KeyList = lazy(async () => ({ default: (await import('../../ui/key-list.tsx')).KeyList }))
 const StagesDialog = lazy(async () => ({ default: (await import('./stages-dialog.tsx')).StagesDialog }))
 const ColumnsDialog = lazy(async () => ({ default: (await import('./columns-dialog.tsx')).ColumnsDialog }))
 
@@ -78,8 +78,7 @@ function Content({ workspace, search, stages, go }: ContentProps) {
   const [chosen, setChosen] = useState<Chosen>()
   const [isMoving, setMoving] = useState(false)
   const { data } = useQuery(accountsQuery(workspace_id))
-  const [showsKeys, setShowsKeys] = useState(false)
-  useCardKeys({ onHelp: () => setShowsKeys(true) })
+  useCardKeys()
   const nameOf = (id: string) =>
     (data?.accounts.length ?? 0) > 1 ? data?.accounts.find((account) => account.id === id)?.name : undefined
   const onMove = useCallback((chat: InboxChat, anchor: Element) => {
@@ -127,6 +126,7 @@ function Content({ workspace, search, stages, go }: ContentProps) {
           />
         </>
       )}
+      <KeyHelp keys={cardKeyHelp} />
       <Suspense>
         {chosen && (
           <MoveMenu
@@ -138,7 +138,6 @@ function Content({ workspace, search, stages, go }: ContentProps) {
             onClose={() => setMoving(false)}
           />
         )}
-        {showsKeys && <KeyList keys={cardKeyHelp} onClose={() => setShowsKeys(false)} />}
         {isAdmin && search.edit === 'stages' && (
           <StagesDialog workspace_id={workspace_id} board={stages} onClose={close} />
         )}

@@ -3,9 +3,16 @@ import { useQuery } from '@tanstack/react-query'
 import { Ellipsis } from 'lucide-react'
 import { type PointerEvent, useEffect, useMemo, useRef, useState } from 'react'
 import type { Column } from '../../data/api-types.ts'
-import type { InboxChat } from '../../data/chats.ts'
+import {
+  type InboxChat,
+  inboxQuery,
+  type ListFilter,
+  listName,
+  loadMoreChats,
+  noteInView,
+} from '../../data/chats.ts'
 import { chatKey } from '../../data/inbox-list.ts'
-import { type BoardStage, type ChatFilter, chatsQuery, loadMore, noteInView } from '../../data/pipeline.ts'
+import type { BoardStage } from '../../data/pipeline.ts'
 import { ExactLine } from '../../ui/exact-text.tsx'
 import { colourClass } from '../../ui/face.tsx'
 import { useRowWindow } from '../../ui/row-window.ts'
@@ -15,7 +22,7 @@ import { Card } from './card.tsx'
 interface ColumnProps {
   stage: BoardStage
   colour: string
-  filter: ChatFilter
+  filter: ListFilter
   moves: Moves
   /** Of the account, if there are several. */
   nameOf: (account_id: string) => string | undefined
@@ -66,14 +73,14 @@ export function StageColumn(props: ColumnProps) {
           </button>
         )}
       </header>
-      <Cards key={String(chatsQuery(filter).queryKey)} {...props} />
+      <Cards key={listName(filter)} {...props} />
     </section>
   )
 }
 
 function Cards({ stage, filter, moves, nameOf, columns, slot, dragged, onMove, onGrab }: ColumnProps) {
   const [wantsMore, setWantsMore] = useState(false)
-  const { data: more } = useQuery({ ...chatsQuery(filter), enabled: wantsMore })
+  const { data: more } = useQuery({ ...inboxQuery(filter), enabled: wantsMore })
   const { account_id } = filter
   const cards = useMemo(
     () => cardsOf(stage, more?.chats ?? [], { moves, account_id }),
@@ -91,15 +98,9 @@ function Cards({ stage, filter, moves, nameOf, columns, slot, dragged, onMove, o
   })
   useEffect(() => {
     const hasMore = more ? more.next_cursor !== null : stage.count > stage.chats.length
-    if (more) {
-      const seen = cards.slice(first, last + 1)
-      noteInView(
-        filter,
-        seen.flatMap((chat) => more.pages[chatKey(chat)] ?? []),
-      )
-    }
+    if (more) noteInView(filter, more, cards.slice(first, last + 1))
     if (!hasMore || last < cards.length - 6) return
-    if (more) void loadMore(filter)
+    if (more) void loadMoreChats(filter)
     // Load more only once the end is visible: the board itself is one request.
     else if (place.current && (place.current.scrollTop > 0 || isShort(place.current))) setWantsMore(true)
   }, [filter, more, stage, cards, first, last])

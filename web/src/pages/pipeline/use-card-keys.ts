@@ -1,7 +1,7 @@
 /** Keys of the board and the table: `J` and `K` or the arrows go through the cards, `M` moves one, `Z` undoes. */
 import { useEffect } from 'react'
 import { undoLast } from '../../data/toasts.ts'
-import type { KeyHelp } from '../../ui/key-list.tsx'
+import type { KeyWords } from '../../ui/key-list.tsx'
 import { useKeys } from '../../ui/shortcuts.ts'
 
 const cardOf = (element: Element | null) => element?.closest<HTMLElement>('[data-card]') ?? null
@@ -9,7 +9,7 @@ const cardsIn = (place: ParentNode) =>
   [...place.querySelectorAll<HTMLElement>('[data-card]')].filter((card) => card.checkVisibility())
 const focusCard = (card: HTMLElement | undefined) => card?.querySelector<HTMLElement>('a')?.focus()
 
-export const cardKeyHelp: readonly KeyHelp[] = [
+export const cardKeyHelp: readonly KeyWords[] = [
   { keys: 'J', does: 'Next card; the arrows lead to the other columns' },
   { keys: 'K', does: 'Previous card' },
   { keys: 'Enter', does: 'Open the chat' },
@@ -17,9 +17,8 @@ export const cardKeyHelp: readonly KeyHelp[] = [
   { keys: 'Z', does: 'Undo' },
 ]
 
-export function useCardKeys({ onHelp }: { onHelp: () => void }): void {
+export function useCardKeys(): void {
   useKeys({
-    '?': onHelp,
     j: () => step(1),
     k: () => step(-1),
     m: () => {

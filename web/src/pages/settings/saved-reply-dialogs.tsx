@@ -86,7 +86,6 @@ function ReplyForm({ reply, workspace_id, onClose }: ReplyFormProps) {
       <TextField
         label="Title"
         value={title}
-        autoComplete="off"
         onChange={(typed) => change((each) => ({ ...each, title: typed }))}
       />
       <Field label="Text" help={`At most ${textMax.toLocaleString('en')} characters.`}>

@@ -72,7 +72,6 @@ function About({ workspace, admin }: SettingsGiven) {
           required
           maxLength={nameMax}
           disabled={!admin}
-          autoComplete="off"
           onChange={(typed) => change((each) => ({ ...each, name: typed }))}
         />
         <ZoneField

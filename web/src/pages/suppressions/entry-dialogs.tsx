@@ -2,7 +2,14 @@
 import { useState } from 'react'
 import { nameMax } from '../../../../src/rules/limits.ts'
 import { useChange } from '../../data/queries.ts'
-import { type Kind, kinds, kindWords, type Suppression, writtenOf } from '../../data/suppressions.ts'
+import {
+  type Kind,
+  kinds,
+  kindWords,
+  type Suppression,
+  suppressionShownIn,
+  writtenOf,
+} from '../../data/suppressions.ts'
 import { Dialog } from '../../ui/dialog.tsx'
 import { ExactLine } from '../../ui/exact-text.tsx'
 import { Form, ReasonField, SelectField, TextField } from '../../ui/form.tsx'
@@ -17,7 +24,7 @@ const examples: Readonly<Record<Kind, string>> = {
 }
 
 export function AddDialog({ workspace_id, onClose }: { workspace_id: string; onClose: () => void }) {
-  const add = useChange('POST /w/{workspace_id}/suppressions', ['suppressions', 'chat', 'inbox', 'board'])
+  const add = useChange('POST /w/{workspace_id}/suppressions', suppressionShownIn)
   const [kind, setKind] = useState<Kind>('username')
   const [value, setValue] = useState('')
   const wasThere = add.data?.added === false
@@ -50,7 +57,6 @@ export function AddDialog({ workspace_id, onClose }: { workspace_id: string; onC
             setValue(next)
             add.reset()
           }}
-          autoComplete="off"
           spellCheck={false}
         />
         {wasThere && <Notice tone="info">It was on the list already.</Notice>}
@@ -66,12 +72,7 @@ interface RemoveProps {
 }
 
 export function RemoveDialog({ of: entry, workspace_id, onClose }: RemoveProps) {
-  const remove = useChange('POST /w/{workspace_id}/suppressions/remove', [
-    'suppressions',
-    'chat',
-    'inbox',
-    'board',
-  ])
+  const remove = useChange('POST /w/{workspace_id}/suppressions/remove', suppressionShownIn)
   const [reason, setReason] = useState('')
   const { kind, value, source } = entry
   return (

@@ -57,7 +57,6 @@ function EndpointForm({ start, action, change, onSubmit }: EndpointFormProps) {
         onChange={setUrl}
         placeholder="https://example.com/hook"
         inputMode="url"
-        autoComplete="off"
         spellCheck={false}
       />
       <Choices legend="Which events?">
