@@ -1,13 +1,15 @@
 /**
- * Two users at two processes: a message and a typing user within a second, 100 messages a second for a minute, and a database
- * that is away for 20 s. Takes about six minutes, so it is run by hand: `node test/browser/live-processes.ts`, or with
- * `messages`, `database` or `load` for a part of it, after `npm run test:browser` has installed its tools.
+ * Two users at two processes: a message and a typing user within a second, 100 messages a second for a minute, a database that
+ * is away for 20 s, and keys in a list of 100,000 chats while 10 messages a second arrive. Takes about ten minutes, so it is run by
+ * hand: `node test/browser/live-processes.ts`, or with `messages`, `database`, `load` or `keys` for a part of it, after
+ * `npm run test:browser` has installed its tools.
  */
 import assert from 'node:assert/strict'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import pg from 'pg'
 import type { Browser, Page } from 'playwright-core'
 import { quantile } from '../../bench/harness.ts'
 import { openDatabase } from '../../src/db/pool.ts'
@@ -29,6 +31,12 @@ const presses = 10
 const readMs = 2_500
 const awayMs = 20_000
 const stateMsMax = 60_000
+const chats = 100_000
+const loaded = 10_000
+const calmPerSecond = 10
+const presses95 = { atFirst: 20, loaded: 40, letters: 60 }
+const letterMs = 150
+const keyMsMax = 50
 
 interface Stage {
   readonly addresses: readonly string[]
@@ -54,6 +62,7 @@ try {
   if (chosen('messages')) await showTyping(pages)
   if (chosen('database')) await loseDatabase(stage, pages, person_id)
   if (chosen('load')) await bearLoad(stage, pages)
+  if (chosen('keys')) await pressAmongMany(stage, pages)
 } finally {
   await browser.close()
   await endProcesses()
@@ -250,6 +259,124 @@ function watchAddress(): { readonly ms: Promise<number> } {
   }
   document.addEventListener('keydown', begin, { once: true, capture: true })
   return { ms: promise }
+}
+
+/** Of one account, older than all that is written here. Written past the service, which would take minutes. */
+async function addChats({ postgres, workspace_id, account_id }: Stage): Promise<void> {
+  const client = new pg.Client(postgres.url('postgres', { name: 'fill' }))
+  await client.connect()
+  const own = [workspace_id, account_id, chats]
+  await client.query("set session_replication_role = 'replica'")
+  await client.query(
+    `insert into chats (account_id, chat_id, workspace_id, kind, name, last_message_id, last_sender_of, last_message_text,
+      last_message_at, last_is_sender, unread_count, stage_key)
+    select $2, 10000000 + n, $1, 'private', 'Person ' || n, 3, 3, 'Message 3 of ' || n, now() - n * interval '1 minute', false, 0,
+      'new'
+    from generate_series(1, $3::int) n`,
+    own,
+  )
+  await client.query(
+    `insert into chat_sync (account_id, chat_id, workspace_id, complete)
+    select account_id, chat_id, workspace_id, true from chats where chat_id > 10000000`,
+  )
+  await client.query('vacuum analyze chats, chat_sync')
+  await client.end()
+}
+
+/** From a key press until the page shows what it does, as it is opened and with 10,000 chats loaded. */
+async function pressAmongMany(stage: Stage, [page]: readonly Page[]): Promise<void> {
+  assert.ok(page)
+  const ids: number[] = []
+  for (let n = 0; n < people; n++) ids.push(await meet(stage, `Calm ${n}`))
+  await addChats(stage)
+  await page.reload()
+  await page.getByRole('link', { name: 'Calm 1', exact: false }).first().waitFor({ timeout: stateMsMax })
+  const stop = new AbortController()
+  const writing = write(stage, ids, stop.signal)
+  const atFirst = await pressDown(page, presses95.atFirst)
+  await until('many are loaded', 4 * stateMsMax, async () => (await page.evaluate(scrollDown)) >= loaded)
+  const among = await pressDown(page, presses95.loaded)
+  const letters = await typeLetters(page)
+  stop.abort()
+  report('messages a second', [await writing])
+  for (const [label, times] of Object.entries({
+    'J, as opened': atFirst,
+    [`J, ${loaded} loaded`]: among,
+    'a letter': letters,
+  })) {
+    report(`${label}: p50, p95, most in ms`, [
+      quantile(times, 0.5),
+      quantile(times, 0.95),
+      Math.max(...times),
+    ])
+  }
+  for (const times of [atFirst, among, letters]) assert.ok(quantile(times, 0.95) <= keyMsMax, 'a key press')
+}
+
+/** Until it is told to stop; returns how many came in a second. */
+async function write({ platform, account_id }: Stage, ids: readonly number[], signal: AbortSignal) {
+  const beganAt = performance.now()
+  let written = 0
+  while (!signal.aborted) {
+    const person_id = ids[written % ids.length] ?? 0
+    await platform('writeMessage', { account_id, person_id, text: `Calm ${written++}` })
+    await sleep(Math.max(0, beganAt + (written * 1_000) / calmPerSecond - performance.now()))
+  }
+  return (written * 1_000) / (performance.now() - beganAt)
+}
+
+async function pressDown(page: Page, count: number): Promise<number[]> {
+  const times: number[] = []
+  for (let press = 0; press < count; press++) {
+    const watched = await page.evaluateHandle(watchSelected)
+    await page.keyboard.press('j')
+    times.push(await watched.evaluate(({ ms }) => ms))
+    await sleep(readMs)
+  }
+  return times
+}
+
+/** Runs in the page: until the frame with the next selected row is painted. */
+function watchSelected(): { readonly ms: Promise<number> } {
+  const selected = () =>
+    document.querySelector('ul[aria-label="Chats"] [aria-current]')?.getAttribute('href') ?? ''
+  const before = selected()
+  const { promise, resolve } = Promise.withResolvers<number>()
+  const begin = (event: Event) => {
+    const look = () => {
+      if (selected() === before || selected() === '') requestAnimationFrame(look)
+      else setTimeout(() => resolve(performance.now() - event.timeStamp))
+    }
+    requestAnimationFrame(look)
+  }
+  document.addEventListener('keydown', begin, { once: true, capture: true })
+  return { ms: promise }
+}
+
+/** Runs in the page. Returns how many rows there are. */
+function scrollDown(): number {
+  const [row] = document.querySelectorAll('ul[aria-label="Chats"] > li')
+  row?.parentElement?.parentElement?.scrollTo({ top: 1e9 })
+  return Number(row?.getAttribute('aria-setsize') ?? 0)
+}
+
+async function typeLetters(page: Page): Promise<number[]> {
+  await page.getByRole('textbox', { name: /^Answer/ }).focus()
+  const watched = await page.evaluateHandle(watchLetters)
+  for (let letter = 0; letter < presses95.letters; letter++) {
+    await page.keyboard.press('a')
+    await sleep(letterMs)
+  }
+  return watched.evaluate(({ ms }) => ms)
+}
+
+/** Runs in the page: until the frame after each letter is painted. */
+function watchLetters(): { readonly ms: number[] } {
+  const ms: number[] = []
+  const begin = ({ timeStamp }: Event) =>
+    requestAnimationFrame(() => setTimeout(() => ms.push(performance.now() - timeStamp)))
+  document.addEventListener('keydown', begin, { capture: true })
+  return { ms }
 }
 
 function report(label: string, figures: readonly number[]): void {

@@ -3,7 +3,7 @@
 import { RotateCw } from 'lucide-react'
 import { useState } from 'react'
 import { type Person, personKey } from '../../data/audience.ts'
-import { Button, ShowThem } from '../../ui/button.tsx'
+import { Button } from '../../ui/button.tsx'
 import { ExactLine } from '../../ui/exact-text.tsx'
 import { Failure, Notice } from '../../ui/notice.tsx'
 import { Countdown, useClock } from '../../ui/time.tsx'
@@ -112,7 +112,7 @@ function Excluded({ preview, groups, count, names, change }: ExcludedProps) {
           tone="warn"
           after={
             <>
-              <div className="flex flex-wrap items-center gap-x-3 gap-y-1.5">
+              <div className="flex flex-wrap gap-1.5">
                 <Button
                   size="small"
                   className="pointer-coarse:h-11"
@@ -122,7 +122,16 @@ function Excluded({ preview, groups, count, names, change }: ExcludedProps) {
                   Leave {excluded.length === 1 ? 'this one' : `these ${excluded.length.toLocaleString('en')}`}{' '}
                   out
                 </Button>
-                <ShowThem who="who cannot be written to" shown={shows} onShow={setShows} />
+                <Button
+                  size="small"
+                  kind="quiet"
+                  className="pointer-coarse:h-11"
+                  aria-expanded={shows}
+                  onClick={() => setShows(!shows)}
+                >
+                  {shows ? 'Hide them' : 'Show them'}
+                  <span className="sr-only">: who cannot be written to</span>
+                </Button>
               </div>
               {shows && (
                 <ul
