@@ -4386,7 +4386,7 @@ export const mutants: readonly Mutant[] = [
     underway,
     'guard: a message sent at the end of the page',
     'a message sent at the end of the page goes out from any other page, and is sent once',
-    'if (sent.file === null) {}',
+    'if (sent.files.length === 0) {}',
   ),
   mutant(
     underway,
@@ -4442,6 +4442,52 @@ export const mutants: readonly Mutant[] = [
     typing,
     'guard: sign out drops what is not stored',
     'sign-out empties the journal, and what was typed is not written again',
+  ),
+  mutant(
+    typing,
+    'guard: what is stored leaves the journal',
+    'what is typed at the end of the page is there at the next, while another tab holds the store',
+  ),
+  mutant(
+    typing,
+    'guard: an own save is not read again',
+    'a read opens its own store, and only for reading; a save opens nothing else',
+    'if (at === id) void follow()',
+  ),
+  mutant(
+    typing,
+    'guard: files stay where the store has them',
+    'a file stays where the store has it, when its text is in the journal',
+    'return { ...found, files: [] }',
+  ),
+  mutant(
+    typing,
+    'guard: a full journal says so',
+    'a full journal loses nothing that the store has',
+    'return true',
+  ),
+  mutant(
+    { file: 'web/src/data/api.test.ts' },
+    'guard: a change notices the end of the session',
+    'any change notices the end of the session',
+  ),
+  mutant(
+    { file: 'web/src/data/chats.test.ts' },
+    'guard: an audience has no rows',
+    'a change of a chat shows in each list that has it, and an audience in memory is no list',
+    'const lists = keys.inbox(workspace_id)',
+  ),
+  mutant(
+    { file: 'web/src/data/analytics.test.ts' },
+    'guard: a rate without those who asked to stop',
+    'the share of those who replied leaves out those who asked to stop',
+    'return reply_rate',
+  ),
+  mutant(
+    { file: 'web/src/ui/time.test.ts' },
+    'guard: times in the zone of the profile',
+    'every time is in the zone of the profile, whatever the zone of the browser',
+    'const timeZone = undefined',
   ),
   mutant(
     typing,

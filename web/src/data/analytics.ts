@@ -14,7 +14,7 @@ export function repliedRate({
   opt_outs,
   reply_rate,
 }: Pick<Figures['totals'], 'replies' | 'opt_outs' | 'reply_rate'>): number {
-  return replies === 0 ? 0 : (reply_rate * (replies - opt_outs)) / replies
+  return replies === 0 ? 0 : (reply_rate * (replies - opt_outs)) / replies // guard: a rate without those who asked to stop
 }
 
 export const periods = { '7d': '7 days', '30d': '30 days', all: 'All time' } as const

@@ -5,7 +5,7 @@ import { QueryObserver } from '@tanstack/react-query'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { until } from '../../../test/harness/process.ts'
 import { ask, Refused } from './api.ts'
-import { gatesQuery, queryClient } from './queries.ts'
+import { gatesQuery, onSignedOut, queryClient } from './queries.ts'
 
 /** A gate that a POST opens; then `answer` decides what happens to the answer. */
 let open = false
@@ -77,6 +77,21 @@ describe.each(lost)('%s', (_, act) => {
       })
     }
   })
+})
+
+test('any change notices the end of the session', async () => {
+  answer = (response) => void response.writeHead(401).end('{"code":"not_signed_in","error":"Sign in."}')
+  const ended = vi.fn()
+  onSignedOut(ended)
+  const change = queryClient
+    .getMutationCache()
+    .build(queryClient, {
+      mutationFn: () => ask('POST /approvals/{request_id}/deny', { params: { request_id: 'x' } }),
+    })
+    .execute(undefined)
+  await expect(change).rejects.toMatchObject({ code: 'not_signed_in' })
+  expect(ended).toHaveBeenCalledOnce()
+  onSignedOut(() => {})
 })
 
 test("shows the service's refusal in its own words, and reads nothing again", async () => {

@@ -19,7 +19,7 @@ interface Keys {
 }
 
 const databaseName = 'parley'
-/** Version 2 had messages and forms apart; their records move. Version 3 had one file in a record. */
+/** Version 2 had messages and forms apart; their records move. Version 3 was never released. */
 const databaseVersion = 4
 
 let opened: Promise<IDBDatabase | null> | undefined
@@ -62,14 +62,6 @@ function upgrade(database: IDBDatabase, transaction: IDBTransaction | null): voi
   const had = (name: string) => database.objectStoreNames.contains(name)
   for (const name of ['kept', 'underway']) if (!had(name)) database.createObjectStore(name)
   if (!transaction) return
-  for (const name of ['kept', 'underway']) {
-    const all = transaction.objectStore(name).openCursor()
-    all.onsuccess = () => {
-      if (!all.result) return
-      transaction.objectStore(name).put(withFiles(all.result.value as OneFile), all.result.key)
-      all.result.continue()
-    }
-  }
   for (const name of ['drafts', 'sending', 'forms'].filter(had)) {
     const old = transaction.objectStore(name).openCursor()
     old.onsuccess = () => {
@@ -79,13 +71,6 @@ function upgrade(database: IDBDatabase, transaction: IDBTransaction | null): voi
       old.result.continue()
     }
   }
-}
-
-/** A record of version 3. */
-type OneFile = Readonly<Record<string, unknown>> & { readonly file?: File | null }
-
-function withFiles({ file, ...record }: OneFile): unknown {
-  return { part: 0, files: file ? [file] : [], ...record }
 }
 
 /** As much of a record of version 2 as matters: a draft or a send of a chat, a form, or the start of a form. */

@@ -106,7 +106,8 @@ export async function loadMoreChats(filter: ListFilter): Promise<void> {
 /** Changes a chat in every list that has it. */
 export function patchRow({ workspace_id, account_id, chat_id }: ChatRef, patch: Partial<InboxChat>): void {
   const isIt = (each: InboxChat) => each.account_id === account_id && each.id === chat_id
-  queryClient.setQueriesData<InboxList>({ queryKey: keys.inbox(workspace_id, 'list') }, (before) =>
+  const lists = keys.inbox(workspace_id, 'list') // guard: an audience has no rows
+  queryClient.setQueriesData<InboxList>({ queryKey: lists }, (before) =>
     before?.chats.some(isIt)
       ? { ...before, chats: before.chats.map((each) => (isIt(each) ? { ...each, ...patch } : each)) }
       : before,

@@ -24,7 +24,7 @@ export function writeJournal(kind: Kind, key: string, record: Kept | Underway): 
     localStorage.setItem(name, JSON.stringify(record, noFiles))
     return true
   } catch {
-    return false
+    return false // guard: a full journal says so
   }
 }
 

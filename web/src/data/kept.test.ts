@@ -252,26 +252,6 @@ test('what version 2 had is taken over: drafts, messages under way, forms and th
   expect(['drafts', 'sending', 'forms'].flatMap((store) => database.keysOf(store))).toEqual([])
 })
 
-test('what version 3 had is taken over: the file of a draft and of a message under way', async () => {
-  const chat = { ...place, kind: 'chat' }
-  const file = new File(['x'], 'a.txt')
-  const own = { ...chat, key: 'k1', draft: 'd1', count: 1 }
-  database = new FakeDatabase({
-    version: 3,
-    stores: {
-      kept: { [web.idOf(chat)]: { ...own, value: 'Draft', file, begun_at: '' } },
-      underway: {
-        k2: { ...own, key: 'k2', body: 'Sent', file: null, at: '2026-01-01T00:00:00.000Z' },
-      },
-    },
-  })
-  stub()
-  const page = await openPage()
-  const found = await page.readKept(chat, '')
-  expect([found.value, found.files.map((each: File) => each.name)]).toEqual(['Draft', ['a.txt']])
-  expect(await page.listMessages('user')).toMatchObject([{ key: 'k2', body: 'Sent', files: [], part: 0 }])
-})
-
 test('files that are attached before the store answered come after those it had', async () => {
   const [one, two] = [new File(['1'], '1.txt'), new File(['2'], '2.txt')]
   await web.saveKept(web.changeKept(web.newKept(place, ''), { files: [one] }), '')

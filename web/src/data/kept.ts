@@ -45,7 +45,7 @@ function fromJournal<T>(place: Place, empty: T, stored?: Kept<T>): Kept<T> | und
   const found = readJournal(idOf(place)) as Omit<Kept<T>, 'files'> | undefined
   if (!found || !isLike(found.value, empty)) return undefined
   if (stored && stored.count >= found.count) return undefined // guard: the newer one counts
-  return { ...found, files: stored?.draft === found.draft ? stored.files : [] }
+  return { ...found, files: stored?.draft === found.draft ? stored.files : [] } // guard: files stay where the store has them
 }
 
 /** What is typed at this place, by the store or the journal. */
@@ -67,7 +67,7 @@ export async function saveKept<T>(kept: Kept<T>, empty: T): Promise<boolean> {
   const { stored } = await update({ kept: id }, ({ kept: before }) => ({
     kept: before && before.count > kept.count ? before : isEmpty(kept, empty) ? undefined : kept,
   }))
-  if (stored) removeJournal('kept', id, kept.count)
+  if (stored) removeJournal('kept', id, kept.count) // guard: what is stored leaves the journal
   notify(id, { typed: true })
   return stored
 }
@@ -162,7 +162,7 @@ function newKeeper<T>(place: Place, empty: T): Keeper<T> {
         void follow()
         const stop = onStoreChange(({ at, typed, own }) => {
           // After an own save the store has what is shown here.
-          if (at === id && !(typed && own)) void follow()
+          if (at === id && !(typed && own)) void follow() // guard: an own save is not read again
         })
         return () => {
           stop()

@@ -45,5 +45,5 @@ export class SharedState<T> {
 }
 
 export function useShared<T>(state: SharedState<T>): T {
-  return useSyncExternalStore(state.subscribe, state.get)
+  return useSyncExternalStore(state.subscribe, state.get, state.get)
 }

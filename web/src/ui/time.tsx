@@ -36,6 +36,17 @@ const fast = clockOf(500)
 /** The time, as often as pages show another one. */
 export const useNow = () => useShared(slow)
 
+const formats = new Map<string, Intl.DateTimeFormat>()
+
+/** Creating a formatter takes longer than a list can afford per row. */
+function format(zone: string | null, name: string, options: Intl.DateTimeFormatOptions): Intl.DateTimeFormat {
+  const key = `${zone} ${name}`
+  const timeZone = zone ?? undefined // guard: times in the zone of the profile
+  const made = formats.get(key) ?? new Intl.DateTimeFormat('en-GB', { ...options, timeZone })
+  formats.set(key, made)
+  return made
+}
+
 interface TimeProps {
   at: string
   exact?: boolean
@@ -45,18 +56,13 @@ interface TimeProps {
 
 /** Relative up to a day, then the date. */
 export function Time({ at, exact = false, ahead = false }: TimeProps) {
-  const timeZone = useContext(TimeZone) ?? undefined
+  const zone = useContext(TimeZone)
   const ticked = useNow()
   const date = new Date(at)
   const now = !ahead && date > ticked ? date : ticked
-  const full = new Intl.DateTimeFormat('en-GB', {
-    dateStyle: 'medium',
-    timeStyle: exact ? 'short' : 'long',
-    ...(timeZone && { timeZone }),
-  }).format(date)
-  const day = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', ...(timeZone && { timeZone }) }).format(
-    date,
-  )
+  const timeStyle = exact ? 'short' : 'long'
+  const full = format(zone, timeStyle, { dateStyle: 'medium', timeStyle }).format(date)
+  const day = format(zone, 'medium', { dateStyle: 'medium' }).format(date)
   return (
     <time dateTime={at} title={full} className="whitespace-nowrap">
       {exact ? full : Math.abs(date.getTime() - now.getTime()) < dayMs ? relative(date, now) : day}
@@ -96,33 +102,12 @@ const twoDigits = (value: number) => String(value).padStart(2, '0')
 
 /** The time of day; for another day its date too. */
 export function ClockTime({ at }: { at: string }) {
-  const timeZone = useContext(TimeZone) ?? undefined
-  const now = useNow()
-  const date = new Date(at)
-  const zone = timeZone && { timeZone }
-  const dayOf = (moment: Date) =>
-    new Intl.DateTimeFormat('en-GB', { dateStyle: 'short', ...zone }).format(moment)
-  const clock = { hour: '2-digit', minute: '2-digit', ...zone } as const
-  const format =
-    dayOf(date) === dayOf(now)
-      ? clock
-      : ({ weekday: 'short', day: 'numeric', month: 'short', ...clock } as const)
+  const { clock, moment, isToday } = useClock()
   return (
     <time dateTime={at} className="whitespace-nowrap">
-      {new Intl.DateTimeFormat('en-GB', format).format(date)}
+      {isToday(at) ? clock(at) : moment(at)}
     </time>
   )
-}
-
-const formats = new Map<string, Intl.DateTimeFormat>()
-
-/** Creating a formatter takes longer than a list can afford per row. */
-function format(zone: string | null, name: string, options: Intl.DateTimeFormatOptions): Intl.DateTimeFormat {
-  const key = `${zone} ${name}`
-  const made =
-    formats.get(key) ?? new Intl.DateTimeFormat('en-GB', { ...options, ...(zone && { timeZone: zone }) })
-  formats.set(key, made)
-  return made
 }
 
 /** Times of messages and lists, in the profile's time zone. */
@@ -131,12 +116,18 @@ export function useClock() {
   const now = useNow()
   const numbers = { year: 'numeric', month: '2-digit', day: '2-digit' } as const
   const dayKey = (date: Date) => format(zone, 'key', numbers).format(date)
-  const clock = (at: string) =>
-    format(zone, 'clock', { hour: '2-digit', minute: '2-digit' }).format(new Date(at))
+  const isToday = (at: string) => dayKey(new Date(at)) === dayKey(now)
+  const minutes = { hour: '2-digit', minute: '2-digit' } as const
+  const clock = (at: string) => format(zone, 'clock', minutes).format(new Date(at))
+  /** The time of another day, as in "Mon, 9 Nov, 10:12". */
+  const moment = (at: string) =>
+    format(zone, 'moment', { weekday: 'short', day: 'numeric', month: 'short', ...minutes }).format(
+      new Date(at),
+    )
   /** The heading above the messages of one day. */
   const day = (at: string): string => {
     const date = new Date(at)
-    if (dayKey(date) === dayKey(now)) return 'Today'
+    if (isToday(at)) return 'Today'
     if (dayKey(date) === dayKey(new Date(now.getTime() - dayMs))) return 'Yesterday'
     const isOfThisYear = now.getTime() - date.getTime() < 300 * dayMs
     const long = { weekday: 'long', day: 'numeric', month: 'long' } as const
@@ -155,10 +146,10 @@ export function useClock() {
   const short = (at: string): string => {
     const date = new Date(at)
     const agoMs = now.getTime() - date.getTime()
-    if (dayKey(date) === dayKey(now)) return clock(at)
+    if (isToday(at)) return clock(at)
     if (agoMs < 6 * dayMs) return format(zone, 'weekday', { weekday: 'short' }).format(date)
     if (agoMs < 300 * dayMs) return format(zone, 'date', { day: 'numeric', month: 'short' }).format(date)
     return format(zone, 'old', { month: 'short', year: 'numeric' }).format(date)
   }
-  return { clock, date, day, short, dayKey: (at: string) => dayKey(new Date(at)) }
+  return { clock, date, day, isToday, moment, short, dayKey: (at: string) => dayKey(new Date(at)) }
 }
