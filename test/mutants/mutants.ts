@@ -4585,6 +4585,17 @@ export const mutants: readonly Mutant[] = [
     'return kept',
   ),
   mutant(
+    { file: 'web/src/frame/dropped-files.test.ts' },
+    'guard: a dropped file leaves the page',
+    'a file that is dropped beside what takes files does not replace the page',
+  ),
+  mutant(
+    chosenFiles,
+    'guard: the focus stays among the files',
+    'a file that is removed leaves the focus to the next one, to the last of the others, and then to the text',
+    'return undefined',
+  ),
+  mutant(
     chosenFiles,
     'guard: files of a draft counted',
     'a draft has at most ten files, with those that it had',

@@ -4,7 +4,7 @@ import { fileBytesMax, filesMax } from '../../../../src/rules/limits.ts'
 
 // By a name that the compiler does not follow: the service's own types know no browser.
 const load = (path: string) => import(path)
-const { sortFiles, filesPasted, filesDropped, sizeOf } = await load('./chosen-files.ts')
+const { sortFiles, filesPasted, filesDropped, focusAfter, sizeOf } = await load('./chosen-files.ts')
 
 const fileOf = (name: string, size = 1) => {
   const file = new File(['x'], name)
@@ -64,4 +64,14 @@ test('a size has its unit', () => {
     '250 kB',
     '26.2 MB',
   ])
+})
+
+test('a file that is removed leaves the focus to the next one, to the last of the others, and then to the text', () => {
+  const field = 'text'
+  // Two files, and one that was not taken.
+  const buttons = ['remove first', 'remove second', 'dismiss']
+  expect(focusAfter(0, { files: 2, buttons, field })).toBeUndefined()
+  expect(focusAfter(1, { files: 2, buttons, field })).toBe('dismiss')
+  expect(focusAfter(2, { files: 2, buttons, field })).toBe('remove second')
+  expect(focusAfter(0, { files: 1, buttons: ['remove'], field })).toBe('text')
 })

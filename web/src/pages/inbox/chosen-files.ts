@@ -56,3 +56,17 @@ export function sizeOf(bytes: number): string {
 }
 
 const units = ['bytes', 'kB', 'MB', 'GB']
+
+interface Focusable<E> {
+  readonly files: number
+  /** Those that remove a file, then those that dismiss one that was not taken. */
+  readonly buttons: readonly E[]
+  /** Takes the focus once nothing is left to remove. */
+  readonly field: E | null
+}
+
+/** What takes the focus as the file at this place goes; undefined: the next file takes the place, and has it. */
+export function focusAfter<E>(at: number, { files, buttons, field }: Focusable<E>): E | null | undefined {
+  const isLast = at === files - 1 || at === buttons.length - 1
+  return isLast ? (buttons[at + 1] ?? buttons[at - 1] ?? field) : undefined // guard: the focus stays among the files
+}

@@ -3,7 +3,7 @@ import { FileText, TriangleAlert, X } from 'lucide-react'
 import { type RefObject, useCallback, useRef } from 'react'
 import { ExactLine } from '../../ui/exact-text.tsx'
 import { IconButton } from '../../ui/icon-button.tsx'
-import { type RefusedFile, sizeOf } from './chosen-files.ts'
+import { focusAfter, type RefusedFile, sizeOf } from './chosen-files.ts'
 
 interface DraftFilesProps {
   files: readonly File[]
@@ -20,9 +20,7 @@ export function DraftFiles({ files, refused, failure, onRemove, onDismiss, field
   const list = useRef<HTMLUListElement>(null)
   const remove = (at: number, act: () => void) => {
     const buttons = [...(list.current?.querySelectorAll('button') ?? [])]
-    // The next one takes this place, unless this is the last of its kind.
-    const isLast = at === files.length - 1 || at === buttons.length - 1
-    if (isLast) (buttons[at + 1] ?? buttons[at - 1] ?? field.current)?.focus() // guard: the focus stays among the files
+    focusAfter(at, { files: files.length, buttons, field: field.current })?.focus()
     act()
   }
   return (
