@@ -292,7 +292,7 @@ async function pressAmongMany(stage: Stage, [page]: readonly Page[]): Promise<vo
   for (let n = 0; n < people; n++) ids.push(await meet(stage, `Calm ${n}`))
   await addChats(stage)
   await page.reload()
-  await page.getByRole('link', { name: 'Calm 1', exact: false }).first().waitFor({ timeout: stateMsMax })
+  await page.getByRole('link', { name: 'Calm 49' }).waitFor({ timeout: stateMsMax })
   const stop = new AbortController()
   const writing = write(stage, ids, stop.signal)
   const atFirst = await pressDown(page, presses95.atFirst)

@@ -4446,7 +4446,7 @@ export const mutants: readonly Mutant[] = [
   mutant(
     typing,
     'guard: what is stored leaves the journal',
-    'what is typed at the end of the page is there at the next, while another tab holds the store',
+    'what the store has is no longer in the journal',
   ),
   mutant(
     typing,

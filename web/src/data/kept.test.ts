@@ -105,6 +105,16 @@ test('what is typed at the end of the page is there at the next, while another t
   expect(await shown()).toBe('Hello')
 })
 
+test('what the store has is no longer in the journal', async () => {
+  const { keeper } = show(web)
+  await isLoaded(keeper)
+  type(keeper, 'Hello')
+  web.keepAll()
+  expect(storage.length).toBe(1)
+  await isSaved(keeper)
+  expect(storage.length).toBe(0)
+})
+
 test('of journal and store the newer one counts', async () => {
   const older = web.changeKept(web.newKept(place, ''), { value: 'Older' })
   const newer = web.changeKept(older, { value: 'Newer' })
