@@ -48,6 +48,7 @@ const backUp = () =>
 async function restore(how: 'a backup' | 'a standby'): Promise<CampaignPlace> {
   const { now } = await before.db.one<{ now: Date }>(sql`select domain_now() as now`)
   await before.end()
+  const { begun } = await before.db.one<{ begun: Date }>(sql`select clock_timestamp() as begun`)
   const database = await copyDatabase()
   const db = openDatabase({ connectionString: database.url }, { pool_size: 2 })
   const backup = await openBackup(join(directory, 'backup'))
@@ -70,6 +71,13 @@ async function restore(how: 'a backup' | 'a standby'): Promise<CampaignPlace> {
     return row === undefined
   })
   await setDispatch(service.app, 'system', true)
+  // The backup has leases of the worker that has ended; only then are there updates to wait for.
+  await after.until('the worker drives every account', async () => {
+    const row = await after?.db.maybe(sql`
+      select from account_hosts h where not exists (
+        select from workers w where w.id = h.lease_owner and w.started_at > ${begun} and h.lease_until > clock_timestamp())`)
+    return row === undefined
+  })
   return after
 }
 
