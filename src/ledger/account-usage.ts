@@ -15,7 +15,8 @@ const today = (workspace_id: string): Sql =>
  */
 export function hasWritten(account_id: Sql, chat_id: Sql): Sql {
   return sql`(
-    select m.id from messages m where m.account_id = ${account_id} and m.chat_id = ${chat_id} and not m.is_sender
+    select m.id from messages m where m.account_id = ${account_id} and m.chat_id = ${chat_id}
+      and not m.is_sender -- guard: what we have sent is no answer
     limit 1) is not null`
 }
 

@@ -187,6 +187,26 @@ describe('when the answer to the crossing is lost', () => {
     expect(await rows.row(one.id)).toMatchObject({ state: 'released', reason: 'never_written' })
   })
 
+  test('also when it crosses alone because its batch was rejected', async () => {
+    const { db } = rows.app
+    let rejected = false
+    const app = changed({
+      async rows<T>(statement: Parameters<Database['rows']>[0]) {
+        if (!statement.text.includes('accounts_given')) return db.rows<T>(statement)
+        if (!rejected) {
+          rejected = true
+          throw new Error('a row of the batch is wrong')
+        }
+        await db.rows(statement)
+        throw Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' })
+      },
+    })
+    const one = await stage(app)
+    await run(app, one)
+    expect(accepted(one)).toBe(0)
+    expect(await rows.row(one.id)).toMatchObject({ state: 'released', reason: 'never_written' })
+  })
+
   test('retries a release that fails at first until it succeeds', async () => {
     let failures = 2
     const app = losing({ transaction: (work) => (failures-- > 0 ? away() : rows.db.transaction(work)) })

@@ -98,7 +98,7 @@ export class Boundary<Wanted, Answer extends StatementAnswer> {
       answers.push(
         await this.#crossTogether(instance, [alone]).then(
           ([answer]) => answer ?? uncrossed(alone, 'no'),
-          (err) => uncrossed(alone, isLost(err) ? 'lost' : 'failed'),
+          (err) => uncrossed(alone, isLost(err) ? 'lost' : 'failed'), // guard: lost commit of one alone
         ),
       )
     }

@@ -124,7 +124,8 @@ export async function claimAccount(
       lease_until = real_now() + make_interval(secs => ${leaseSeconds}),
       heard_at = coalesce(observed_at, heard_at), observed_at = null,
       handed_over_at = null -- guard: nothing waits for a login
-    where account_id = ${account_id} and (lease_until is null or lease_until < real_now()
+    where account_id = ${account_id} and (lease_until is null
+      or lease_until < real_now() -- guard: a login takes no account that a worker drives
       or exists (select from workers w where w.id = h.lease_owner and w.stopped_at is not null))
     returning account_id, lease_epoch as epoch`)
 }

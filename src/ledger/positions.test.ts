@@ -7,6 +7,7 @@ import { type LedgerRows, openLedgerRows } from '../../test/harness/ledger-rows.
 import { type Sql, sql } from '../db/sql.ts'
 import { newId } from '../lib/ids.ts'
 import {
+  claimAccount,
   claimAccounts,
   type HeldLease,
   holdsLease,
@@ -198,6 +199,28 @@ describe('claimAccounts', () => {
     const [one, other] = await Promise.all([claim(), claim()])
     expect([...one.keys()].filter((id) => other.has(id))).toEqual([])
     expect(accounts.every(({ account_id }) => one.has(account_id) || other.has(account_id))).toBe(true)
+  })
+})
+
+describe('claimAccount, for a login', () => {
+  const claim = async ({ account_id }: HeldLease) =>
+    (await claimAccount(rows.db, { worker_id: newId(), account_id }))?.epoch
+
+  test('takes an account whose lease has expired, but none that a worker drives', async () => {
+    const [driven, over] = [await rows.account(), await rows.account()]
+    await rows.host(driven, sql`lease_until = real_now() + make_interval(secs => ${leaseSeconds - 1})`)
+    await rows.host(over, sql`lease_until = real_now() - interval '1 ms'`)
+    expect([await claim(driven), await claim(over)]).toEqual([undefined, '4'])
+    expect((await host(driven)).owner).toBe(driven.worker_id)
+  })
+
+  test('takes one immediately that was released, or whose worker has stopped', async () => {
+    const [released, left] = [await rows.account(), await rows.account()]
+    const owner = newId()
+    await rows.db.run(sql`insert into workers (id, stopped_at) values (${owner}, real_now())`)
+    await rows.host(released, sql`lease_owner = null, lease_until = null`)
+    await rows.host(left, sql`lease_owner = ${owner}`)
+    expect([await claim(released), await claim(left)]).toEqual(['4', '4'])
   })
 })
 

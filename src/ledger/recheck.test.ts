@@ -69,6 +69,20 @@ describe('a suppressed person gets no first message', () => {
   })
 })
 
+test('while first messages are stopped, a chat gets none before the person has written, whatever was sent there', async () => {
+  const stopped = await rows.account()
+  await rows.host(stopped, sql`cold_stopped_at = domain_now()`)
+  const stored = (id: number, is_sender: boolean) =>
+    rows.db.run(sql`
+      insert into messages (account_id, chat_id, id, workspace_id, text, is_sender, sent_at)
+      values (${stopped.account_id}, ${person}, ${id}, ${stopped.workspace_id}, 'Hello', ${is_sender}, now())`)
+  const send = async () => crossOne(await rows.crossing(stopped, { chat_id: String(person) }))
+  await stored(1, true)
+  expect(await send()).toMatchObject({ status: 'forbidden', forbidden: 'cold_stopped' })
+  await stored(2, false)
+  expect(await send()).toMatchObject({ status: 'crossed' })
+})
+
 /** Everything that adds to the list. */
 const ways: [string, (tx: Tx) => Promise<unknown> | undefined][] = [
   ['an operator', () => addSuppression(rows.app, 'system', { ...held, platform_id: String(person) })],

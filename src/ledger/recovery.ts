@@ -102,7 +102,7 @@ async function lookFor(app: App, { session }: DrivenAccount, row: Unproven): Pro
   if (outcome?.kind === 'flood_wait') await noteFlood(app.db, row.account_id, outcome)
   if (outcome?.kind !== 'accepted') return noteLookedFor(app.db, row.id, null)
   const own = toWellFormed(outcome.value).filter(({ is_sender }) => is_sender)
-  const proven = own.filter(({ random_id }) => random_id === row.random_id)
+  const proven = own.filter(({ random_id }) => random_id === row.random_id) // guard: another message of ours is no proof
   await noteProofs(
     app.db,
     row.account_id,

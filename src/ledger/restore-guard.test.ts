@@ -405,6 +405,19 @@ test('an older copy at the start records that journals are missing before other 
   expect((await listDebts(directory)).map((debt) => debt.worker_id)).toEqual([worker_id])
 })
 
+test('an older copy of another history that could not be reported at the start is one at the next start as well', async () => {
+  const generation = newId()
+  await remember({ ahead: 5, generation })
+  const app = through('one', (statement, run) => (renews(statement) ? away() : run()))
+  await expect(open(undefined, undefined, app)).rejects.toThrow()
+  const seen = JSON.parse(await readFile(join(directory, 'instance.json'), 'utf8'))
+  expect(seen.generation).toBe(generation)
+  // As if the process had ended before sending was off.
+  await setDispatch(rows.app, 'system', true)
+  await open()
+  expect(await dispatch()).toBe(false)
+})
+
 describe('a disk whose record of the database is gone', () => {
   test.each([
     ['lost', undefined],

@@ -94,6 +94,7 @@ export class RestoreGuard {
     const instance = await joinInstance(app, known)
     const why = whyAtStart(app, known, instance)
     // The disk keeps the old state until the other workers know: after a crash in between, the next start must find it.
+    // guard: the disk keeps what it knew of an older copy
     const guard = new RestoreGuard(app, options, known && why === 'older' ? known : instance)
     // guard: a disk that forgot the database puts its journals back
     const stranger = known?.id !== instance.id && (await listJournals(options.directory)).length > 0
@@ -355,7 +356,7 @@ async function readIntents(directory: string): Promise<{ intents: Intent[]; dama
   return { intents, damaged }
 }
 
-/** Intents that may have been sent. An attempt that provably sent nothing needs no put-back. */
+/** Intents that may have been sent. An attempt that provably sent nothing needs no put-back: its token has no other outcome. */
 function listPossible(entries: readonly Entry[]): Intent[] {
   const nothing = new Set<string>()
   for (const entry of entries) {
@@ -363,7 +364,6 @@ function listPossible(entries: readonly Entry[]): Intent[] {
     const { kind } = entry.outcome
     // guard: what provably sent nothing is not put back
     if (kind === 'refused' || kind === 'flood_wait' || kind === 'not_written') nothing.add(entry.token)
-    else if (kind === 'accepted') nothing.delete(entry.token)
   }
   return entries.filter((entry) => entry.entry === 'intent').filter(({ token }) => !nothing.has(token))
 }

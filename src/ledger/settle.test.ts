@@ -216,3 +216,17 @@ test('a message counts on the day it ended, also when the clock passes midnight 
     select day::text, sent from account_days where account_id = ${account_id}`)
   expect(days).toEqual([{ day: '2030-01-01', sent: 1 }])
 })
+
+test.each(['submitting', 'ambiguous'] as const)(
+  'the database lets nothing but proof lead back what is %s, whoever writes it',
+  async (state) => {
+    const id = await rows.operation(held, { state, token: newId() })
+    const set = (next: string, reason: string | null) =>
+      rows.db.run(sql`update operations set state = ${next}, reason = ${reason} where id = ${id}`)
+    for (const reason of ['withdrawn', null])
+      await expect(set('released', reason)).rejects.toThrow('only proof leads back')
+    await expect(set('queued', null)).rejects.toThrow('must not go')
+    await set('released', 'never_written')
+    expect(await rows.row(id)).toMatchObject({ state: 'released' })
+  },
+)

@@ -10,7 +10,7 @@ import { sql } from '../db/sql.ts'
 import type { HeldLease } from '../ledger/leases.ts'
 import { type JournaledOperation, putBack } from '../ledger/put-back.ts'
 import { Recorder } from '../ledger/recording.ts'
-import { type Ending, settle } from '../ledger/settle.ts'
+import { closeByPerson, type Ending, settle } from '../ledger/settle.ts'
 import { newId } from '../lib/ids.ts'
 import type { Chat, Message, Platform, Session, Update } from '../platform/port.ts'
 import { ingest } from './ingest.ts'
@@ -77,6 +77,22 @@ async function end({ campaign_id }: Flight, ending: Ending): Promise<void> {
 
 const accept = (flight: Flight, id: number, at = minute(id)) =>
   end(flight, { to: 'completed', reply: { message_id: String(id), timestamp: at } })
+
+/** No answer of the platform came, and an operator knows that the message went out. */
+async function closeAsSent(flight: Flight): Promise<void> {
+  const { db, app } = place.rows
+  await end(flight, { to: 'ambiguous', reason: 'timeout' })
+  const { id } = await db.one<{ id: string }>(sql`
+    select id from operations where campaign_id = ${flight.campaign_id}`)
+  await db.transaction((tx) => closeByPerson(tx, app.operations, { id, closed_as: 'sent' }))
+}
+
+/** The whole second in which its message crossed: platforms report no other times. */
+async function crossedIn({ campaign_id }: Flight): Promise<string> {
+  const { at } = await place.rows.db.one<{ at: Date }>(sql`
+    select date_trunc('second', crossed_at) as at from operations where campaign_id = ${campaign_id}`)
+  return at.toISOString()
+}
 
 /** Its first message is number 5, and the second is due tomorrow. */
 async function waiting(given: Parameters<typeof inFlight>[0] = {}): Promise<Flight> {
@@ -243,6 +259,27 @@ describe('while a message is in flight', () => {
     expect(await stateOf(one)).toMatchObject({ status: 'replied', message_id: '7' })
   })
 
+  test('counts a reply within the second of the crossing, of which the platform reports only the second', async () => {
+    const one = await inFlight()
+    await take(one.held, [update(one.chat_id, messageOf(7, 'Tell me more', await crossedIn(one)))])
+    await closeAsSent(one)
+    expect(await stateOf(one)).toMatchObject({ status: 'replied', message_id: '7' })
+  })
+
+  test('what the person wrote within the second before it is neither a reply nor written by hand', async () => {
+    const { db } = place.rows
+    const one = await inFlight({ stop_on_own_message: true })
+    await db.run(sql`
+      insert into chats (account_id, workspace_id, chat_id, kind)
+      values (${one.held.account_id}, ${one.held.workspace_id}, ${one.chat_id}, 'private') on conflict do nothing`)
+    await db.run(sql`
+      insert into messages (account_id, workspace_id, chat_id, id, text, is_sender, sent_at)
+      values (${one.held.account_id}, ${one.held.workspace_id}, ${one.chat_id}, 4, 'Hello', false, ${await crossedIn(one)})`)
+    await closeAsSent(one)
+    await decideNoted(place.rows.app)
+    expect(await stateOf(one)).toMatchObject({ status: 'waiting', message_id: null })
+  })
+
   test('counts an opt-out that came after the crossing', async () => {
     const one = await inFlight()
     await fetchPage(one.held, one.chat_id, [messageOf(7, 'STOP')])
@@ -380,6 +417,14 @@ describe('another account of the pool', () => {
       select account_id, replied::int from campaign_counts
       where campaign_id = ${one.campaign_id} and at = '-infinity' and replied > 0`)
     expect(counts, 'counted where it was written').toEqual([{ account_id: one.held.account_id, replied: 1 }])
+  })
+
+  test('does not receive it on another platform, where the number is another person', async () => {
+    const telegram = await place.rows.account()
+    await place.rows.db.run(sql`update accounts set platform = 'telegram' where id = ${telegram.account_id}`)
+    const one = await waiting()
+    await take(telegram, [update(one.chat_id, messageOf(7))])
+    expect(await stateOf(one)).toMatchObject({ status: 'waiting', message_id: null })
   })
 
   test('stores the reply and an opt-out from its history', async () => {

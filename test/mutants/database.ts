@@ -197,6 +197,34 @@ export const databaseMutants: readonly Mutant[] = [
     'a first message that was refused keeps its key',
     givenBack,
   ),
+  ties('src/ledger/settle.test.ts', "the row's own attempt settles submitting: completed")(
+    'guard_operations',
+    "if old.state in ('submitting', 'ambiguous') and",
+    "if old.state = 'submitting' and",
+    'an unknown outcome is released without proof',
+    'the database lets nothing but proof lead back what is ambiguous, whoever writes it',
+  ),
+  keys(
+    'give_person_back',
+    ' and t.recipient_id = old.id',
+    '',
+    'a recipient gives back what another one took',
+    'the person of a campaign is not given back by another recipient who never had it',
+  ),
+  keys(
+    'recipients_give_back',
+    "new.status = ANY (ARRAY['submitting'::text, 'ambiguous'::text])",
+    "new.status = 'submitting'::text",
+    'a message of which nobody knows whether it went out gives its key back',
+    'two names of one person that cross at once one after the other, while nobody knows whether the first message went out: the person is taken',
+  ),
+  keys(
+    'recipients_take_person',
+    "new.status = ANY (ARRAY['submitting'::text, 'ambiguous'::text])",
+    "new.status = 'submitting'::text",
+    'a message that is put back without its outcome takes no key',
+    'the person of a campaign is taken again when a journal puts a message back whose outcome nobody knows',
+  ),
   keys(
     'recipients_give_back',
     "(NOT ((new.step > 0) OR (new.status = ANY (ARRAY['submitting'::text, 'ambiguous'::text]))))",
@@ -345,6 +373,12 @@ export const databaseMutants: readonly Mutant[] = [
     `${byName} counts the last sight of a name that two accounts saw end at two times`,
   ),
   asks(
+    'case when bool_or(asked.until is null) then null else max(asked.until) end',
+    'max(asked.until)',
+    'an account that saw a name end decides, though another sees it now',
+    `${byName} stops a person who has the name again in one account, though another saw it end before the entry`,
+  ),
+  asks(
     'where n.person_id = who.id offset 0',
     'where n.person_id = who.id and n.account_id = account offset 0',
     'an account asks about the names that it saw itself',
@@ -463,6 +497,12 @@ export const databaseMutants: readonly Mutant[] = [
     '',
     'a new entry ends what waits for the same number on another platform',
     `${newEntry} nothing of the person with the same number on another platform`,
+  ),
+  ends(
+    'a.workspace_id = s.workspace_id and s.number is not null',
+    's.number is not null',
+    'a new entry ends what waits for the same number in another workspace',
+    `${newEntry} nothing of the person in another workspace`,
   ),
   ends(
     "where r.id = f.id and r.status in ('queued', 'waiting')",

@@ -1871,6 +1871,12 @@ export const mutants: readonly Mutant[] = [
   ),
   mutant(
     restoring,
+    'guard: the disk keeps what it knew of an older copy',
+    'an older copy of another history that could not be reported at the start is one at the next start as well',
+    'const guard = new RestoreGuard(app, options, instance)',
+  ),
+  mutant(
+    restoring,
     'guard: an older copy is noticed',
     'at the start puts the journals back into an older copy, and an operator switches sending on',
   ),
@@ -2515,6 +2521,12 @@ export const mutants: readonly Mutant[] = [
   // Written by hand.
   mutant(
     byHand,
+    'guard: closed as sent with this text',
+    'while an operation to the chat is unknown an operation that an operator closes as sent is not taken for a message with another text',
+    '',
+  ),
+  mutant(
+    byHand,
     'guard: only who asked for it',
     'stop_on_own_message without it a message by hand ends nothing',
     'join campaigns k on k.id = r.campaign_id',
@@ -2635,6 +2647,18 @@ export const mutants: readonly Mutant[] = [
   ),
   mutant(
     incoming,
+    'guard: what the person has written is not by hand',
+    'while a message is in flight what the person wrote within the second before it is neither a reply nor written by hand',
+    '',
+  ),
+  mutant(
+    incoming,
+    'guard: a reply within the second of the crossing',
+    'while a message is in flight counts a reply within the second of the crossing, of which the platform reports only the second',
+    'if (replied_at.getTime() > crossed_at.getTime()) return true',
+  ),
+  mutant(
+    incoming,
     'guard: a stored message to the same person',
     `${restored} goes on after what another platform sent by hand to the same number`,
     '',
@@ -2662,6 +2686,12 @@ export const mutants: readonly Mutant[] = [
     'guard: the first contact is taken first',
     'an account takes the first remaining contact, also when an account before it has other work',
     'const row = head',
+  ),
+  mutant(
+    repliedInFlight,
+    'guard: what was refused after a reply is replied',
+    'a reply to message 1 while message 2 is in flight, which is refused: nothing follows',
+    'return true',
   ),
   mutant(
     repliedInFlight,
@@ -3316,6 +3346,54 @@ export const mutants: readonly Mutant[] = [
     'guard: names beyond the documentation',
     'the table of errors USER_ID_INVALID is chat_unavailable, whatever its code',
     'const listed = Object.entries(names)',
+  ),
+  mutant(
+    telegram('adapter'),
+    'guard: no text goes out without its file',
+    'telegram, on a data centre on loopback send accepts one file, and its handle once',
+    '',
+  ),
+  mutant(
+    { file: ledger('recovery'), still: 'a message with its random id proves that it was sent' },
+    'guard: another message of ours is no proof',
+    'a message of ours with another random id proves nothing, whatever its text',
+    'const proven = own.filter(({ random_id }) => random_id !== null)',
+  ),
+  mutant(
+    attempting,
+    'guard: lost commit of one alone',
+    'when the answer to the crossing is lost also when it crosses alone because its batch was rejected',
+    "(err) => uncrossed(alone, 'failed'),",
+  ),
+  mutant(
+    rechecking,
+    'guard: what we have sent is no answer',
+    'while first messages are stopped, a chat gets none before the person has written, whatever was sent there',
+    '',
+  ),
+  mutant(
+    incoming,
+    'guard: a reply on another platform',
+    `${elsewhere} does not receive it on another platform, where the number is another person`,
+    '',
+  ),
+  mutant(
+    identities,
+    'guard: a contact is known by its own number',
+    'a follow-up to a person whose names no account knows is not sent before the account has asked',
+    '',
+  ),
+  mutant(
+    telegram('updates'),
+    'guard: a stored state has a difference to come',
+    'a push that arrives before the first difference is not caught up either where it waits behind another until the session begins',
+    'this.#isCaughtUp = true',
+  ),
+  mutant(
+    claiming,
+    'guard: a login takes no account that a worker drives',
+    'claimAccount, for a login takes an account whose lease has expired, but none that a worker drives',
+    'or true',
   ),
   mutant(
     telegram('trouble'),

@@ -25,7 +25,7 @@ export function sendingConform(stage: () => Stage): void {
 
     test('accepts one file, and its handle once', async () => {
       const scene = await stage().setScene()
-      const { session, recorder } = scene
+      const { session, recorder, account_id } = scene
       const attachment = { file_name: 'offer.pdf', media_type: 'application/pdf', size: 700_000 }
       const chunks = async function* () {
         for (let n = 0; n < 7; n++) yield new Uint8Array(100_000).fill(n)
@@ -34,7 +34,9 @@ export function sendingConform(stage: () => Stage): void {
       expectAccepted(await session.send({ ...messageIn(scene, ''), file }))
       await recorder.until(() => recorder.messages.length === 1)
       expect(recorder.messages[0]?.message.attachments).toEqual([{ ...attachment, index: 0, kind: 'file' }])
-      expect(await session.send({ ...messageIn(scene, ''), file })).not.toMatchObject({ kind: 'accepted' })
+      const again = { ...messageIn(scene, 'Without the file it is another message'), file }
+      expect(await session.send(again)).not.toMatchObject({ kind: 'accepted' })
+      expect(await stage().others.sentTexts(account_id)).not.toContain(again.text)
     })
 
     test('refuses a caption over the limit before the call', async () => {

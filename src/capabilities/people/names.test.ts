@@ -248,6 +248,17 @@ describe('an entry by name', () => {
     expect(await isListed(a, one)).toBe(true)
   })
 
+  test('stops a person who has the name again in one account, though another saw it end before the entry', async () => {
+    const one = someone()
+    await sees(a, shown(one, { username: one.username }))
+    await sees(a, shown(one, { username: 'renamed_since' }))
+    await later()
+    await sees(b, shown(one, { username: one.username }))
+    await later()
+    await suppress({ username: one.username })
+    expect([await isListed(a, one), await isListed(b, one)]).toEqual([true, true])
+  })
+
   test('does not stop a person who had given the name up before', async () => {
     const one = someone()
     await sees(a, shown(one, { username: one.username }))
@@ -403,6 +414,25 @@ describe('a new entry ends', () => {
       expect([await isListed(b, one), await statuses()]).toEqual([false, ['queued', 'queued']])
     },
   )
+
+  test('nothing of the person in another workspace', async () => {
+    const { db } = service.app
+    const other = await service.tenant()
+    const elsewhere = await account(other)
+    const one = someone()
+    await sees(a, shown(one, { username: one.username }))
+    await sees(elsewhere, shown(one, { username: one.username }))
+    const chats = [{ account_id: elsewhere.account_id, person_id: Number(one.id) }]
+    const byChat = await insertCampaign(db, other, { chats })
+    const contacts = [`username:${one.username}`, `platform_id:${one.id}`].map((contact) => ({ contact }))
+    const pool = [elsewhere.account_id]
+    const byName = await insertCampaign(db, other, { kind: 'contacts', pool, contacts })
+    await suppress({ platform_id: one.id })
+    await suppress({ username: one.username })
+    const rows = await db.rows<{ status: string }>(sql`
+      select status from campaign_recipients where campaign_id in (${byChat}, ${byName})`)
+    expect(rows.map(({ status }) => status)).toEqual(['queued', 'queued', 'queued'])
+  })
 
   test('nothing that is in flight', async () => {
     const one = someone()

@@ -315,6 +315,7 @@ export class TelegramSession implements Session, Reader {
     const peer = this.peers.findInput(message.chat_id)
     if (!peer) return { kind: 'refused', reason: 'chat_unavailable' }
     const file = message.file && this.#files.get(message.file.handle)
+    // guard: no text goes out without its file
     if (message.file && !file) return { kind: 'refused', reason: 'message_invalid' }
     if (message.file) this.#files.delete(message.file.handle)
     const outcome = await send(message, {

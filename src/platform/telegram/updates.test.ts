@@ -234,6 +234,22 @@ describe('a push that arrives before the first difference', () => {
     await until(() => batches.length === 2)
     expect(batches.map(({ caught_up }) => caught_up)).toEqual([false, true])
   })
+
+  test('is not caught up either where it waits behind another until the session begins', async () => {
+    const stored = Promise.withResolvers<void>()
+    const { stream, batches, until } = play({
+      answer: () => differenceOf([11], 11),
+      take: () => stored.promise,
+    })
+    for (const userId of [7, 8]) {
+      const update = { _: 'updateUserName', userId, firstName: 'Ada', lastName: '', usernames: [] } as const
+      stream.feed({ _: 'updateShort', update, date: 1_000 })
+    }
+    stream.begin()
+    stored.resolve()
+    await until(() => batches.length === 3)
+    expect(batches.map(({ caught_up }) => caught_up)).toEqual([false, false, true])
+  })
 })
 
 describe('the difference', () => {

@@ -80,7 +80,7 @@ export class UpdateStream {
   /** Always delivers a first batch, which says where the stream begins. */
   begin(): void {
     const { state } = this.#options
-    this.#isCaughtUp = !state
+    this.#isCaughtUp = !state // guard: a stored state has a difference to come
     this.#add(() => (state ? this.#difference() : this.#hand([], { caught_up: true })))
   }
 

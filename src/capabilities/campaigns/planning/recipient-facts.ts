@@ -67,7 +67,9 @@ export const knownUntil = (account_id: Sql): Sql => sql`(
   case when k.kind <> 'contacts' or r.chat_id is null then null
     when r.step = 0 and ${isByName(sql`r.contact`)} then ${believedUntil} -- guard: a name is believed for an hour
     when not exists (
-      select from contacts person where person.account_id = ${account_id} and person.provider_id = r.chat_id)
+      select from contacts person where person.account_id = ${account_id}
+        and person.provider_id = r.chat_id -- guard: a contact is known by its own number
+      )
       and not knows_names(r.person_id, ${account_id}) then ${believedUntil} end)`
 
 /** Those of the accounts for which asking about recipient `r` of campaign `k` is no look-up. */

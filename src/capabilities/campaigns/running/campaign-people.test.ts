@@ -4,6 +4,7 @@ import { type CampaignPlace, openCampaigns } from '../../../../test/harness/camp
 import { openPickedRows, type PickedRows } from '../../../../test/harness/picked.ts'
 import { hangMs, until } from '../../../../test/harness/process.ts'
 import { type Database, sql } from '../../../db/sql.ts'
+import { settle } from '../../../ledger/settle.ts'
 import { newId } from '../../../lib/ids.ts'
 import type { Person } from '../../../platform/port.ts'
 import { tieRecipients } from '../../people/loops.ts'
@@ -67,6 +68,22 @@ describe('two names of one person that cross at once', () => {
       ])
       expect(await takenIn(place.rows.db, campaign_id)).toMatchObject([{ number: String(person_id) }])
     }
+  })
+
+  test('one after the other, while nobody knows whether the first message went out: the person is taken', async () => {
+    const { campaign_id, person_id, crossings } = await pair()
+    const { app, db } = place.rows
+    expect(await crossings[0]?.()).toBe('crossed')
+    const operation = await db.one<{ id: string; token: string }>(sql`
+      select id, attempt_token as token from operations where campaign_id = ${campaign_id}`)
+    const ending = { to: 'ambiguous', reason: 'timeout' } as const
+    await db.transaction((tx) => settle(tx, app.operations, [{ ...operation, ending }]))
+    expect(await takenIn(db, campaign_id)).toMatchObject([{ number: String(person_id) }])
+    expect(await crossings[1]?.()).toBe('ended')
+    expect(await endsOf(campaign_id)).toEqual([
+      { status: 'failed', reason: 'duplicate' },
+      { status: 'ambiguous', reason: null },
+    ])
   })
 
   test('while a process of the release before crosses: the key decides, though neither has seen the other', async () => {
@@ -222,6 +239,53 @@ describe('the person of a campaign', () => {
       ['failed', 'duplicate'],
     ])
     expect(place.sent()).toHaveLength(1)
+  })
+
+  test('is taken again when a journal puts a message back whose outcome nobody knows', async () => {
+    const { id, person_id, operation_id, contact } = await restored('nothing')
+    await place.db.transaction(async (tx) => {
+      await tx.run(sql`alter table operations disable trigger operations_guard`)
+      await tx.run(sql`
+        update operations set state = 'ambiguous', reason = 'restored', reply_status = null, reply_body = null,
+          proof_message_id = null, proof_at = null, finished_at = domain_now() - interval '8 days'
+        where id = ${operation_id}`)
+      await tx.run(sql`alter table operations enable trigger operations_guard`)
+    })
+    await place.db.transaction((tx) => adoptOutcomes(tx, [operation_id]))
+    expect(await ends(id)).toMatchObject([
+      ['ambiguous', null],
+      ['queued', null],
+    ])
+    expect(await takenIn(place.db, id)).toEqual([{ contact, number: String(person_id) }])
+    await place.advance(4 * hour)
+    expect(await ends(id)).toEqual([
+      ['ambiguous', null],
+      ['failed', 'duplicate'],
+    ])
+    expect(place.sent()).toHaveLength(1)
+  })
+
+  test('is not given back by another recipient who never had it', async () => {
+    const account_id = await place.account()
+    const { person_id, contacts } = twice()
+    const id = await place.campaign({ kind: 'contacts', pool: [account_id], contacts })
+    await place.db.run(sql`
+      update campaign_recipients set next_action_at = domain_now() + interval '2 hours'
+      where campaign_id = ${id} and contact = ${contacts[1]?.contact}`)
+    await place.advance(60)
+    expect(await place.statuses(id)).toEqual(['completed', 'queued'])
+    const taken = [{ contact: contacts[0]?.contact, number: String(person_id) }]
+    // A journal puts a message to the second name back, of which an operator knows that it was not sent.
+    const unknown = sql`
+      update campaign_recipients r set status = 'submitting', unknown_since = domain_now(),
+        person_id = (select person_id from campaign_people t where t.campaign_id = r.campaign_id)
+      where campaign_id = ${id} and status = 'queued'`
+    await place.db.run(unknown)
+    expect(await takenIn(place.db, id)).toEqual(taken)
+    await place.db.run(sql`
+      update campaign_recipients set status = 'failed', reason = 'noted_not_sent', ended_at = domain_now(), unknown_since = null,
+        next_action_at = null where campaign_id = ${id} and status = 'submitting'`)
+    expect(await takenIn(place.db, id)).toEqual(taken)
   })
 
   test.each(['before', 'after'])(

@@ -422,6 +422,16 @@ describe('while an operation to the chat is unknown', () => {
     expect(await place.statuses(id)).toEqual(['waiting'])
   })
 
+  test('an operation that an operator closes as sent is not taken for a message with another text', async () => {
+    const { id, operation_id } = await unknown()
+    phone(b)
+    await place.until('the message is noted', async () => (await undecided()) === 1)
+    await lapse(operation_id)
+    await operationIn('ambiguous')
+    await closeOperation(place.app, 'cli:ana', { id: operation_id, closed_as: 'sent' })
+    await untilEnded(id)
+  })
+
   test("a member's send whose outcome is unknown holds the follow-up, and ends it once it is noted as sent", async () => {
     await meets(b)
     const id = await begun(a)

@@ -66,7 +66,8 @@ export async function noteStoredMessages(tx: Tx, operation_ids: readonly string[
       and a.platform = own.platform -- guard: a stored message to the same person
     cross join lateral (
       select m.chat_id, m.id, m.sent_at from messages m
-      where m.account_id = a.id and m.chat_id = o.chat_id and m.is_sender and m.random_id is null
+      where m.account_id = a.id and m.chat_id = o.chat_id and m.random_id is null
+        and m.is_sender -- guard: what the person has written is not by hand
         and m.sent_at >= ${sentAt}) m
     where o.id = any(${operation_ids}::uuid[])
     order by m.chat_id, m.id, a.id
@@ -177,7 +178,9 @@ const isOfOperation: Sql = sql`(exists (
       and (m.random_id is not null -- guard: a message of an operation
         or exists (
         select from operations q where q.account_id = h.account_id and q.chat_id = h.chat_id and q.state = 'ambiguous'
-          and q.closed_as = 'sent' and q.payload ->> 'text' = m.text)))
+          and q.closed_as = 'sent'
+          and q.payload ->> 'text' = m.text -- guard: closed as sent with this text
+        )))
   or exists (
     select from operations q where q.account_id = h.account_id and q.chat_id = h.chat_id
       and q.state in ('submitting', 'ambiguous') and q.proof_message_id = h.message_id)

@@ -226,6 +226,7 @@ test.each(['no account', 'another account'])(
         { id: String(person_id), name: 'Ines', username, phone: null, kind: 'person' },
       ])
     await learns(a, stranger())
+    await place.people(a, 1)
     if (who === 'another account') await learns(b, person)
     await suppressUnseen({ phone: `+${person.phone}` })
     await place.advance(2 * hour)

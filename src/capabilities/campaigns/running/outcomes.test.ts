@@ -72,6 +72,7 @@ const flood: Outcome<Sent> = { kind: 'flood_wait', retry_after_seconds: 60, stop
 describe('a reply', () => {
   test.each<[string, (send: Send) => Promise<Outcome<Sent>>, number]>([
     ['meets a flood wait', async () => flood, 1],
+    ['is refused', async () => ({ kind: 'refused', reason: 'blocked_by_person' }), 1],
     ['is accepted', (send) => send(), 2],
   ])('to message 1 while message 2 is in flight, which %s: nothing follows', async (_, finish, sent) => {
     const id = await place.campaign({ chats: [{ account_id, person_id }], steps: daily })

@@ -184,7 +184,7 @@ function nextOf(known: SettledRow, operation: SettledOperation): NextState | und
       return accepted(row, row.sent_at ?? row.now)
     case 'refused':
       // Meanwhile the person answered an earlier message.
-      return row.reply_step === null
+      return row.reply_step === null // guard: what was refused after a reply is replied
         ? { status: 'failed', reason: refusalOf(operation) }
         : { status: 'replied' }
     case 'released':
@@ -234,7 +234,7 @@ function isAnswered(row: SettledRow): boolean {
   // An operator closed it as sent, so only its time is known and not its message. Platforms report whole seconds.
   if (message_id === null || !comparable) {
     if (replied_at === null) return false
-    if (replied_at.getTime() > crossed_at.getTime() - 1_000) return true
+    if (replied_at.getTime() > crossed_at.getTime() - 1_000) return true // guard: a reply within the second of the crossing
     // What a journal has put back has the time of the platform, and not that of its crossing.
     return sent_at !== null && replied_at >= sent_at // guard: answers in two accounts are compared by time
   }

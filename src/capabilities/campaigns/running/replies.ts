@@ -161,7 +161,8 @@ async function lockWriters(
       union
       select r.id from campaign_recipients r
       join accounts other on other.id = r.account_id
-      join accounts own on own.id = ${account_id} and own.platform = other.platform
+      join accounts own on own.id = ${account_id}
+        and own.platform = other.platform -- guard: a reply on another platform
       where r.chat_id = any(${chats}::bigint[])
         and r.workspace_id = ${workspace_id} -- guard: a reply ends sequences of its workspace
         and r.status in ('submitting', 'waiting', 'ambiguous') -- guard: a reply to another account
