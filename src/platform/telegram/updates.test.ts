@@ -242,7 +242,10 @@ describe('a push that arrives before the first difference', () => {
       take: () => stored.promise,
     })
     for (const userId of [7, 8]) {
-      const update = { _: 'updateUserName', userId, firstName: 'Ada', lastName: '', usernames: [] } as const
+      const update: tl.TypeUpdate = {
+        _: 'updateUserName',
+        ...{ userId, firstName: 'Ada', lastName: '', usernames: [] },
+      }
       stream.feed({ _: 'updateShort', update, date: 1_000 })
     }
     stream.begin()
