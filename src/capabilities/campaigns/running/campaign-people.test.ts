@@ -276,11 +276,10 @@ describe('the person of a campaign', () => {
     expect(await place.statuses(id)).toEqual(['completed', 'queued'])
     const taken = [{ contact: contacts[0]?.contact, number: String(person_id) }]
     // A journal puts a message to the second name back, of which an operator knows that it was not sent.
-    const unknown = sql`
-      update campaign_recipients r set status = 'submitting', unknown_since = domain_now(),
-        person_id = (select person_id from campaign_people t where t.campaign_id = r.campaign_id)
-      where campaign_id = ${id} and status = 'queued'`
-    await place.db.run(unknown)
+    await place.db.run(sql`
+      update campaign_recipients r set status = 'submitting', unknown_since = domain_now(), account_id = ${account_id},
+        chat_id = ${person_id}, person_id = (select t.person_id from campaign_people t where t.campaign_id = r.campaign_id)
+      where campaign_id = ${id} and status = 'queued'`)
     expect(await takenIn(place.db, id)).toEqual(taken)
     await place.db.run(sql`
       update campaign_recipients set status = 'failed', reason = 'noted_not_sent', ended_at = domain_now(), unknown_since = null,
