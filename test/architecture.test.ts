@@ -102,6 +102,7 @@ const owners: Readonly<Record<string, string>> = {
   webhook_deliveries: 'capabilities/webhooks',
   webhook_attempts: 'capabilities/webhooks',
   approvals: 'capabilities/approvals',
+  retention: 'capabilities/retention',
   alerts: 'capabilities/alerts',
   alert_posts: 'capabilities/alerts',
   toy_reminders: 'capabilities/toy',

@@ -125,3 +125,32 @@ describe('parley suppress', () => {
     ).toContain('ENOENT')
   })
 })
+
+describe('parley retention', () => {
+  test('show and set: counted first, changed only with --confirm, and recorded', patient, async () => {
+    const kept = {
+      messages_days: 'keep',
+      operations_days: 'keep',
+      recipients_days: 'keep',
+      notes_days: 'keep',
+    }
+    const names = ['messages', 'files', 'operations', 'recipients', 'notes']
+    const nothing = Object.fromEntries(names.map((name) => [`clears_${name}`, 0]))
+    expect(await json('retention', 'show')).toEqual(kept)
+    const wanted = { ...kept, messages_days: 90, recipients_days: 30 }
+    const set = ['retention', 'set', '--messages', '90', '--recipients', '30']
+    expect(await json(...set)).toEqual({ ...wanted, changed: false, ...nothing })
+    expect(await json('retention', 'show')).toEqual(kept)
+    expect(await json(...set, '--confirm')).toEqual({ ...wanted, changed: true, ...nothing })
+    expect(await json('retention', 'set', '--messages', 'keep', '--confirm')).toMatchObject({
+      messages_days: 'keep',
+      recipients_days: 30,
+    })
+    expect(await json('retention', 'show')).toEqual({ ...kept, recipients_days: 30 })
+    const changes = await runJson<{ action: string }[]>(service, ['audit', 'list'])
+    expect(changes.filter(({ action }) => action === 'retention.changed')).toHaveLength(2)
+    const own_ = ['--workspace', own.workspace_id]
+    expect(await refused('retention', 'set', '--recipients', '7', ...own_)).toContain('from 30 to 3650')
+    expect(await refused('retention', 'set', '--notes', 'never', ...own_)).toContain('or keep')
+  })
+})

@@ -107,6 +107,24 @@ export const lines: Readonly<Record<string, Line>> = {
     objects: ['any'],
     answers: { ...fromAdmin, admin: '200', owner: '200' },
   },
+  get_retention: {
+    method: 'GET',
+    path: '/retention',
+    objects: ['any'],
+    answers: { ...fromAdmin, admin: '200', owner: '200' },
+  },
+  preview_retention: {
+    method: 'GET',
+    path: '/retention/preview',
+    objects: ['any'],
+    answers: { ...fromAdmin, admin: '200', owner: '200' },
+  },
+  set_retention: {
+    method: 'PUT',
+    path: '/retention',
+    objects: ['any'],
+    answers: { ...fromAdmin, admin: '200', owner: '200' },
+  },
   get_audience: { method: 'GET', path: '/audience', objects: ['any'], answers: everyMember('200') },
   list_broadcasts: {
     method: 'GET',

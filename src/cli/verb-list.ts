@@ -79,6 +79,10 @@ export const verbs: readonly VerbModule[] = [
     load: async () => (await import('./crm.ts')).addCrmVerbs,
   },
   {
+    words: { retention: 'manage how long a workspace keeps texts, files and names' },
+    load: async () => (await import('./retention.ts')).addRetentionVerbs,
+  },
+  {
     words: {
       campaign: 'manage campaigns: messages to many people',
       verify: 'verify a campaign against the ledger',

@@ -775,6 +775,19 @@ create unlogged table request_log (
   PRIMARY KEY (caller)
 );
 
+create table retention (
+  workspace_id uuid not null,
+  messages_days integer,
+  operations_days integer,
+  recipients_days integer,
+  notes_days integer,
+  CHECK (((messages_days >= 1) AND (messages_days <= 3650))),
+  CHECK (((notes_days >= 1) AND (notes_days <= 3650))),
+  CHECK (((operations_days >= 1) AND (operations_days <= 3650))),
+  CHECK (((recipients_days >= 30) AND (recipients_days <= 3650))),
+  PRIMARY KEY (workspace_id)
+);
+
 create table saved_replies (
   id uuid not null,
   workspace_id uuid not null,
@@ -1208,6 +1221,7 @@ alter table person_names add FOREIGN KEY (workspace_id) REFERENCES workspaces(id
 alter table person_names add FOREIGN KEY (workspace_id, account_id) REFERENCES accounts(workspace_id, id);
 alter table platform_peers add FOREIGN KEY (account_id) REFERENCES accounts(id);
 alter table platform_sessions add FOREIGN KEY (account_id) REFERENCES accounts(id);
+alter table retention add FOREIGN KEY (workspace_id) REFERENCES workspaces(id);
 alter table saved_replies add FOREIGN KEY (workspace_id) REFERENCES workspaces(id);
 alter table search_forgetting add FOREIGN KEY (workspace_id, account_id) REFERENCES accounts(workspace_id, id);
 alter table search_segments add FOREIGN KEY (workspace_id, account_id) REFERENCES accounts(workspace_id, id);
@@ -1716,6 +1730,15 @@ begin
         and (named.until is null or named.until >= s.created_at)
       limit 1) s);
 end $function$;
+CREATE OR REPLACE FUNCTION public.kept_since(workspace uuid)
+ RETURNS timestamp with time zone
+ LANGUAGE sql
+ STABLE
+AS $function$
+  select coalesce((
+    select domain_now() - make_interval(days => r.messages_days) from retention r where r.workspace_id = workspace),
+    '-infinity')
+$function$;
 CREATE OR REPLACE FUNCTION public.knows_names(person uuid, account text)
  RETURNS boolean
  LANGUAGE sql

@@ -23,6 +23,7 @@ import {
   workspaceRoutes as operations,
 } from '../capabilities/operations/dashboard-routes.ts'
 import { workspaceRoutes as stages } from '../capabilities/pipeline/dashboard-routes.ts'
+import { workspaceRoutes as retention } from '../capabilities/retention/dashboard-routes.ts'
 import { workspaceRoutes as savedReplies } from '../capabilities/saved-replies/dashboard-routes.ts'
 import { ownRoutes as sessions } from '../capabilities/sessions/dashboard-routes.ts'
 import { workspaceRoutes as suppressions } from '../capabilities/suppressions/dashboard-routes.ts'
@@ -49,6 +50,7 @@ export const workspaceRoutes: readonly Route[] = [
   ...members,
   ...notes,
   ...operations,
+  ...retention,
   ...savedReplies,
   ...stages,
   ...suppressions,

@@ -5,6 +5,7 @@ import { loops as approvals } from '../capabilities/approvals/loops.ts'
 import { loops as campaigns } from '../capabilities/campaigns/running/loops.ts'
 import { loops as media } from '../capabilities/media/loops.ts'
 import { loops as people } from '../capabilities/people/loops.ts'
+import { loops as retention } from '../capabilities/retention/loops.ts'
 import { loops as search } from '../capabilities/search/loops.ts'
 import { loops as webhooks } from '../capabilities/webhooks/loops.ts'
 import { loops as events } from '../events/loops.ts'
@@ -20,4 +21,5 @@ export const loops: readonly MakeLoops[] = [
   approvals,
   media,
   alerts,
+  retention,
 ]

@@ -27,6 +27,7 @@ import { operate } from './operator-journey.ts'
 import { usePipeline } from './pipeline-journey.ts'
 import { joinAsMember, visitAsMember } from './plain-member.ts'
 import { removeAdmin } from './removal-journey.ts'
+import { useRetention } from './retention-journey.ts'
 import { step } from './step.ts'
 import { tellTheTruth } from './truth-journey.ts'
 
@@ -130,6 +131,9 @@ async function walk(browser: Browser, demo: Demo, centre: Centre): Promise<void>
       await operate(demo, { workspace_id: places.workspace_id, operator: wide, member })
       await closeContext(member)
     },
+  )
+  await step(browser, 'retention: counted first, then set, by keyboard', () =>
+    inSession(browser, demo, (context) => useRetention(context, demo, places.workspace_id)),
   )
   await step(browser, 'axe and width on every page', async () => {
     const out = await open(browser, demo, 1280)

@@ -34,6 +34,7 @@ export async function operate(demo: Demo, { workspace_id, operator, member }: Wh
   await other.goto(`${address}/dashboard/w/${workspace_id}/settings`)
   await other.getByText('Only admins and owners of this workspace change them.').waitFor()
   assert.ok(await other.getByRole('button', { name: 'Save window' }).isDisabled())
+  assert.equal(await other.getByRole('heading', { name: 'Retention' }).count(), 0)
   await other.goto(`${address}/dashboard/operator?view=audit`)
   await other.getByRole('heading', { name: 'Only operators see this page' }).waitFor()
   await page.close()

@@ -5,6 +5,7 @@ const operations = 'src/ledger/clearing.test.ts'
 const messages = 'src/capabilities/messages/clearing.test.ts'
 const recipients = 'src/capabilities/campaigns/recipient-names.test.ts'
 const notes = 'src/capabilities/notes/notes.test.ts'
+const retention = 'src/capabilities/retention/retention.test.ts'
 
 const of = (file: string, still?: string) => (marker: string, test: string, replace: string) => ({
   ...{ what: marker, file, test, patches: [{ marker, replace }] },
@@ -70,5 +71,41 @@ export const retentionMutants: readonly Mutant[] = [
     'guard: what was cleared meanwhile is forgotten too',
     'clearing messages what is cleared while an account is settled is forgotten too',
     '',
+  ),
+  ...(
+    [
+      [
+        'guard: content older than its workspace keeps it',
+        'what the platform shows of before is stored without its content, and its chat keeps its place',
+        'false as is_old',
+      ],
+      [
+        'guard: cleared chats keep their place',
+        'what the platform shows of before is stored without its content, and its chat keeps its place',
+        'where false',
+      ],
+      [
+        'guard: history that is not kept is not fetched',
+        'what the platform shows of before is not fetched once the chat is stored that far back',
+        '',
+      ],
+      [
+        'guard: only ended operations are cleared',
+        'the loop clears what is older, of this workspace and of this kind, and keeps the rest',
+        '',
+      ],
+      [
+        'guard: one process clears for a workspace',
+        'the loop one process at a time clears for a workspace, and the others go on with the next',
+        'return work(tx)',
+      ],
+      [
+        'guard: names are kept for a month',
+        'at the dashboard 400 for days that are too few, too many or no whole number',
+        'const least = 1',
+      ],
+    ] as const
+  ).map(([marker, test, replace]) =>
+    of(retention, 'the loop clears nothing by default')(marker, test, replace),
   ),
 ]

@@ -37,6 +37,10 @@ export const rowsOf: Readonly<Record<string, string>> = {
   search_stale: `
     insert into search_stale (account_id, sent_at, chat_id, id, listing, workspace_id)
     select account_id, now(), chat_id, 999999, 0, workspace_id from ${chat}`,
+  search_forgetting: `
+    insert into search_forgetting (account_id, workspace_id, due_at) select account_id, workspace_id, now() from ${chat}`,
+  retention: `
+    insert into retention (workspace_id, notes_days) select workspace_id, 3650 from ${chat}`,
   search_pending: `
     insert into search_pending (account_id, sent_at, chat_id, id, workspace_id)
     select m.account_id, m.sent_at, m.chat_id, m.id, m.workspace_id from messages m limit 1`,

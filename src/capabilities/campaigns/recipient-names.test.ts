@@ -25,7 +25,11 @@ test('an ended campaign keeps its figures, its places and its proofs without a n
     { wait_hours: 24, branch: 'seen', variants: ['canary three'] },
   ] as const
   const id = await place.campaign({
-    ...{ kind: 'contacts', pool: [account_id], branching: true, message_text: 'canary one', steps },
+    kind: 'contacts',
+    pool: [account_id],
+    branching: true,
+    message_text: 'canary one',
+    steps,
     contacts: [
       { contact: 'username:canary_w', name: 'Canary' },
       { contact: `platform_id:${first}`, name: 'Canary the first' },
@@ -79,7 +83,9 @@ test('a recipient who is still to be written to keeps their name, and no recipie
   await place.fresh()
   const account_id = await place.account()
   const id = await place.campaign({
-    ...{ kind: 'contacts', pool: [account_id], scheduled_at: new Date('2027-06-01T00:00:00Z') },
+    kind: 'contacts',
+    pool: [account_id],
+    scheduled_at: new Date('2027-06-01T00:00:00Z'),
     contacts: [{ contact: 'username:nobody_yet', name: 'Nobody' }],
   })
   const [recipient] = await place.recipients(id)

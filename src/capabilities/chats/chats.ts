@@ -122,11 +122,19 @@ function toParticipant({ id, name, username, kind }: Person) {
  * Only the index `messages_history` has this order. With `chat_id = …` PostgreSQL, while it knows little of a growing table,
  * would also take the one by time, and read the account's newer messages of all chats.
  */
-function lastMessage({ account_id }: AccountKey) {
+function lastMessage({ account_id, workspace_id }: AccountKey) {
   return sql`left join lateral (
-      select id, text, sent_at, is_sender from messages
-      where account_id = ${account_id} and chat_id between given.chat_id and given.chat_id and deleted_at is null
-      order by chat_id, sent_at desc, id desc limit 1) last on true`
+      (select id, text, sent_at, is_sender from messages
+        where account_id = ${account_id} and chat_id between given.chat_id and given.chat_id and deleted_at is null
+        order by chat_id, sent_at desc, id desc limit 1)
+      union all
+      -- A chat all of whose messages are older than the workspace keeps them keeps its place in the lists.
+      (select id, null, sent_at, is_sender from (
+          select * from messages where account_id = ${account_id} and chat_id = given.chat_id
+          order by account_id desc, chat_id desc, id desc limit 1) newest
+        where sent_at < kept_since(${workspace_id}::uuid) -- guard: cleared chats keep their place
+        )
+      limit 1) last on true`
 }
 
 /** After an edit or a deletion, the last message or its text may differ. An edit may be the first update about its chat. */
@@ -342,6 +350,6 @@ export async function clearLastTexts(
       cross join lateral (
         select c.account_id, c.chat_id from chats c
         where c.account_id = g.account_id and c.chat_id = g.chat_id and c.last_message_id = g.id for update) c)
-    update chats c set last_message_text = '' from locked l
+    update chats c set last_message_text = null from locked l
     where c.account_id = l.account_id and c.chat_id = l.chat_id`)
 }

@@ -34,6 +34,7 @@ export async function fetchOlder(
   chat_id: ChatNumber,
   waitMs: number,
 ): Promise<FetchResult> {
+  if (await reachesBack(app.db, { account_id, chat_id })) return 'complete' // guard: history that is not kept is not fetched
   const flood = await findFloodWait(app.db, account_id, 'reading')
   if (flood !== undefined) return { flood_seconds: flood }
   const asked = await app.db.maybe<{ oldest_id: string | null }>(sql`
@@ -58,6 +59,17 @@ export async function fetchOlder(
     return seconds === undefined ? 'unavailable' : { flood_seconds: seconds }
   }
   return 'unavailable'
+}
+
+/** Whether the chat is stored as far back as its workspace keeps messages: what is older would be stored without content. */
+async function reachesBack(
+  db: Db,
+  { account_id, chat_id }: { readonly account_id: string; readonly chat_id: ChatNumber },
+): Promise<boolean> {
+  const row = await db.maybe(sql`
+    select from chat_sync s join messages m on m.account_id = s.account_id and m.chat_id = s.chat_id and m.id = s.oldest_id
+    where s.account_id = ${account_id} and s.chat_id = ${chat_id} and m.sent_at < kept_since(s.workspace_id)`)
+  return row !== undefined
 }
 
 export interface WantedHistory {

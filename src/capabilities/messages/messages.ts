@@ -44,7 +44,7 @@ export async function storeMessages(
   if (seen.length === 0) return []
   const stored = await tx.rows<StoredPlace>(sql`
     insert into messages as m (${columns}, announced)
-    select ${valuesOf(account)}, announce from ${givenSeen(seen)} as given ${inOrder}
+    select ${valuesOf(account)}, announce from ${keptOf(account, seen)} ${inOrder}
     on conflict (account_id, chat_id, id) do update
       set announced = m.announced or excluded.announced, random_id = coalesce(m.random_id, excluded.random_id)
       where m.deleted_at is null and ((excluded.announced and not m.announced)
@@ -66,7 +66,7 @@ export async function storeEdits(
   if (seen.length === 0) return []
   const stored = await tx.rows<StoredPlace>(sql`
     insert into messages as m (${columns})
-    select ${valuesOf(account)} from ${givenSeen(seen)} as given ${inOrder}
+    select ${valuesOf(account)} from ${keptOf(account, seen)} ${inOrder}
     on conflict (account_id, chat_id, id) do update
       set text = excluded.text, edited_at = excluded.edited_at, attachments = excluded.attachments
       where m.deleted_at is null
@@ -115,11 +115,19 @@ function countFresh(
 }
 
 const columns = sql`account_id, chat_id, id, workspace_id, text, is_sender, sender_id, sent_at, edited_at,
-  attachments, random_id`
+  attachments, random_id, deleted_at`
 
 function valuesOf({ account_id, workspace_id }: AccountKey) {
-  return sql`${account_id}, chat_id, id, ${workspace_id}, text, is_sender, sender_id, sent_at, edited_at,
-    attachments, random_id`
+  return sql`${account_id}, chat_id, id, ${workspace_id}, case when is_old then '' else text end, is_sender, sender_id, sent_at,
+    edited_at, case when is_old then '[]' else attachments end, random_id, case when is_old then domain_now() end`
+}
+
+/** What is older than the workspace keeps it is stored as what was cleared: the row, without its content. */
+function keptOf({ workspace_id }: AccountKey, seen: readonly ReceivedMessage[]): Sql {
+  return sql`(
+    select given.*,
+      sent_at < since.at as is_old -- guard: content older than its workspace keeps it
+    from ${givenSeen(seen)} as given, (select kept_since(${workspace_id}::uuid) as at offset 0) since) as given`
 }
 
 function givenSeen(seen: readonly ReceivedMessage[]) {

@@ -206,6 +206,8 @@ export type ResendRequest = { since: string }
 
 export type ResendResult = { ok: true; message: string; queued: number }
 
+export type Retention = { messages_days: number | null; operations_days: number | null; recipients_days: number | null; notes_days: number | null }
+
 export type SavedReply = { id: string; title: string; text: string; updated_at: string }
 
 export type SearchMatch = { account_id: string; chat_id: string; message_id: string; excerpt: string; is_sender: boolean; timestamp: string }
@@ -790,6 +792,20 @@ export interface Routes {
     params: { workspace_id: string; operation_id: string }
     body: { sent: boolean }
     answer: { operation: Operation }
+  }
+  'GET /w/{workspace_id}/retention': {
+    params: { workspace_id: string }
+    answer: { retention: Retention }
+  }
+  'GET /w/{workspace_id}/retention/preview': {
+    params: { workspace_id: string }
+    query?: { messages_days?: number; operations_days?: number; recipients_days?: number; notes_days?: number }
+    answer: { clears: { messages: number; files: number; operations: number; recipients: number; notes: number } }
+  }
+  'PUT /w/{workspace_id}/retention': {
+    params: { workspace_id: string }
+    body: { messages_days: number | null; operations_days: number | null; recipients_days: number | null; notes_days: number | null }
+    answer: { retention: Retention }
   }
   'GET /w/{workspace_id}/saved_replies': {
     params: { workspace_id: string }

@@ -32,6 +32,7 @@ export const keys = {
   suppressions: ofWorkspace('suppressions'),
   analytics: ofWorkspace('analytics'),
   found: ofWorkspace('found'),
+  retention: ofWorkspace('retention'),
   // Accounts and people.
   accounts: ofWorkspace('accounts'),
   contacts: ofWorkspace('contacts'),

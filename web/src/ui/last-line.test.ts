@@ -28,7 +28,8 @@ test('the state of an answer stands before the answer, never before the message 
   expect(await wordsOf(attempt('sending', ''))).toBe('Sending. You: A file')
   expect(await wordsOf({ ...theirs, last_is_sender: true })).toBe('Accepted. You: Is it still there?')
   expect(await wordsOf({ ...theirs, last_is_sender: true }, true)).toBe('You: Is it still there?')
-  expect(await wordsOf({ ...theirs, last_message_text: null })).toBe('A file')
+  expect(await wordsOf({ ...theirs, last_message_text: '' })).toBe('A file')
+  expect(await wordsOf({ ...theirs, last_message_text: null })).toBe('Not kept any longer')
   expect(await wordsOf({ ...theirs, last_message_text: null, last_message_at: null })).toBe('No messages yet')
 })
 

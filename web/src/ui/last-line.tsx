@@ -28,11 +28,13 @@ export function LastLine({ chat, calm = false, cut = false }: LineProps) {
   const state = last_attempt?.state ?? (last_is_sender ? 'accepted' : null)
   const text = last_attempt === null ? (last_message_text ?? '') : last_attempt.text // guard: a state beside its own text
   const isEmpty = last_attempt === null && last_message_at === null
+  const isCleared = last_attempt === null && last_message_text === null
+  const instead = isEmpty ? 'No messages yet' : isCleared ? 'Not kept any longer' : 'A file'
   const words = (
     <>
       {state !== null && !(calm && state === 'accepted') && <State state={state} />}
       {state !== null && <span className="shrink-0 whitespace-pre">You: </span>}
-      <ExactLine text={text} empty={isEmpty ? 'No messages yet' : 'A file'} cut={cut} />
+      <ExactLine text={text} empty={instead} cut={cut} />
     </>
   )
   return cut ? <span className="flex min-w-0">{words}</span> : words

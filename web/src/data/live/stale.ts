@@ -36,7 +36,7 @@ const keysOf: Readonly<Record<Mark['kind'], (mark: Mark) => Keys>> = {
   webhooks: (mark) => inWorkspace(['webhooks', 'workspace'], mark),
   gates: () => [keys.gates(), keys.allowlists(), allOf('workspace'), keys.sending()],
   instance: () => [keys.instance(), keys.allowlists()],
-  workspace: (mark) => [...inWorkspace(['workspace'], mark), keys.session()],
+  workspace: (mark) => [...inWorkspace(['workspace', 'retention'], mark), keys.session()],
   sessions: () => [keys.session(), keys.sessions()],
   presence: () => [],
   everything: () => [],

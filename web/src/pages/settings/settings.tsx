@@ -14,6 +14,7 @@ import { ExactText } from '../../ui/exact-text.tsx'
 import { DiscardChanges, Form, TextField, ZoneField } from '../../ui/form.tsx'
 import { Page, Section } from '../../ui/page.tsx'
 import { Loaded } from '../../ui/states.tsx'
+import { RetentionSection } from './retention-section.tsx'
 import { SavedRepliesSection } from './saved-replies-section.tsx'
 import { type SettingsGiven, WindowSection } from './window-section.tsx'
 
@@ -34,6 +35,7 @@ export function SettingsPage() {
             <WindowSection workspace={workspace} admin={admin} />
             <OptOutWords words={opt_out_words} />
             <SavedRepliesSection workspace_id={workspace_id} />
+            {admin && <RetentionSection workspace_id={workspace_id} />}
             <Elsewhere workspace_id={workspace_id} admin={admin} />
           </>
         )}
