@@ -36,7 +36,7 @@ const keep = (retention: Partial<Retention>, { workspace_id } = team) =>
 async function sweep(): Promise<void> {
   const loop = makeSweep()
   const signal = new AbortController().signal
-  for (let quiet = 0; quiet < 2; ) quiet = (await loop.step(service.app, signal)) ? 0 : quiet + 1
+  while (await loop.step(service.app, signal));
 }
 
 let serial = 0
