@@ -22,8 +22,8 @@ interface SetOptions {
   readonly confirm?: boolean
 }
 
-/** Null: kept. */
-type Days = number | null
+/** No null for what is kept: commander would make it an empty text. */
+type Days = number | 'keep'
 
 export function addRetentionVerbs(program: Command): void {
   const retention = commandOf(program, 'retention')
@@ -48,7 +48,7 @@ export function addRetentionVerbs(program: Command): void {
         operations_days: given.operations,
         recipients_days: given.recipients,
         notes_days: given.notes,
-      }).filter(([, days]) => days !== undefined)
+      }).flatMap(([name, days]) => (days === undefined ? [] : [[name, days === 'keep' ? null : days]]))
       const wanted: Retention = { ...present, ...Object.fromEntries(asked) }
       const clears = await previewRetention(app.db, { workspace_id: id, retention: wanted })
       if (confirm) await setRetention(app, actor, { workspace_id: id, retention: wanted })
@@ -80,7 +80,7 @@ function prefixed(clears: object): object {
 }
 
 function days(value: string): Days {
-  if (value === 'keep') return null
+  if (value === 'keep') return value
   if (!/^\d{1,5}$/.test(value)) throw new InvalidArgumentError('Give a whole number of days, or keep.')
   return Number(value)
 }

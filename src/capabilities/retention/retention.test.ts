@@ -109,7 +109,7 @@ const cleared = async (table: 'notes' | 'operations', ids: readonly string[]) =>
 
 describe('the loop', () => {
   test('clears nothing by default', async () => {
-    await service.chat({ ...team, id: '42' })
+    await service.chat({ ...team, id: '42', texts: [] })
     await store(team, 3000)
     const ids = [await operation(team, 'completed', 3000)]
     const notes = [await note(team, 3000)]
