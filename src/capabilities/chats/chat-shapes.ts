@@ -25,7 +25,9 @@ const chat = z
     last_message_text: z
       .string()
       .nullable()
-      .meta({ description: 'Text of the newest message; null if there is none, or its text is no longer kept.' }),
+      .meta({
+        description: 'Text of the newest message; null if there is none, or its text is no longer kept.',
+      }),
     last_message_at: momentOrNull('When the newest message was written.'),
     unread_count: count('Number of messages that the account has not read.'),
   })

@@ -11,8 +11,10 @@ import { format } from './segment-writer.ts'
 export async function forgetWords(tx: Tx, owners: readonly AccountKey[], seconds: number): Promise<void> {
   await tx.run(sql`
     insert into search_forgetting as f (account_id, workspace_id, due_at)
-    select distinct account_id, workspace_id, clock_timestamp() + make_interval(secs => ${seconds})
-    from ${given(owners, { account_id: 'text', workspace_id: 'uuid' })} as g order by account_id
+    select account_id, workspace_id, clock_timestamp() + make_interval(secs => ${seconds})
+    from (
+      select distinct account_id, workspace_id from ${given(owners, { account_id: 'text', workspace_id: 'uuid' })} as g) g
+    order by account_id
     on conflict (account_id) do update set due_at = least(f.due_at, excluded.due_at), turn = f.turn + 1`)
 }
 
