@@ -27,7 +27,9 @@ export const gates = [
 ] as const
 export type Gate = (typeof gates)[number]
 
-export const scopes = ['read', 'write', 'send', 'campaigns'] as const
+export const scopes = ['read', 'write', 'send', 'campaigns', 'people', 'people_export'] as const
+/** What a key for everyday work has: what is known of a person is asked for by name. */
+export const everydayScopes = ['read', 'write', 'send', 'campaigns'] as const satisfies readonly Scope[]
 export type Scope = (typeof scopes)[number]
 
 export const allowlists = ['campaign_user', 'campaign_workspace'] as const
@@ -39,7 +41,7 @@ export type Role = (typeof roles)[number]
 
 /** What a user may do, by their role in the workspace. A key has its own scopes, within those of its maker's role. */
 export const scopesOfRole: Readonly<Record<Role, readonly Scope[]>> = {
-  member: ['read', 'write', 'send'],
+  member: ['read', 'write', 'send', 'people'],
   admin: scopes,
   owner: scopes,
 }

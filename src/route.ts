@@ -32,25 +32,25 @@ export class Json {
   }
 }
 
-/** A text that the browser saves as a file. */
+/** Something that the browser saves as a file. */
 interface SavedAs {
-  readonly media_type: string
+  readonly media_type: 'text/csv' | 'application/zip'
   /** Of our own making: letters, digits, dots and hyphens. */
   readonly file_name: string
 }
 
 /**
- * A text too long to hold at once: JSON, or a file. It has begun when it is created, so that a failed first read is refused
+ * An answer too long to hold at once: JSON, or a file. It has begun when it is created, so that a failed first read is refused
  * while there is still a status to refuse it with; a later failure ends the connection.
  */
-export class Stream implements AsyncIterable<string> {
+export class Stream implements AsyncIterable<string | Uint8Array> {
   readonly saved_as: SavedAs | undefined
-  readonly #rest: AsyncGenerator<string>
-  readonly #begun: IteratorResult<string>[]
+  readonly #rest: AsyncGenerator<string | Uint8Array>
+  readonly #begun: IteratorResult<string | Uint8Array>[]
 
   private constructor(
-    begun: IteratorResult<string>,
-    rest: AsyncGenerator<string>,
+    begun: IteratorResult<string | Uint8Array>,
+    rest: AsyncGenerator<string | Uint8Array>,
     saved_as: SavedAs | undefined,
   ) {
     this.saved_as = saved_as
@@ -58,11 +58,11 @@ export class Stream implements AsyncIterable<string> {
     this.#rest = rest
   }
 
-  static async begin(chunks: AsyncGenerator<string>, saved_as?: SavedAs): Promise<Stream> {
+  static async begin(chunks: AsyncGenerator<string | Uint8Array>, saved_as?: SavedAs): Promise<Stream> {
     return new Stream(await chunks.next(), chunks, saved_as)
   }
 
-  [Symbol.asyncIterator](): AsyncIterator<string> {
+  [Symbol.asyncIterator](): AsyncIterator<string | Uint8Array> {
     return {
       next: async () => this.#begun.shift() ?? this.#rest.next(),
       return: () => this.#rest.return(undefined),
@@ -180,7 +180,7 @@ interface RouteDescription extends RouteInfo {
   /** The media types of a response that is a file. */
   readonly bytes?: readonly string[]
   /** The media type of a response that is a `Stream` and no JSON. */
-  readonly saved?: 'text/csv'
+  readonly saved?: 'text/csv' | 'application/zip'
   readonly statuses?: readonly [number, ...number[]]
   /** Answers with a `Live` reply: events as they happen, until one side leaves. */
   readonly live?: true

@@ -563,6 +563,8 @@ const ofOperation: Readonly<Record<string, Readonly<Record<string, Provocation>>
       askWith(route, { audience_type: 'column', audience_ref: unknownId, column_value: 'x' }),
     '400 unresolved_personalization': (route) => askWith(route, { message_text: 'Hello {{nme}}' }),
   },
+  get_person: { '404 not_found': (route) => askAt(route, examples.person_id, unknownId) },
+  export_person: { '404 not_found': (route) => askAt(route, examples.person_id, unknownId) },
   get_broadcast: { '404 not_found': (route) => askAt(route, examples.broadcast_id, unknownId) },
   get_operation: { '404 not_found': (route) => askAt(route, examples.operation_id, unknownId) },
   create_webhook: {

@@ -82,7 +82,7 @@ describe('parley start at a terminal', () => {
       '  This is a demo workspace: two sandbox accounts and forty people who exist nowhere else.',
       '  Every gate was opened for it. Start with --no-demo for an empty instance with every gate closed.',
       '',
-      '  Its API key has all scopes. It is shown only now:',
+      '  Its API key may read, write, send and run campaigns. It is shown only now:',
       '',
       `    ${key}`,
       '',

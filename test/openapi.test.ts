@@ -83,9 +83,9 @@ function* walk(schema: Schema, where: string): Generator<[where: string, schema:
   for (const each of [...(schema.oneOf ?? []), ...(schema.anyOf ?? [])]) yield* walk(each, where)
 }
 
-/** The one answer that is not JSON. */
+/** The answers that are not JSON. */
 function isFile(operationId: string, status: string): boolean {
-  return operationId === 'download_attachment' && Number(status) < 400
+  return ['download_attachment', 'export_person'].includes(operationId) && Number(status) < 400
 }
 
 function* everySchema(): Generator<[where: string, schema: Schema]> {

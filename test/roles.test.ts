@@ -132,9 +132,9 @@ describe('/dashboard/api', () => {
 
 describe('scopes', () => {
   const granted: Readonly<Record<Role, readonly Scope[]>> = {
-    member: ['read', 'write', 'send'],
-    admin: ['read', 'write', 'send', 'campaigns'],
-    owner: ['read', 'write', 'send', 'campaigns'],
+    member: ['read', 'write', 'send', 'people'],
+    admin: ['read', 'write', 'send', 'campaigns', 'people', 'people_export'],
+    owner: ['read', 'write', 'send', 'campaigns', 'people', 'people_export'],
   }
 
   test.each(roles)('GET /me returns a %s their own scopes, and what they can do now', async (role) => {

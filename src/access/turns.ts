@@ -1,5 +1,5 @@
 /** Costly work of requests, in turns of their workspaces: one workspace that wants much makes no other one wait for it. */
-import type { Costly, CostlyTurn, Sources } from '../app.ts'
+import type { App, Costly, CostlyTurn, Sources } from '../app.ts'
 import { ApiError } from '../lib/errors.ts'
 import { fairQueue } from '../lib/queue.ts'
 
@@ -47,4 +47,35 @@ export function costlyTurns(sources: Sources, { requestsMax }: { readonly reques
   })
   const run = <T>(turn: CostlyTurn, work: () => Promise<T>) => inTurn(sources, turn, work)
   return Object.assign(run, { countWaiting: inTurn.countWaiting })
+}
+
+/**
+ * Exports of any length. A caller who reads slowly keeps the place of the own workspace and one piece in memory; one who does
+ * not read is cut off after a minute (`http/sockets.ts`). The pieces of one export have as many turns as those of any other.
+ */
+export function exportTurns({ own, others }: { readonly own: string; readonly others: string }) {
+  const inTurn = fairQueue({ atOnceMax: 2, waitingMax: 1, waitMsMax: 30_000, refuse: () => busyWith(others) })
+  /** The workspaces that have an export open in this process. */
+  const exporting = new Set<string>()
+  return async function* <Piece>(
+    { sources: { timer } }: Pick<App, 'sources'>,
+    { workspace_id, left }: CostlyTurn,
+    begin: () => AsyncGenerator<Piece, void>,
+  ): AsyncGenerator<Piece, void> {
+    if (exporting.has(workspace_id)) throw busyWith(own) // guard: one export of a workspace at a time
+    exporting.add(workspace_id)
+    try {
+      const pieces = begin()
+      const next = () => pieces.next()
+      const turn = { key: workspace_id, timer, left } // guard: a reader of an export who leaves waits no longer
+      for (let piece = await inTurn(turn, next); !piece.done; piece = await inTurn(turn, next))
+        yield piece.value
+    } finally {
+      exporting.delete(workspace_id) // guard: the place of an export is free again
+    }
+  }
+}
+
+function busyWith(why: string): ApiError {
+  return new ApiError('rate_limited', { detail: `${why} Retry in some seconds.`, retry_after: 10 })
 }

@@ -11,7 +11,7 @@ import { createKey } from '../capabilities/keys/keys.ts'
 import { addStages, type NewStage } from '../capabilities/pipeline/pipeline.ts'
 import { createUser, makeSetupLink } from '../capabilities/users/users.ts'
 import { createWorkspace, listWorkspaces } from '../capabilities/workspaces/workspaces.ts'
-import { scopes } from '../contract.ts'
+import { everydayScopes } from '../contract.ts'
 import { exampleAccountId, exampleColumnId } from '../lib/examples.ts'
 import type { DemoPeople } from '../platform/module.ts'
 
@@ -122,7 +122,7 @@ export async function makeDemo(
     workspace_id: workspace.id,
     user_id: user.id,
     name: 'demo key',
-    scopes,
+    scopes: everydayScopes,
   })
   const { setup_link } = await makeSetupLink(app, 'system', user.id)
   await setAllowed(app, 'system', { list: 'campaign_user', id: user.id, allowed: true })

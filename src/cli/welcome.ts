@@ -69,7 +69,7 @@ function aboutDemo(address: string, { key, setup_link }: Demo): string[] {
     '  This is a demo workspace: two sandbox accounts and forty people who exist nowhere else.',
     '  Every gate was opened for it. Start with --no-demo for an empty instance with every gate closed.',
     '',
-    '  Its API key has all scopes. It is shown only now:',
+    '  Its API key may read, write, send and run campaigns. It is shown only now:',
     '',
     `    ${key}`,
     '',

@@ -544,7 +544,7 @@ create table keys (
   last_used_at timestamp with time zone,
   issued_by text,
   CHECK (((char_length(name) >= 1) AND (char_length(name) <= 200))),
-  CHECK (((scopes <@ ARRAY['read'::text, 'write'::text, 'send'::text, 'campaigns'::text]) AND (cardinality(scopes) > 0))),
+  CHECK (((scopes <@ ARRAY['read'::text, 'write'::text, 'send'::text, 'campaigns'::text, 'people'::text, 'people_export'::text, 'people_erase'::text]) AND (cardinality(scopes) > 0))),
   CHECK ((issued_by = ANY (ARRAY['user'::text, 'operator'::text]))),
   CHECK ((octet_length(hash) = 32)),
   PRIMARY KEY (id),

@@ -23,7 +23,8 @@ export function send(
   if (body instanceof Bytes) reply.header('content-length', String(body.length))
   else if (body instanceof Stream) describe(reply, body)
   else return reply.send(body)
-  // HEAD needs no body, so read nothing.
+  // HEAD needs no body, so read nothing more: what has begun ends.
+  if (request.method === 'HEAD') void body[Symbol.asyncIterator]().return?.() // guard: a stream that is only asked about ends
   const chunks = request.method === 'HEAD' ? [] : body
   // Text as text, which the socket encodes itself: buffers of ours would be garbage that Node collects late.
   const readable = Readable.from(chunks, { objectMode: body instanceof Stream, highWaterMark: 1 })
@@ -34,7 +35,8 @@ export function send(
 }
 
 function describe(reply: FastifyReply, { saved_as }: Stream): void {
-  reply.type(saved_as ? `${saved_as.media_type}; charset=utf-8` : json)
+  const charset = saved_as?.media_type.startsWith('text/') ? '; charset=utf-8' : ''
+  reply.type(saved_as ? `${saved_as.media_type}${charset}` : json)
   if (saved_as) reply.header('content-disposition', `attachment; filename="${saved_as.file_name}"`)
 }
 

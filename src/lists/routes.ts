@@ -11,6 +11,7 @@ import { routes as me } from '../capabilities/me/routes.ts'
 import { routes as media } from '../capabilities/media/routes.ts'
 import { routes as messages } from '../capabilities/messages/routes.ts'
 import { routes as operations } from '../capabilities/operations/routes.ts'
+import { routes as personRecord } from '../capabilities/person-record/routes.ts'
 import { routes as pipeline } from '../capabilities/pipeline/routes.ts'
 import { routes as search } from '../capabilities/search/routes.ts'
 import { routes as webhooks } from '../capabilities/webhooks/routes.ts'
@@ -23,6 +24,7 @@ export const routes: readonly Route[] = [
   ...messages,
   ...media,
   ...contacts,
+  ...personRecord,
   ...search,
   ...pipeline,
   ...columns,

@@ -92,6 +92,7 @@ export const headings: Readonly<Record<string, string>> = {
   Chats: 'The chats of the accounts: list, read, start and mark them.',
   Messages: 'Sending messages, never twice.',
   Contacts: 'The contacts of the accounts.',
+  People: 'What is stored about one person.',
   Search: 'Searching stored messages.',
   Pipeline: 'The stages that chats move through.',
   Columns: 'The custom columns of a workspace and their values.',

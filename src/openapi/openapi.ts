@@ -103,13 +103,12 @@ function headersOf(route: Route, ...more: readonly HeaderName[]): Json {
 
 function operation(route: Route, schemas: Json): Json {
   const { name, summary, description, example, idempotency, statuses = [200] } = route
+  const files = route.bytes ?? (route.saved && [route.saved])
   const success = {
     description: route.response.description ?? summary,
     headers: headersOf(route),
-    content: route.bytes
-      ? Object.fromEntries(
-          route.bytes.map((type) => [type, { schema: { type: 'string', format: 'binary' } }]),
-        )
+    content: files
+      ? Object.fromEntries(files.map((type) => [type, { schema: { type: 'string', format: 'binary' } }]))
       : {
           'application/json': {
             schema: schemaOf(route.response, 'output', schemas),

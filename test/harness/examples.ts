@@ -26,6 +26,7 @@ interface Places {
   readonly chat_id: string
   readonly column_id: string
   readonly operation_id: string
+  readonly person_id: string
 }
 
 /** One request, before it is sent. */
@@ -44,6 +45,7 @@ export class Examples {
   readonly chat_id: string
   readonly column_id: string
   readonly operation_id: string
+  readonly person_id: string
   campaign_id = ''
   broadcast_id = ''
   webhook_id = ''
@@ -59,6 +61,7 @@ export class Examples {
     this.chat_id = places.chat_id
     this.column_id = places.column_id
     this.operation_id = places.operation_id
+    this.person_id = places.person_id
   }
 
   close(): Promise<void> {
@@ -125,6 +128,7 @@ export class Examples {
       .replaceAll('platform:chat:42', this.chat_id)
       .replaceAll('0199a1f0-0000-7000-8000-00000000000a', this.column_id)
       .replaceAll('019a7e6e-7c1a-7b55-9f53-0d6a1f0c7a11', this.operation_id)
+      .replaceAll('019a7e70-0000-7000-8000-0000000000d1', this.person_id)
       .replaceAll('019a7e70-0000-7000-8000-0000000000c1', this.campaign_id)
       .replaceAll('019a7e70-0000-7000-8000-0000000000b1', this.broadcast_id)
       .replaceAll('acc_2Jk9vQ7wXb4LmN8pRt3Z', account_id)
@@ -203,7 +207,9 @@ export async function openExamples({
     values (${operation_id}, ${own.workspace_id}, 'probe', 'local', ${Buffer.alloc(32)}, 'completed', 200)`)
   await service.allow(own)
   await service.allow(other)
-  const places = { account_id, chat_id, column_id: column.id, operation_id }
+  const { id: person_id } = await service.app.db.one<{ id: string }>(sql`
+    select id from people where workspace_id = ${own.workspace_id} and number = ${id}::bigint`)
+  const places = { account_id, chat_id, column_id: column.id, operation_id, person_id }
   const examples = new Examples(workplace, { own, other, ...places })
   examples.campaign_id = await examples.makeCampaign()
   const broadcast = await service.post('/broadcast', {

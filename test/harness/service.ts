@@ -47,7 +47,7 @@ export interface Ask {
 export interface Tenant {
   readonly workspace_id: string
   readonly user_id: string
-  /** All four scopes. */
+  /** Every scope. */
   readonly key: string
   readonly key_id: string
 }

@@ -140,6 +140,21 @@ const proxies = {
 
 const dataCentre = (name: string) => ({ file: `test/platform/mtproto/${name}.test.ts` })
 
+const personRecord = {
+  file: 'src/capabilities/person-record/person-record.test.ts',
+  still: 'GET /people 200 by every name, in any spelling, with one person for all accounts',
+}
+
+const personExport = {
+  file: 'src/capabilities/person-record/person-export.test.ts',
+  still:
+    'GET /people/{person_id}/export 404 for a person of another workspace and an id that is none, and nothing is recorded',
+}
+const zipping = {
+  file: 'src/lib/zip.test.ts',
+  still: 'a ZIP archive without entries is empty',
+}
+
 type MutantTests = Pick<Mutant, 'file' | 'still'>
 
 /** Replaces the line of the marker, or removes it. */
@@ -5105,5 +5120,98 @@ export const mutants: readonly Mutant[] = [
       test,
       replace,
     ),
+  ),
+  // What is stored about one person.
+  ...(
+    [
+      [
+        'guard: people of own accounts',
+        'GET /people 200 without the people of another workspace, by any name',
+        'select a.id, a.platform from accounts a),',
+      ],
+      [
+        'guard: names of own people',
+        'GET /people 200 without the people of another workspace, by any name',
+        'where true',
+      ],
+      [
+        'guard: what own accounts call a person',
+        "GET /people 200 with what own accounts call a person, and not another workspace's",
+        'where true',
+      ],
+      [
+        'guard: a name of a person while it was listed',
+        'GET /people 200 says whom the suppression list stops',
+        '',
+      ],
+      [
+        'guard: people of own workspace',
+        'GET /people/{person_id} 404 for a person of another workspace, and an id that is none',
+        `where p.id = ${value('id')}`,
+      ],
+      [
+        'guard: what own accounts know of a person',
+        'GET /people/{person_id} 200 without what another workspace knows of the same number',
+        `where a.platform = ${value('platform')}) a\``,
+      ],
+      [
+        'guard: entries of the time of a name',
+        'GET /people/{person_id} 200 with the entries that stop them, and none of another time of a name',
+        '',
+      ],
+      [
+        'guard: a recipient who is somebody else',
+        'GET /people/{person_id} 200 with the campaigns by chat and by name, with their outcome, and none of somebody else',
+        '',
+      ],
+      [
+        'guard: a campaign of after the name passed on',
+        'GET /people/{person_id} 200 without a campaign that was made after the name had passed on',
+        '',
+      ],
+    ] as const
+  ).map(([marker, test, replace]) => mutant(personRecord, marker, test, replace)),
+  ...(
+    [
+      [
+        'guard: an export is recorded',
+        'GET /people/{person_id}/export 200 as one file, recorded in the audit log by who asked and for whom',
+        '',
+      ],
+      [
+        'guard: messages of own accounts',
+        'GET /people/{person_id}/export 200 with every part and where it comes from, and the messages both ways',
+        'where true',
+      ],
+      [
+        'guard: messages of others in groups',
+        "GET /people/{person_id}/export 200 with the person's own messages of groups, and none of others",
+        'const theirs = rows',
+      ],
+      [
+        'guard: texts of strangers stay texts',
+        'GET /people/{person_id}/export 200 with texts of strangers as text in the page',
+        'return text',
+      ],
+      [
+        'guard: no path of a stranger',
+        'GET /people/{person_id}/export 200 with the files that are stored, under names of our own, and a list of them',
+        'return file_name',
+      ],
+      [
+        'guard: a stream that is only asked about ends',
+        'GET /people/{person_id}/export HEAD 200 leaves the place of the export free',
+        '',
+      ],
+    ] as const
+  ).map(([marker, test, replace]) => mutant(personExport, marker, test, replace)),
+  ...(
+    [
+      ['guard: the length of a large entry', 'const bytes = 4'],
+      ['guard: the place of a far entry', ''],
+      ['guard: the end of a large archive', 'const isWide = false'],
+    ] as const
+  ).map(([marker, replace]) =>
+    mutant(zipping, marker, 'a ZIP archive of 64 bits throughout has every entry with its bytes', replace),
   ),
 ]

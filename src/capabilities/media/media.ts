@@ -12,6 +12,8 @@ import { ApiError } from '../../lib/errors.ts'
 import { newId } from '../../lib/ids.ts'
 import type { FilePlace } from '../../platform/port.ts'
 
+export { readRange } from './stored-bytes.ts'
+
 /** A caller waits for a file. */
 export const filesWanted: Topic = { topic: 'media' }
 

@@ -2,7 +2,6 @@
 import type { App } from '../../app.ts'
 import type { Account } from '../../contract.ts'
 import { type Database, type Db, sql } from '../../db/sql.ts'
-import { chunkBytes, readChunk } from '../../ledger/files.ts'
 import { ApiError } from '../../lib/errors.ts'
 import { type ChatId, chatNumber } from '../../lib/shapes.ts'
 import type { FilePlace } from '../../platform/port.ts'
@@ -12,6 +11,7 @@ import { requireChat } from '../chats/chats.ts'
 import { type ByteRange, findRange } from './byte-range.ts'
 import { dispositionOf, findContentType } from './content-type.ts'
 import { type CachedFile, fetchFile, fileGone, fileTooLarge } from './media.ts'
+import { readRange } from './stored-bytes.ts'
 
 interface FileRequest extends Omit<FilePlace, 'chat_id'> {
   readonly chat_id: ChatId
@@ -74,25 +74,5 @@ async function answer(
       'content-security-policy': "default-src 'none'; sandbox; frame-ancestors 'none'", // guard: a file runs nothing
       'cross-origin-resource-policy': 'same-origin',
     },
-  }
-}
-
-/** A chunk at a time, each in a buffer of its own: the response still sends one while it asks for the next. */
-async function* readRange(db: Database, file_id: string, { start, end }: ByteRange): AsyncGenerator<Buffer> {
-  const copy = sql`
-    copy (
-      select bytes from media_chunks
-      where file_id = current_setting('parley.file_id')::uuid and n = current_setting('parley.chunk')::integer
-    ) to stdout (format binary)`
-  for (let at = start; at <= end; ) {
-    const n = Math.floor(at / chunkBytes)
-    const chunk = await readChunk(db, copy, { file_id, n })
-    // It was deleted while it was sent. The caller notices: the response ends before its length.
-    if (!chunk) throw new Error('The file is no longer stored.')
-    const first = at - n * chunkBytes
-    const bytes = chunk.subarray(first, Math.min(chunk.length, end + 1 - n * chunkBytes))
-    if (bytes.length === 0) throw new Error('The file is shorter than it should be.')
-    yield bytes
-    at += bytes.length
   }
 }

@@ -8,6 +8,15 @@ import { isLive } from '../../ledger/liveness.ts'
 import type { AskedPerson, Person } from '../../platform/port.ts'
 import type { Identifier } from '../../rules/identifier.ts'
 
+export {
+  calledOf,
+  currentNamesOf,
+  isPersonListed,
+  namesOfPerson,
+  namesOverTime,
+  peopleNamed,
+} from './names-of-person.ts'
+
 /** A name that the platform was asked about, and whether the person has it: what it shows of them may leave the name out. */
 interface AskedName {
   readonly identifier: Identifier

@@ -7,6 +7,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { insertCampaign } from '../../../test/harness/campaigns.ts'
 import { openService, type Service, type Tenant } from '../../../test/harness/service.ts'
 import { type Sql, sql } from '../../db/sql.ts'
+import { foundPage } from '../person-record/find-people.ts'
+import { campaignRows, namesOf, type PersonRow, suppressionRows } from '../person-record/stored-parts.ts'
 import { entryColumns } from '../suppressions/stored-entries.ts'
 import { peopleUnder } from './people.ts'
 
@@ -26,6 +28,8 @@ let service: Service
 let tenant: Tenant
 let account_id: string
 let campaign_id: string
+/** The person whose number is 1. */
+let first: PersonRow
 const sessions = new Map<string, pg.Client>()
 
 beforeAll(async () => {
@@ -37,6 +41,8 @@ beforeAll(async () => {
   // Nothing that it would end is here, and one statement for each entry is measured below.
   await seeding.query('alter table suppressions disable trigger suppressions_end_recipients')
   await fill(seeding, 1, few)
+  first = await service.app.db.one<PersonRow>(sql`
+    select id, workspace_id, platform, number::text from people where workspace_id = ${tenant.workspace_id} and number = 1`)
   for (const name of ['planned for few', 'planned once for few']) {
     const client = await open()
     if (name.includes('once')) await client.query('set plan_cache_mode = force_generic_plan')
@@ -173,7 +179,17 @@ const lookUps: readonly (readonly [string, (person: number) => Sql])[] = [
         select ${tenant.workspace_id}::uuid as workspace_id, 'phone' as kind, ${phoneOf(n)}::text as value,
           now() as created_at) s`,
   ],
+  ['people found by a username', (n) => found(`@${usernameOf(n)}`)],
+  ['people found by a phone number', (n) => found(`+${phoneOf(n)}`)],
+  ['people found by a number', (n) => found(`platform:chat:${n}`)],
+  ['people found by words', () => found('ines garcia')],
+  ['the names of a person', () => namesOf(first, shown)],
+  ['the suppression of a person', () => suppressionRows(first, shown)],
+  ['the campaigns of a person', () => campaignRows(first, shown)],
 ]
+
+const shown = 100
+const found = (q: string) => foundPage(tenant.workspace_id, { q, limit: 51 })
 
 function learned(number: number, username: string, phone: string): Sql {
   return sql`
@@ -215,7 +231,7 @@ describe.each(['planned for few', 'planned once for few', 'planned now'])('%s', 
     for (const [table, count] of Object.entries(counted)) {
       expect([table, count]).toEqual([
         table,
-        Math.min(count, each * (table === 'person_names' ? names * 4 : names)),
+        Math.min(count, each * (table === 'person_names' ? names * 4 : names + few)),
       ])
     }
   })

@@ -1,9 +1,9 @@
 /** The suppression list as a CSV file: imports one, all or nothing, and exports it, both in pieces. */
+import { exportTurns } from '../../access/turns.ts'
 import type { App } from '../../app.ts'
 import { given } from '../../db/given.ts'
 import { type Db, sql, type Tx } from '../../db/sql.ts'
 import { ApiError } from '../../lib/errors.ts'
-import { fairQueue } from '../../lib/queue.ts'
 import { openThread } from '../../lib/threads.ts'
 import { writeCsv } from '../../rules/csv.ts'
 import { type Actor, record, userOf } from '../audit/audit.ts'
@@ -15,36 +15,18 @@ import { eachSuppression, lockList } from './stored-entries.ts'
 /** Rows of one piece: reading and writing them takes some four milliseconds of this process. */
 const exportedAtOnce = 500
 
-/** The pieces of one export have as many turns as those of any other. */
-const inTurn = fairQueue({
-  atOnceMax: 2,
-  waitingMax: 1,
-  waitMsMax: 30_000,
-  refuse: () => busy('Other lists are being exported.'),
+const inTurn = exportTurns({
+  own: 'Another export of this list is being read.',
+  others: 'Other lists are being exported.',
 })
-/** The workspaces that have an export open in this process. */
-const exporting = new Set<string>()
 
-/**
- * The same for one caller of a workspace at a time. A caller who reads slowly keeps the place of the own workspace and one
- * piece in memory; one who does not read is cut off after a minute (`http/sockets.ts`).
- */
-export async function* exportInTurn(
-  { db, sources }: Pick<App, 'db' | 'sources'>,
+/** The same for one caller of a workspace at a time. */
+export function exportInTurn(
+  app: Pick<App, 'db' | 'sources'>,
   workspace_id: string,
   left: AbortSignal | undefined,
 ): AsyncGenerator<string, void> {
-  if (exporting.has(workspace_id)) throw busy('Another export of this list is being read.') // guard: one export of a workspace at a time
-  exporting.add(workspace_id)
-  try {
-    const pieces = exportSuppressions(db, workspace_id)
-    const next = () => pieces.next()
-    const turn = { key: workspace_id, timer: sources.timer, left } // guard: a reader of an export who leaves waits no longer
-    for (let piece = await inTurn(turn, next); !piece.done; piece = await inTurn(turn, next))
-      yield piece.value
-  } finally {
-    exporting.delete(workspace_id) // guard: the place of an export is free again
-  }
+  return inTurn(app, { workspace_id, left }, () => exportSuppressions(app.db, workspace_id))
 }
 
 /** The CSV that `importSuppressions` accepts, in pieces. */

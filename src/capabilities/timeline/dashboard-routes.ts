@@ -4,30 +4,10 @@ import { accountId, chatId, limit, messageId } from '../../lib/shapes.ts'
 import { messageOut, moment, momentOrNull, said, uuid } from '../../lib/wire.ts'
 import { ok, type Route, route } from '../../route.ts'
 import { noteExample, noteOut } from '../notes/notes.ts'
+import { originBy, originCampaign } from './origin.ts'
 import { readTimeline } from './timeline.ts'
 
 const saidOrNull = (description: string) => z.string().nullable().meta({ description })
-
-const by = z
-  .object({
-    kind: z.enum(['user', 'key', 'campaign', 'agent', 'elsewhere']).meta({
-      description:
-        '`agent`: a program with a key, approved by a user. `elsewhere`: not through Parley, such as on the phone.',
-    }),
-    user_id: uuid('The user who wrote it; null if a key, a campaign or an agent did.').nullable(),
-    name: saidOrNull('Name of the user, key or campaign; null if there is none.'),
-  })
-  .nullable()
-  .meta({ description: 'Who sent it; null if the other side did, or the ledger does not know.' })
-
-const campaign = z
-  .object({
-    id: uuid('Id of the campaign.'),
-    name: saidOrNull('Its name.'),
-    step: z.int().min(0).meta({ description: 'Step of the campaign; 0: its first message.' }),
-  })
-  .nullable()
-  .meta({ description: 'The campaign it belongs to; null if none.' })
 
 const { text, is_sender, edited_at, attachments } = messageOut.shape
 
@@ -45,8 +25,8 @@ const messageItem = z
       .nullable()
       .meta({ description: 'Null if the other side sent it.' }),
     read_at: momentOrNull('When the other side is known to have read it; null if not known.'),
-    by,
-    campaign,
+    by: originBy,
+    campaign: originCampaign,
     operation_id: uuid('Its operation in the ledger.').nullable(),
   })
   .meta({ id: 'TimelineMessage' })
@@ -64,8 +44,8 @@ const operationItem = z
       .nullable()
       .meta({ description: 'What a user recorded about an ambiguous one; null: nothing.' }),
     sentence: said('What is known, as a sentence.'),
-    by,
-    campaign,
+    by: originBy,
+    campaign: originCampaign,
   })
   .meta({ id: 'TimelineOperation' })
 

@@ -2,8 +2,8 @@
 import { type Sql, sql } from '../../db/sql.ts'
 import { unsent } from '../../ledger/unsent.ts'
 import type { ChatNumber } from '../../lib/shapes.ts'
-import { isOfAgent } from '../approvals/approvals.ts'
 import { memberName } from '../chats/chats.ts'
+import { joinOrigin, originOf, originOfMessage, sentElsewhere } from './origin.ts'
 
 /** A place between two items, in the order of (time, kind of item, id). */
 export interface TimelinePoint {
@@ -101,12 +101,10 @@ function messagesOf(place: TimelinePlace): Sql {
         'text', m.text, 'edited_at', wire_time(m.edited_at), 'attachments', m.attachments,
         'state', case when m.is_sender then 'accepted' end,
         'read_at', case when m.is_sender and m.id <= chat.read_by_them_id then wire_time(chat.read_by_them_at) end,
-        'by', case when m.is_sender then coalesce(origin.by, '{"kind":"elsewhere","user_id":null,"name":null}') end,
+        'by', case when m.is_sender then coalesce(origin.by, ${sentElsewhere}) end,
         'campaign', origin.campaign, 'operation_id', origin.operation_id) as item
     from messages m
-      left join lateral (
-        select ${originOf} from operations o ${joinOrigin}
-        where m.is_sender and o.account_id = m.account_id and o.random_id = m.random_id) origin on true
+      left join lateral (${originOfMessage}) origin on true
     where m.account_id = chat.account_id and m.chat_id = chat.chat_id and m.deleted_at is null
       and m.id >= chat.floor -- guard: a timeline has no gap
       and ${rangeOf(place, 'message', sql`m.sent_at, m.id`)}
@@ -144,14 +142,3 @@ function notesOf(place: TimelinePlace, { user_id, admin }: TimelineReader): Sql 
       and ${rangeOf(place, 'note', sql`n.created_at, n.id`)}
     order by n.created_at ${order}, n.id ${order} limit ${place.limit}`
 }
-
-/** Who requested operation `o`. */
-const originOf = sql`coalesce(o.public_id, o.id) as operation_id,
-  case when o.campaign_id is not null then json_build_object('kind', 'campaign', 'user_id', null, 'name', g.name)
-    when ${isOfAgent} then json_build_object('kind', 'agent', 'user_id', null, 'name', k.name)
-    when o.key_id is not null then json_build_object('kind', 'key', 'user_id', null, 'name', k.name)
-    when u.id is not null then json_build_object('kind', 'user', 'user_id', u.id, 'name', ${memberName}) end as by,
-  case when o.campaign_id is not null then json_build_object('id', g.id, 'name', g.name, 'step', o.step_no) end as campaign`
-
-const joinOrigin = sql`left join users u on u.id = o.user_id left join keys k on k.id = o.key_id
-  left join campaigns g on g.id = o.campaign_id`

@@ -18,6 +18,15 @@ import {
   timelinePage,
 } from './timeline-page.ts'
 
+export {
+  joinOrigin,
+  originBy,
+  originCampaign,
+  originOf,
+  originOfMessage,
+  sentElsewhere,
+} from './origin.ts'
+
 interface TimelineQuery {
   /** One of the caller's workspace. */
   readonly account_id: string

@@ -148,9 +148,11 @@ export type ExcludedRecipient = { account_id: string | null; chat_id: string | n
 
 export type ExplainedRecipient = { id: string; account_id: string | null; chat_id: string | null; identifier: string | null; name: string | null; status: 'queued' | 'submitting' | 'waiting' | 'completed' | 'replied' | 'failed' | 'ambiguous' | 'cancelled' | 'suppressed'; reason: string | null; step: number; next_action_at: string | null; blocked_by: 'scheduled' | 'waiting' | 'quota' | 'pacing' | 'flood_wait' | 'account_not_ready' | 'ambiguous' | 'gate' | 'window' | 'paused' | null; timeline: (CampaignTimelineEntry)[]; opted_out: boolean; sentence: string }
 
+export type FoundPerson = { id: string; platform: string; platform_id: string; name: string | null; names: (string)[]; suppressed: boolean }
+
 export type InboxChat = { account_id: string; id: string; name: string; provider: string; kind: 'private' | 'group' | 'channel'; last_message_text: string | null; last_message_at: string | null; unread_count: number; username: string | null; last_is_sender: boolean | null; last_attempt: { state: 'sending' | 'accepted' | 'refused' | 'ambiguous'; text: string; at: string } | null; suppressed: boolean; stage_key: string | null; assignee: { user_id: string; name: string } | null; columns: (ColumnValue)[] }
 
-export type Key = { name: string; prefix: string; scopes: ('read' | 'write' | 'send' | 'campaigns')[] }
+export type Key = { name: string; prefix: string; scopes: ('read' | 'write' | 'send' | 'campaigns' | 'people' | 'people_export')[] }
 
 export type LastAttempt = { at: string; status: number | null; ms: number; error: string | null } | null
 
@@ -183,6 +185,26 @@ export type Operation = { id: string; kind: string; state: 'queued' | 'submittin
 export type OperationAnswer = { operation: Operation }
 
 export type Participant = { id: string; name: string; username: string | null; kind: string }
+
+export type PersonAnswer = { person: PersonRecord }
+
+export type PersonCampaign = { id: string; name: string | null; status: string; created_at: string; recipient_id: string; account_id: string | null; contact: string; given_name: string | null; told_name: string | null; recipient_status: 'queued' | 'submitting' | 'waiting' | 'completed' | 'replied' | 'failed' | 'ambiguous' | 'cancelled' | 'suppressed'; step: number; reason: string | null; opted_out: boolean; last_sent_at: string | null; replied_at: string | null; next_action_at: string | null; ended_at: string | null }
+
+export type PersonChat = { account_id: string; chat_id: string; name: string; stage_key: string; last_message_at: string | null; assignee: TeamMember | null }
+
+export type PersonColumnValue = { account_id: string; chat_id: string; column_id: string; name: string; value: (string)[]; updated_at: string }
+
+export type PersonName = { kind: 'name' | 'username' | 'phone'; value: string; account_id: string; source: 'platform' | 'chat' | 'contact'; since: string | null; last_seen_at: string | null; until: string | null }
+
+export type PersonNote = { id: string; account_id: string; chat_id: string; at: string; text: string; author: TeamMember }
+
+export type PersonPage = { people: (FoundPerson)[]; next_cursor: string | null; has_more: boolean }
+
+export type PersonRecord = { id: string; platform: string; platform_id: string; name: string | null; first_seen_at: string; names: (PersonName)[]; chats: (PersonChat)[]; suppressions: (PersonSuppression)[]; campaigns: (PersonCampaign)[]; columns: (PersonColumnValue)[]; notes: (PersonNote)[]; sent: (PersonSent)[] }
+
+export type PersonSent = { account_id: string; chat_id: string; at: string; message_id: string | null; state: string; by: SentBy | null; campaign: SentInCampaign | null; operation_id: string | null }
+
+export type PersonSuppression = { kind: 'platform_id' | 'username' | 'phone'; value: string; source: 'operator' | 'import' | 'opt_out'; evidence: Record<string, unknown>; created_at: string }
 
 export type Pipeline = { stages: (Stage)[]; placements: (Placement)[]; next_cursor: string | null; has_more: boolean }
 
@@ -220,6 +242,10 @@ export type SearchedChat = { account_id: string; chat_id: string; chat_name: str
 
 export type SendMessageRequest = { account_id?: string; chat_id: string; text: string }
 
+export type SentBy = { kind: 'user' | 'key' | 'campaign' | 'agent' | 'elsewhere'; user_id: string | null; name: string | null }
+
+export type SentInCampaign = { id: string; name: string | null; step: number }
+
 export type SentMessage = { ok: true; message: string; operation_id: string; account_id: string; chat_id: string; message_id: string; timestamp: string }
 
 export type SetColumnRequest = { account_id?: string; chat_id: string; column_id: string; value: (string)[] }
@@ -236,11 +262,13 @@ export type SuppressedPerson = { platform_id: string; names: (string)[]; since: 
 
 export type Suppression = { kind: 'platform_id' | 'username' | 'phone'; value: string; source: 'operator' | 'import' | 'opt_out'; evidence: Record<string, unknown>; created_at: string; name: string | null; people: (SuppressedPerson)[] }
 
-export type TimelineMessage = { type: 'message'; id: string; at: string; is_sender: boolean; text: string; edited_at: string | null; attachments: (Attachment)[]; state: 'accepted' | 'ambiguous' | null; read_at: string | null; by: { kind: 'user' | 'key' | 'campaign' | 'agent' | 'elsewhere'; user_id: string | null; name: string | null } | null; campaign: { id: string; name: string | null; step: number } | null; operation_id: string | null }
+export type TeamMember = { user_id: string; name: string }
+
+export type TimelineMessage = { type: 'message'; id: string; at: string; is_sender: boolean; text: string; edited_at: string | null; attachments: (Attachment)[]; state: 'accepted' | 'ambiguous' | null; read_at: string | null; by: SentBy | null; campaign: SentInCampaign | null; operation_id: string | null }
 
 export type TimelineNote = { type: 'note'; id: string; at: string; text: string; author: { user_id: string; name: string }; deletable: boolean }
 
-export type TimelineOperation = { type: 'operation'; id: string; at: string; text: string; file_name: string | null; state: 'sending' | 'refused' | 'ambiguous'; closed_as: 'sent' | 'not_sent' | null; sentence: string; by: { kind: 'user' | 'key' | 'campaign' | 'agent' | 'elsewhere'; user_id: string | null; name: string | null } | null; campaign: { id: string; name: string | null; step: number } | null }
+export type TimelineOperation = { type: 'operation'; id: string; at: string; text: string; file_name: string | null; state: 'sending' | 'refused' | 'ambiguous'; closed_as: 'sent' | 'not_sent' | null; sentence: string; by: SentBy | null; campaign: SentInCampaign | null }
 
 export type TimetableRow = { account_id: string | null; chat_id: string | null; identifier: string | null; messages: (PlannedMessage)[] }
 
@@ -296,7 +324,7 @@ export interface Routes {
     answer: { ok: true; message: string }
   }
   'GET /session': {
-    answer: { user: { id: string; email: string; name: string; operator: boolean; time_zone: string | null; has_password: boolean }; session: { id: string; created_at: string; expires_at: string }; workspaces: ({ id: string; name: string; role: 'member' | 'admin' | 'owner'; disabled_at: string | null; scopes: ('read' | 'write' | 'send' | 'campaigns')[] })[]; base_url: string; version: string }
+    answer: { user: { id: string; email: string; name: string; operator: boolean; time_zone: string | null; has_password: boolean }; session: { id: string; created_at: string; expires_at: string }; workspaces: ({ id: string; name: string; role: 'member' | 'admin' | 'owner'; disabled_at: string | null; scopes: ('read' | 'write' | 'send' | 'campaigns' | 'people' | 'people_export')[] })[]; base_url: string; version: string }
   }
   'PATCH /profile': {
     body: { name?: string; time_zone?: string | null }
@@ -464,6 +492,19 @@ export interface Routes {
     params: { workspace_id: string }
     query?: { account_id?: string; cursor?: string; limit?: number; q?: string }
     answer: ContactPage
+  }
+  'GET /w/{workspace_id}/people': {
+    params: { workspace_id: string }
+    query: { q: string; cursor?: string; limit?: number }
+    answer: PersonPage
+  }
+  'GET /w/{workspace_id}/people/{person_id}': {
+    params: { workspace_id: string; person_id: string }
+    answer: PersonAnswer
+  }
+  'GET /w/{workspace_id}/people/{person_id}/export': {
+    params: { workspace_id: string; person_id: string }
+    answer: unknown
   }
   'POST /w/{workspace_id}/search': {
     params: { workspace_id: string }
@@ -741,16 +782,16 @@ export interface Routes {
   }
   'GET /w/{workspace_id}/keys': {
     params: { workspace_id: string }
-    answer: { keys: ({ id: string; name: string; prefix: string; scopes: ('read' | 'write' | 'send' | 'campaigns')[]; mcp_only: boolean; issued_by: 'user' | 'operator' | null; user: { id: string; email: string }; created_at: string; expires_at: string | null; revoked_at: string | null; last_used_at: string | null })[] }
+    answer: { keys: ({ id: string; name: string; prefix: string; scopes: ('read' | 'write' | 'send' | 'campaigns' | 'people' | 'people_export')[]; mcp_only: boolean; issued_by: 'user' | 'operator' | null; user: { id: string; email: string }; created_at: string; expires_at: string | null; revoked_at: string | null; last_used_at: string | null })[] }
   }
   'POST /w/{workspace_id}/keys': {
     params: { workspace_id: string }
-    body: { name: string; scopes: ('read' | 'write' | 'send' | 'campaigns')[]; expires_at?: string; mcp_only?: boolean }
-    answer: { key: { id: string; name: string; prefix: string; scopes: ('read' | 'write' | 'send' | 'campaigns')[]; mcp_only: boolean; issued_by: 'user' | 'operator' | null; user: { id: string; email: string }; created_at: string; expires_at: string | null; revoked_at: string | null; last_used_at: string | null }; secret: string }
+    body: { name: string; scopes: ('read' | 'write' | 'send' | 'campaigns' | 'people' | 'people_export')[]; expires_at?: string; mcp_only?: boolean }
+    answer: { key: { id: string; name: string; prefix: string; scopes: ('read' | 'write' | 'send' | 'campaigns' | 'people' | 'people_export')[]; mcp_only: boolean; issued_by: 'user' | 'operator' | null; user: { id: string; email: string }; created_at: string; expires_at: string | null; revoked_at: string | null; last_used_at: string | null }; secret: string }
   }
   'POST /w/{workspace_id}/keys/{key_id}/revoke': {
     params: { workspace_id: string; key_id: string }
-    answer: { key: { id: string; name: string; prefix: string; scopes: ('read' | 'write' | 'send' | 'campaigns')[]; mcp_only: boolean; issued_by: 'user' | 'operator' | null; user: { id: string; email: string }; created_at: string; expires_at: string | null; revoked_at: string | null; last_used_at: string | null } }
+    answer: { key: { id: string; name: string; prefix: string; scopes: ('read' | 'write' | 'send' | 'campaigns' | 'people' | 'people_export')[]; mcp_only: boolean; issued_by: 'user' | 'operator' | null; user: { id: string; email: string }; created_at: string; expires_at: string | null; revoked_at: string | null; last_used_at: string | null } }
   }
   'GET /w/{workspace_id}/members': {
     params: { workspace_id: string }

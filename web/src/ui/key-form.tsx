@@ -17,7 +17,12 @@ const scopeWords: Readonly<Record<Scope, readonly [label: string, help: string]>
     'Run campaigns',
     'Start campaigns that message many people over several days. Grant it sparingly.',
   ],
+  people: ['Find people', 'Read what is stored about one person: names, chats, notes, campaigns.'],
+  people_export: ['Export people', 'Download everything stored about one person. Grant it sparingly.'],
 }
+
+const forAgents: readonly Scope[] = ['read', 'write', 'send']
+const sparing: readonly Scope[] = ['campaigns', 'people_export']
 
 /** In days. */
 const lifetimes: readonly Option<string>[] = [
@@ -38,11 +43,11 @@ interface KeyFormProps {
 export function KeyForm({ workspace, onMade, agent = false }: KeyFormProps) {
   const create = useChange('POST /w/{workspace_id}/keys', ['keys'])
   const [name, setName] = useState(agent ? 'My agent' : '')
-  const [scopes, setScopes] = useState<readonly Scope[]>(agent ? ['read', 'write', 'send'] : ['read'])
+  const [scopes, setScopes] = useState<readonly Scope[]>(agent ? forAgents : ['read'])
   const [days, setDays] = useState(agent ? '90' : '')
   const [mcp_only, setMcpOnly] = useState(agent)
-  // A key may do no more than its creator. Agents have no tool for campaigns.
-  const offered = workspace.scopes.filter((scope) => !agent || scope !== 'campaigns')
+  // A key may do no more than its creator. Agents have no tool for campaigns, nor for a person's data.
+  const offered = workspace.scopes.filter((scope) => !agent || forAgents.includes(scope))
   const submit = () => {
     const expires_at = days && new Date(Date.now() + Number(days) * 86_400_000).toISOString()
     const body = { name: name.trim(), scopes: [...scopes], mcp_only, ...(expires_at && { expires_at }) }
@@ -64,7 +69,7 @@ export function KeyForm({ workspace, onMade, agent = false }: KeyFormProps) {
             key={scope}
             label={scopeWords[scope][0]}
             help={scopeWords[scope][1]}
-            tone={scope === 'campaigns' ? 'warn' : 'plain'}
+            tone={sparing.includes(scope) ? 'warn' : 'plain'}
             checked={scopes.includes(scope)}
             onChange={(event) =>
               setScopes(event.target.checked ? [...scopes, scope] : scopes.filter((each) => each !== scope))
