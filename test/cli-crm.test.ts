@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { patient, runJson, runRefused, run as runVerb } from './harness/operator.ts'
 import { openService, type Service, type Tenant } from './harness/service.ts'
+import { readZip } from './harness/zip.ts'
 
 let service: Service
 let own: Tenant
@@ -151,7 +152,47 @@ describe('parley retention', () => {
     expect(changes.filter(({ action }) => action === 'retention.changed')).toHaveLength(2)
     const own_ = ['--workspace', own.workspace_id]
     expect(await refused('retention', 'set', '--recipients', '7', ...own_)).toContain('from 30 to 3650')
-    const { code, stderr } = await run(service, ['retention', 'set', '--notes', 'never', ...own_])
+    const { code, stderr } = await runVerb(service, ['retention', 'set', '--notes', 'never', ...own_])
     expect([code, stderr]).toEqual([2, expect.stringContaining('or keep')])
+  })
+})
+
+describe('parley person', () => {
+  test('find and show', patient, async () => {
+    const { workspace_id } = own
+    const account_id = await service.account(workspace_id)
+    await service.chat({ account_id, workspace_id, id: '4711', name: 'Ines García' })
+    const found = await json<{ id: string }[]>('person', 'find', 'garcia')
+    expect(found).toEqual([
+      {
+        id: expect.any(String),
+        platform: 'sandbox',
+        platform_id: '4711',
+        name: 'Ines García',
+        names: ['username:person_4711'],
+        suppressed: false,
+      },
+    ])
+    expect(await json('person', 'find', '@person_4711')).toEqual(found)
+    expect(await json('person', 'find', 'nobody')).toEqual([])
+    const id = found[0]?.id ?? ''
+    const shown = { id, platform_id: '4711', chats: [{ account_id, chat_id: 'platform:chat:4711' }] }
+    expect(await json('person', 'show', id)).toMatchObject(shown)
+    const file = join(home, 'person.zip')
+    const { bytes } = await json<{ bytes: number }>('person', 'export', id, file)
+    const archive = await readFile(file)
+    expect(archive.length).toBe(bytes)
+    expect(String(readZip(archive).get('messages.html'))).toContain('hello')
+    const again = await refused('person', 'export', id, file, '--workspace', workspace_id)
+    expect(again).toContain('An existing file is never overwritten.')
+    expect(await readFile(file)).toEqual(archive)
+    const none = join(home, 'none.zip')
+    expect(await refused('person', 'export', 'nobody', none, '--workspace', workspace_id)).toContain(
+      'no person',
+    )
+    await expect(readFile(none)).rejects.toThrow('ENOENT')
+    expect(await refused('person', 'show', 'nobody', '--workspace', workspace_id)).toBe(
+      'There is no person "nobody". `parley person find NAME --workspace ID` finds people.\n',
+    )
   })
 })

@@ -3,8 +3,6 @@ import { createReadStream } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { basename } from 'node:path'
 import { type Command, Option } from 'commander'
-import type { App } from '../app.ts'
-import type { Actor } from '../capabilities/audit/audit.ts'
 import {
   addOption,
   type ColumnType,
@@ -31,12 +29,11 @@ import {
   listSuppressions,
   removeSuppression,
 } from '../capabilities/suppressions/suppressions.ts'
-import { requireWorkspace } from '../capabilities/workspaces/workspaces.ts'
 import { decodeCsv } from '../lib/csv.ts'
 import { Refusal } from '../lib/errors.ts'
-import { workspaceHelp } from './help.ts'
 import { Noted, Plain } from './output.ts'
-import { commandOf, list, place, verb } from './verbs.ts'
+import { commandOf, list, place } from './verbs.ts'
+import { workspaceVerb } from './workspace-verb.ts'
 
 export function addCrmVerbs(program: Command): void {
   addStages(commandOf(program, 'stage'))
@@ -44,24 +41,6 @@ export function addCrmVerbs(program: Command): void {
   addColumns(column)
   addOptions(column.command('option').description('the options of a select column'))
   addSuppressions(commandOf(program, 'suppress'))
-}
-
-/** A verb about one workspace, which must exist. */
-function workspaceVerb<O extends object>(
-  parent: Command,
-  usage: string,
-  description: string,
-  act: (
-    app: App,
-    actor: Actor,
-    asked: { readonly workspace_id: string; readonly options: O },
-    ...args: string[]
-  ) => Promise<object>,
-): Command {
-  return verb<O & { workspace: string }>(parent, usage, description, async (app, actor, options, ...args) => {
-    const { id } = await requireWorkspace(app.db, options.workspace)
-    return act(app, actor, { workspace_id: id, options }, ...args)
-  }).requiredOption('--workspace <id>', workspaceHelp)
 }
 
 interface StageOptions extends NewStage {

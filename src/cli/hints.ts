@@ -10,6 +10,7 @@ const hints: Readonly<Record<string, string>> = {
   account: '`parley account list --workspace ID` lists the accounts.',
   campaign: '`parley campaign list` lists the campaigns.',
   operation: '`parley operation list` lists the operations.',
+  person: '`parley person find NAME --workspace ID` finds people.',
   stage: '`parley stage list --workspace ID` lists the stages.',
   column: '`parley column list --workspace ID` lists the columns and options.',
   option: '`parley column list --workspace ID` lists the columns and options.',

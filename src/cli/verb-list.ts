@@ -83,6 +83,10 @@ export const verbs: readonly VerbModule[] = [
     load: async () => (await import('./retention.ts')).addRetentionVerbs,
   },
   {
+    words: { person: 'find a person, show and export what is stored about them' },
+    load: async () => (await import('./person.ts')).addPersonVerbs,
+  },
+  {
     words: {
       campaign: 'manage campaigns: messages to many people',
       verify: 'verify a campaign against the ledger',

@@ -20,7 +20,7 @@ export interface Shared {
   readonly migrations?: readonly string[]
 }
 
-interface VerbNeeds {
+export interface VerbNeeds {
   /** Useful before the first start, so it creates the embedded database. Every other verb refuses if there is none. */
   readonly makes_instance?: boolean
   /** The kinds of operation, if the verb settles one. */

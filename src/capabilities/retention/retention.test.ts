@@ -125,11 +125,11 @@ describe('the loop', () => {
 
   test('clears what is older, of this workspace and of this kind, and keeps the rest', async () => {
     for (const own of [team, other]) await service.chat({ ...own, id: '42', texts: [] })
-    await store(team, 31, 29)
+    await store(team, 32, 31, 29)
     await store(other, 31)
     await keep({ messages_days: 30 })
     await sweep()
-    expect([await texts(team), await texts(other)]).toEqual([['', 'text of 29 days'], ['text of 31 days']])
+    expect([await texts(team), await texts(other)]).toEqual([['', '', 'text of 29 days'], ['text of 31 days']])
 
     const states = ['completed', 'refused', 'released', 'ambiguous'] as const
     const old = await Promise.all(states.map((state) => operation(team, state, 31)))
