@@ -24,6 +24,7 @@ import { useInbox } from './inbox-journey.ts'
 import { listsEnv, useLists } from './lists-journey.ts'
 import { seeNotifications } from './notifications-journey.ts'
 import { operate } from './operator-journey.ts'
+import { usePerson } from './person-journey.ts'
 import { usePipeline } from './pipeline-journey.ts'
 import { joinAsMember, visitAsMember } from './plain-member.ts'
 import { removeAdmin } from './removal-journey.ts'
@@ -95,6 +96,9 @@ async function walk(browser: Browser, demo: Demo, centre: Centre): Promise<void>
   )
   await step(browser, 'contacts: found by name, a chat started once, limits first, closed gates', () =>
     inSession(browser, demo, (context) => useContacts(context, demo, places.workspace_id)),
+  )
+  await step(browser, 'a person: found from the palette, read, exported by keyboard, at 320 px', () =>
+    inSession(browser, demo, (context) => usePerson(context, demo, places.workspace_id)),
   )
   await step(
     browser,

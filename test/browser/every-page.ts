@@ -39,6 +39,8 @@ export function sightsOf({ workspace_id, request_id, campaign_id }: Places): Sig
       heading: exampleChat.name,
     },
     { path: `${workspace}/contacts?start=new`, heading: 'Start a chat' },
+    { path: `${workspace}/people?q=a`, heading: 'People' },
+    { path: `${workspace}/people?q=${exampleChat.id}&open=true`, heading: 'Known as' },
     { path: `${workspace}/campaigns`, heading: 'Campaigns' },
     { path: `${workspace}/campaigns/${campaign_id}`, heading: 'Welcome back' },
     { path: `${workspace}/analytics`, heading: 'Analytics', open: 'As API' },

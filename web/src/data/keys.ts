@@ -36,6 +36,8 @@ export const keys = {
   // Accounts and people.
   accounts: ofWorkspace('accounts'),
   contacts: ofWorkspace('contacts'),
+  people: ofWorkspace('people'),
+  person: ofWorkspace('person'),
   // Chats. Every list of chats, and the audience of a campaign, begins with `inbox`.
   inbox: ofWorkspace('inbox'),
   counts: ofWorkspace('counts'),

@@ -18,6 +18,7 @@ import type { ContactsSearch } from '../pages/contacts/contacts-search.ts'
 import type { SignInSearch } from '../pages/entrance/sign-in.tsx'
 import type { InboxSearch } from '../pages/inbox/inbox-search.ts'
 import { type OperatorSearch, views } from '../pages/operator/operator-views.ts'
+import type { PeopleSearch } from '../pages/people/people-search.ts'
 import type { PipelineSearch } from '../pages/pipeline/pipeline-search.ts'
 import type { SuppressionSearch } from '../pages/suppressions/suppression-search.ts'
 import type { WebhooksSearch } from '../pages/webhooks/webhooks-search.ts'
@@ -148,6 +149,22 @@ const contacts = createRoute({
   path: '/contacts',
   validateSearch: (search): ContactsSearch => textsOf(search, ['q', 'account', 'contact', 'of', 'start']),
   component: lazyRouteComponent(() => import('../pages/contacts/contacts.tsx'), 'ContactsPage'),
+})
+
+const people = createRoute({
+  getParentRoute: () => workspace,
+  path: '/people',
+  validateSearch: (search): PeopleSearch => ({
+    ...textsOf(search, ['q']),
+    ...(search.open === true && { open: search.open }),
+  }),
+  component: lazyRouteComponent(() => import('../pages/people/people.tsx'), 'PeoplePage'),
+})
+
+const person = createRoute({
+  getParentRoute: () => workspace,
+  path: '/people/$person_id',
+  component: lazyRouteComponent(() => import('../pages/people/person.tsx'), 'PersonPage'),
 })
 
 const campaigns = createRoute({
@@ -287,6 +304,8 @@ const routeTree = root.addChildren([
       inbox,
       pipeline,
       contacts,
+      people,
+      person,
       campaigns,
       campaign,
       analytics,

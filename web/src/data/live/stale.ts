@@ -22,14 +22,14 @@ const keysOf: Readonly<Record<Mark['kind'], (mark: Mark) => Keys>> = {
   chats: aroundChat,
   messages: withTimeline,
   operations: withTimeline,
-  notes: (mark) => ofChat(['timeline'], mark),
+  notes: (mark) => [...ofChat(['timeline'], mark), ...inWorkspace(['person'], mark)],
   assignees: aroundChat,
   pipeline: (mark) => [...aroundChat(mark), ...inWorkspace(['stages'], mark)],
-  columns: (mark) => [...aroundChat(mark), ...inWorkspace(['columns'], mark)],
+  columns: (mark) => [...aroundChat(mark), ...inWorkspace(['columns', 'person'], mark)],
   saved_replies: (mark) => inWorkspace(['saved_replies'], mark),
   accounts: (mark) => inWorkspace(['accounts', 'workspace'], mark),
-  campaigns: (mark) => inWorkspace(['campaigns', 'chat'], mark),
-  suppressions: (mark) => inWorkspace(['suppressions', ...lists, 'chat'], mark), // guard: a mark of the list reaches the chats
+  campaigns: (mark) => inWorkspace(['campaigns', 'chat', 'person'], mark),
+  suppressions: (mark) => inWorkspace(['suppressions', ...lists, 'chat', 'people', 'person'], mark), // guard: a mark of the list reaches the chats
   approvals: () => [keys.approvals()],
   keys: (mark) => inWorkspace(['keys'], mark),
   members: (mark) => [...inWorkspace(['members'], mark), keys.session()],

@@ -5,12 +5,13 @@ import { nameMax } from '../../../../src/rules/limits.ts'
 import { type Answer, ask, Refused } from '../../data/api.ts'
 import type { InboxList } from '../../data/inbox-list.ts'
 import { keys } from '../../data/keys.ts'
+import { type FoundPerson, writtenName } from '../../data/people.ts'
 import { queryClient, type Session, type Workspace } from '../../data/queries.ts'
 import { setTheme } from '../../ui/theme.ts'
 
 export interface Item {
   readonly id: string
-  readonly group: 'Chats' | 'Contacts' | 'Messages' | 'Pages' | 'Actions'
+  readonly group: 'Chats' | 'Contacts' | 'People' | 'Messages' | 'Pages' | 'Actions'
   readonly label: string
   /** A second, muted line or word. */
   readonly about?: string
@@ -45,6 +46,7 @@ export function placesAndActions({ user, workspaces }: Session, workspace: Works
         page('Pipeline', `${here}/pipeline`, 'G P'),
         page('Pipeline as a table', `${here}/pipeline?view=table`),
         page('Contacts', `${here}/contacts`, 'G C'),
+        page('People', `${here}/people`),
         ...(admin ? [page('Campaigns', `${here}/campaigns`, 'G S')] : []),
         ...(admin ? [page('Broadcast', `${here}/broadcast`)] : []),
         page('Analytics', `${here}/analytics`),
@@ -123,8 +125,17 @@ const contactItem = (workspace_id: string, contact: Found['contacts'][number]): 
   to: `/w/${workspace_id}/contacts?${new URLSearchParams({ contact: contact.provider_id, of: contact.account_id })}`,
 })
 
+const personItem = (workspace_id: string, { id, name, names, platform_id }: FoundPerson): Item => ({
+  id: `person ${id}`,
+  group: 'People',
+  label: name ?? names.map(writtenName)[0] ?? platform_id,
+  about: names.map(writtenName).join(', ') || platform_id,
+  to: `/w/${workspace_id}/people/${id}`,
+})
+
 const chatsMax = 8
 const contactsMax = 8
+const peopleMax = 4
 
 /** Of every list that was read on these pages. */
 function chatsInMemory(workspace_id: string): FoundChat[] {
@@ -149,7 +160,18 @@ async function findContacts(workspace_id: string, q: string, signal: AbortSignal
   return contacts
 }
 
-/** Chats by the name of a person, contacts by their name, and messages by their words. */
+/** People by any of their names. Without them the rest is shown: the service may be busy with others. */
+async function findPeople(workspace_id: string, q: string, signal: AbortSignal): Promise<FoundPerson[]> {
+  const query = { q, limit: peopleMax }
+  const asked = ask('GET /w/{workspace_id}/people', { params: { workspace_id }, query }, { signal })
+  const { people } = await asked.catch((error: unknown) => {
+    if (error instanceof Refused && error.status !== 401) return { people: [] }
+    throw error
+  })
+  return people
+}
+
+/** Chats by the name of a person, contacts and people by their names, and messages by their words. */
 export const foundQuery = (workspace_id: string, question: string) =>
   queryOptions({
     queryKey: keys.found(workspace_id, question),
@@ -161,12 +183,13 @@ export const foundQuery = (workspace_id: string, question: string) =>
           { signal },
         )
       const text = question.slice(0, nameMax).toWellFormed()
-      const [people, words, contacts] = await Promise.all([
+      const [people, words, contacts, persons] = await Promise.all([
         search({ people: [text] }),
         search({ query: text }),
         findContacts(workspace_id, text, signal),
+        findPeople(workspace_id, text, signal),
       ])
-      return { people, words, contacts }
+      return { people, words, contacts, persons }
     },
     staleTime: 30_000,
     retry: false,
@@ -208,5 +231,6 @@ export function itemsFor(
   const people = (found?.contacts ?? [])
     .filter(({ account_id, provider_id }) => !each.has(`${account_id} platform:chat:${provider_id}`))
     .map((contact) => contactItem(workspace_id, contact))
-  return [...[...each.values()].slice(0, chatsMax), ...people, ...known, ...messages]
+  const persons = (found?.persons ?? []).map((person) => personItem(workspace_id, person))
+  return [...[...each.values()].slice(0, chatsMax), ...people, ...known, ...persons, ...messages]
 }

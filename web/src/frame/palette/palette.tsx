@@ -2,7 +2,15 @@
 import { Dialog } from '@base-ui/react/dialog'
 import { useQuery } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
-import { ContactRound, CornerDownLeft, FileText, MessageCircle, MessageSquareText, Zap } from 'lucide-react'
+import {
+  ContactRound,
+  CornerDownLeft,
+  FileText,
+  MessageCircle,
+  MessageSquareText,
+  UserRound,
+  Zap,
+} from 'lucide-react'
 import { useEffect, useMemo, useState } from 'react'
 import { useSession, useWorkspace } from '../../data/place.ts'
 import { ExactLine } from '../../ui/exact-text.tsx'
@@ -95,6 +103,7 @@ function Search({ onClose }: { onClose: () => void }) {
 const icons = {
   Chats: MessageCircle,
   Contacts: ContactRound,
+  People: UserRound,
   Messages: MessageSquareText,
   Pages: FileText,
   Actions: Zap,

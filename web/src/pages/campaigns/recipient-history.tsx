@@ -4,6 +4,7 @@ import { MessageCircle } from 'lucide-react'
 import type { Campaign, Recipient } from '../../data/campaigns.ts'
 import { buttonClass } from '../../ui/button.tsx'
 import { ExactLine } from '../../ui/exact-text.tsx'
+import { PersonLink } from '../../ui/person-link.tsx'
 import { ClockTime } from '../../ui/time.tsx'
 import { stepName, variantName } from './campaign-words.ts'
 
@@ -25,7 +26,7 @@ const dots: Readonly<Record<Entry['type'], string>> = {
 }
 
 export function RecipientHistory({ workspace_id, recipient, steps, account }: HistoryProps) {
-  const { timeline, next_action_at, sentence, account_id, chat_id } = recipient
+  const { timeline, next_action_at, sentence, account_id, chat_id, identifier } = recipient
   return (
     <div className="border-t border-line bg-sunken px-4 py-3 min-[761px]:pl-10">
       <ol className="grid gap-2">
@@ -60,17 +61,20 @@ export function RecipientHistory({ workspace_id, recipient, steps, account }: Hi
           </p>
         </li>
       </ol>
-      {account_id !== null && chat_id !== null && (
-        <Link
-          to="/w/$workspace_id/inbox"
-          params={{ workspace_id }}
-          search={{ chat: chat_id, of: account_id }}
-          className={`mt-3 ${buttonClass({ size: 'small' })} pointer-coarse:h-11`}
-        >
-          <MessageCircle aria-hidden className="size-3.5" />
-          Open chat
-        </Link>
-      )}
+      <div className="mt-3 flex flex-wrap gap-1.5">
+        {account_id !== null && chat_id !== null && (
+          <Link
+            to="/w/$workspace_id/inbox"
+            params={{ workspace_id }}
+            search={{ chat: chat_id, of: account_id }}
+            className={`${buttonClass({ size: 'small' })} pointer-coarse:h-11`}
+          >
+            <MessageCircle aria-hidden className="size-3.5" />
+            Open chat
+          </Link>
+        )}
+        <PersonLink workspace_id={workspace_id} q={chat_id ?? identifier ?? ''} />
+      </div>
     </div>
   )
 }

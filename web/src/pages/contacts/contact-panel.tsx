@@ -13,6 +13,7 @@ import { ExactLine } from '../../ui/exact-text.tsx'
 import { Face } from '../../ui/face.tsx'
 import { Keys } from '../../ui/key-cap.tsx'
 import { Failure } from '../../ui/notice.tsx'
+import { PersonLink } from '../../ui/person-link.tsx'
 import { Late, Loading } from '../../ui/states.tsx'
 import { StartLimits, whyNotStart } from './start-limits.tsx'
 
@@ -50,6 +51,7 @@ export function ContactPanel({ workspace, account_id, provider_id, contact, onCl
       )}
       {query.error && !isNew && <Failure error={query.error} />}
       {known && <OpenChat workspace_id={workspace.id} chat_id={known.id} account_id={account_id} />}
+      <PersonLink workspace_id={workspace.id} q={chat.chat_id} />
       {isNew && contact && <StartWith workspace={workspace} contact={contact} />}
       {isNew && !contact && (
         <p className="text-muted">Find the person by name; the list shows who is known now.</p>

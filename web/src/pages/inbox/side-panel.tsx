@@ -20,6 +20,7 @@ import { Button } from '../../ui/button.tsx'
 import { ExactLine, ExactText } from '../../ui/exact-text.tsx'
 import { Face } from '../../ui/face.tsx'
 import { Keys } from '../../ui/key-cap.tsx'
+import { PersonLink } from '../../ui/person-link.tsx'
 import { Select } from '../../ui/select.tsx'
 import { stageColour } from '../../ui/stages.ts'
 import { ClockTime, useClock } from '../../ui/time.tsx'
@@ -43,6 +44,11 @@ export function SidePanel({ chat, detail, assignee, notes, workspace, onNote }: 
   return (
     <div className="grid content-start gap-4.5">
       <Person detail={detail} />
+      {detail.kind === 'private' && (
+        <div>
+          <PersonLink workspace_id={workspace.id} q={detail.id} />
+        </div>
+      )}
       <dl className="grid grid-cols-[84px_minmax(0,1fr)] items-center gap-x-2 gap-y-0.5">
         <StageField chat={chat} detail={detail} workspace={workspace} />
         <AssigneeField chat={chat} assignee={assignee} workspace={workspace} />

@@ -6,6 +6,7 @@ import type { Workspace } from '../../data/queries.ts'
 import { kindWords, type Suppression, writtenOf } from '../../data/suppressions.ts'
 import { Button } from '../../ui/button.tsx'
 import { ExactLine } from '../../ui/exact-text.tsx'
+import { PersonLink } from '../../ui/person-link.tsx'
 import { Table } from '../../ui/table.tsx'
 import { Time } from '../../ui/time.tsx'
 
@@ -19,20 +20,26 @@ interface TableProps {
 }
 
 export function SuppressionTable({ rows, workspace, isFiltered, add, onRemove }: TableProps) {
-  const remove = {
+  const actions = {
     heading: 'Actions',
     actions: true,
-    cell: (entry: Suppression) =>
-      onRemove && (
-        <Button
-          kind="quiet"
-          size="small"
-          aria-label={`Remove ${writtenOf(entry)}`}
-          onClick={() => onRemove(entry)}
-        >
-          Remove
-        </Button>
-      ),
+    cell: (entry: Suppression) => (
+      <>
+        <PersonLink workspace_id={workspace.id} q={questionOf(entry)}>
+          About<span className="sr-only"> {writtenOf(entry)}</span>
+        </PersonLink>
+        {onRemove && (
+          <Button
+            kind="quiet"
+            size="small"
+            aria-label={`Remove ${writtenOf(entry)}`}
+            onClick={() => onRemove(entry)}
+          >
+            Remove
+          </Button>
+        )}
+      </>
+    ),
   }
   if (rows.length === 0 && isFiltered) {
     return (
@@ -56,7 +63,7 @@ export function SuppressionTable({ rows, workspace, isFiltered, add, onRemove }:
         { heading: 'Person', lead: true, cell: (entry) => <Person of={entry} /> },
         { heading: 'Why', cell: (entry) => <Evidence of={entry} workspace_id={workspace.id} /> },
         { heading: 'Since', cell: ({ created_at }) => <Time at={created_at} /> },
-        ...(onRemove ? [remove] : []),
+        actions,
       ]}
     />
   )
@@ -82,6 +89,11 @@ function Person({ of: entry }: { of: Suppression }) {
       <KnownPeople of={entry} />
     </span>
   )
+}
+
+/** An id and a phone number may be the same digits. */
+function questionOf(entry: Suppression): string {
+  return entry.kind === 'platform_id' ? `platform:chat:${entry.value}` : writtenOf(entry)
 }
 
 /** Who is stopped, so that a person can decide: their other names, and since when the name is another person's. */
