@@ -92,7 +92,7 @@ describe('parley start on an empty data directory', () => {
     key = await until('the key is printed', hangMs, () => /svc_live_\w+/.exec(service.stdout())?.[0])
   })
 
-  test('200 has two accounts that are ready within seconds, for a key without the scopes of a person\'s data', async () => {
+  test("200 has two accounts that are ready within seconds, for a key without the scopes of a person's data", async () => {
     const { accounts, key: own, capabilities } = await untilReady(base, key)
     expect(accounts.map(({ status }) => status)).toEqual(['READY', 'READY'])
     expect(own.scopes).toEqual(['read', 'write', 'send', 'campaigns'])
