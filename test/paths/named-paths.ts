@@ -17,6 +17,8 @@ const historic = /^CHANGELOG\.md$|^src\/db\/migrations\//
 const elsewhere = new Set([
   ...['send.sh', 'offer.json', 'npm-shrinkwrap.json', 'web/dist'],
   ...['.cursor/mcp.json', '.vscode/mcp.json', 'ipaddr.js'],
+  // In the archive of a person.
+  ...['person.json', 'messages.json', 'messages.html', 'files.json'],
 ])
 /** Stands for a name. */
 const placeholder = /NNNN|^X\./
