@@ -22,12 +22,9 @@ const chat = z
     name: said('Name on the platform.'),
     provider: said('Platform of the chat.'),
     kind: z.enum(['private', 'group', 'channel']).meta({ description: 'Kind of chat.' }),
-    last_message_text: z
-      .string()
-      .nullable()
-      .meta({
-        description: 'Text of the newest message; null if there is none, or its text is no longer kept.',
-      }),
+    last_message_text: z.string().nullable().meta({
+      description: 'Text of the newest message; null if there is none, or its text is no longer kept.',
+    }),
     last_message_at: momentOrNull('When the newest message was written.'),
     unread_count: count('Number of messages that the account has not read.'),
   })

@@ -129,7 +129,10 @@ describe('the loop', () => {
     await store(other, 31)
     await keep({ messages_days: 30 })
     await sweep()
-    expect([await texts(team), await texts(other)]).toEqual([['', '', 'text of 29 days'], ['text of 31 days']])
+    expect([await texts(team), await texts(other)]).toEqual([
+      ['', '', 'text of 29 days'],
+      ['text of 31 days'],
+    ])
 
     const states = ['completed', 'refused', 'released', 'ambiguous'] as const
     const old = await Promise.all(states.map((state) => operation(team, state, 31)))
