@@ -31,6 +31,8 @@ interface Look {
   readonly unseen: number
   /** Names on the suppression list that accounts have stored for people. */
   readonly listed: readonly StoredName[]
+  /** Recipients that ended because another one of their campaign is the same person. */
+  readonly duplicates: readonly string[]
   /** How far the updates of each account are stored. */
   readonly positions: Readonly<Record<string, string>>
   /** The number of recipients by status, for the trace. */
@@ -76,6 +78,7 @@ export function look(db: Database): Promise<Look> {
         on c.campaign_id = r.campaign_id and c.account_id = r.account_id
         where r.status in ('queued', 'waiting') and r.next_action_at < c.due_at) as unseen,
       ${storedNames} as listed,
+      (select coalesce(json_agg(id order by id), '[]') from campaign_recipients where reason = 'duplicate') as duplicates,
       (select coalesce(json_object_agg(account_id, position), '{}') from account_hosts
         where position is not null) as positions,
       (select string_agg(status || ' ' || n, ', ' order by status) from (

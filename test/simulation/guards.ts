@@ -9,11 +9,14 @@ const names: readonly string[] = [
   'a person on the list is written to after a rename',
   'an account asks about the names that it saw itself',
   'guard: suppression list is read under its lock',
+  'guard: who is on the list and has no chat ends',
   // Who a recipient is, and once for each person.
   'a recipient that gets a chat is not tied to its person',
   'guard: a look up ties at once',
   'guard: a name that is another person',
   'guard: a campaign writes to a person once',
+  'a message that was sent gives its key back',
+  'a first message that was refused keeps its key',
   // A name is believed for hours.
   'guard: a name is believed for an hour',
   'guard: a name is asked about again',

@@ -151,3 +151,17 @@ function* wrongPerson(persons: Persons, row: CrossedTo): Generator<string> {
   const byName = row.kind === 'contacts' && row.step_no === 0 && !row.contact.startsWith('platform_id:')
   if (byName && !persons.isOwner(row)) yield `person: the first message went to another than ${row.contact}`
 }
+
+/**
+ * Whether somebody gets nothing because of a message that nobody got: another recipient of the campaign has, or may have, written to the
+ * person of those that have just ended as duplicates.
+ */
+export async function wrongDuplicates(db: Database, ids: readonly string[]): Promise<string[]> {
+  if (ids.length === 0) return []
+  const rows = await db.rows(sql`
+    select r.id from campaign_recipients r left join people p on p.id = r.person_id
+    where r.id = any(${ids}::uuid[]) and not exists (
+      select from operations o where o.campaign_id = r.campaign_id and o.recipient_id <> r.id
+        and o.chat_id = coalesce(r.chat_id, p.number) and o.state in ('submitting', 'completed', 'ambiguous'))`)
+  return rows.map(() => 'person: ended as a duplicate of nobody who was written to')
+}

@@ -2,7 +2,7 @@
 import { type Flying, look, wrongCrossings, wrongIn, wrongSubmission } from './checks.ts'
 import { wrongEnds, wrongHands } from './hands.ts'
 import { judgeAll, listEndings, readReached } from './judge.ts'
-import { wrongPersons } from './persons.ts'
+import { wrongDuplicates, wrongPersons } from './persons.ts'
 import type { Place } from './place.ts'
 import type { SimWorker, WorkerPlace } from './sim-worker.ts'
 
@@ -22,6 +22,7 @@ export class Watch {
   #flying = new Map<string, Flying>()
   /** The random ids of all that campaigns have sent. */
   readonly #crossed = new Set<string>()
+  #duplicates: readonly string[] = []
   /** Sends that workers started in this step. */
   #called: string[] = []
   /** Which worker received the answer to a send. */
@@ -69,11 +70,15 @@ export class Watch {
       if (!this.#called.includes(random_id)) this.#answered.delete(random_id)
     for (const { random_id } of crossed) this.#crossed.add(random_id)
     const ids = crossed.map(({ id }) => id)
+    const duplicates = seen.duplicates.filter((id) => !this.#duplicates.includes(id))
+    this.#duplicates = seen.duplicates
     const wrong = [
       ...wrongIn(seen),
       ...(await wrongCrossings(db, ids)),
       ...(await wrongPersons(db, persons, ids)),
       ...(await wrongHands(db, hands, ids)),
+      // In steps that run together, the first message may have been refused after that.
+      ...(this.together ? [] : await wrongDuplicates(db, duplicates)),
       ...this.#unrecorded(),
     ]
     // Who became known in this step may have been written to in it.
