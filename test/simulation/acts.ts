@@ -207,10 +207,20 @@ export class Acts {
     return rows.map(({ chat_id }) => Number(chat_id))
   }
 
-  /** An act by hand while nothing else disturbs. */
+  async isAwaited(): Promise<boolean> {
+    return (await this.#listWaiting()).length > 0
+  }
+
+  /** An act by hand while nothing else disturbs, but perhaps the send: then only an operator may know what became of it. */
   async oneByHand(): Promise<void> {
-    const act = this.#random.weigh([['phone', 3] as const, ['member', 3] as const, ['program', 1] as const])
-    await this.#byHand(act, this.#random.pick(this.#accounts))
+    const random = this.#random
+    const act = random.weigh([['phone', 3] as const, ['member', 3] as const, ['program', 1] as const])
+    const account_id = random.pick(this.#accounts)
+    if (act !== 'phone' && random.chance(0.3)) {
+      const fault = random.pick(['timeout_before', 'timeout_after', 'drop_after'] as const)
+      this.#place.sandbox.world.addFault({ on: 'send', fault, seconds: 600, times: 1, account_id })
+    }
+    await this.#byHand(act, account_id)
   }
 
   /** Mostly to somebody who waits for a follow-up. A program's message is none that was written by hand. */

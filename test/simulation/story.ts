@@ -29,7 +29,7 @@ export interface StoryReport {
   readonly log: readonly string[]
 }
 
-const disturbedSteps = 220
+const disturbedSteps = 200
 const roundsMax = 400
 
 export async function runStory(cluster: Cluster, seed: number): Promise<StoryReport> {
@@ -165,6 +165,20 @@ class Story {
     if (loop.name === 'journals' && together && !losing) this.#watch.requireReplayed(worker)
   }
 
+  /** Nothing crosses in these loops, so they are one step. */
+  async #takeCalmSteps(worker: SimWorker): Promise<void> {
+    const loops = worker.loops.filter(({ name }) => calmLoops.has(name))
+    this.#watch.together = true
+    await this.#watch.step(
+      `${worker.name} ${loops.map(({ name }) => name).join(', ')} together`,
+      async () => {
+        for (const loop of loops) await worker.step(loop, true)
+      },
+    )
+    this.#watch.together = false
+    if (loops.some(({ name }) => name === 'journals')) this.#watch.requireReplayed(worker)
+  }
+
   async #pass(ms = this.#random.weigh(passes)): Promise<void> {
     await this.#watch.step(`real time ${ms} ms`, () => this.#place.pass(ms))
   }
@@ -232,7 +246,7 @@ class Story {
     this.#lost.clear()
     for (const worker of this.#workers) worker.fullDisk = false
     await this.#watch.step('everything is let go', () => this.#acts.letGo())
-    this.#byHand = this.#random.whole(5)
+    this.#byHand = this.#random.whole(4)
     while (this.#workers.length < 2) await this.#start()
     // While nobody can know who wrote a message to a person, the follow-ups to them wait for whoever closes the operation.
     await this.#calmly('every recipient is final, or waits for an operator', () => this.#isOver())
@@ -256,18 +270,15 @@ class Story {
     for (let round = 0; round < roundsMax; round++) {
       const before = this.#state()
       for (let one = schedule.waiting[0]; one; one = schedule.waiting[0]) await this.#go(one)
-      const all = idle > 0 || round === 0
+      const all = round === 0 || idle % 3 > 0
       for (const worker of this.#workers) {
-        for (const loop of worker.loops) {
-          if (steady.has(loop.name) || (all && calmLoops.has(loop.name))) {
-            await this.#takeStep(worker, loop, true)
-          }
-        }
+        for (const loop of worker.loops) if (steady.has(loop.name)) await this.#takeStep(worker, loop, true)
+        if (all) await this.#takeCalmSteps(worker)
       }
       for (let one = schedule.waiting[0]; one; one = schedule.waiting[0]) await this.#go(one)
       if (await isSo()) return
       idle = this.#state() === before ? idle + 1 : 0
-      if (idle === 1 && this.#byHand > 0 && this.#random.chance(0.4)) {
+      if (idle === 1 && this.#byHand > 0 && (await this.#acts.isAwaited()) && this.#random.chance(0.5)) {
         this.#byHand--
         await this.#watch.step('by hand', () => this.#acts.oneByHand())
       }
