@@ -107,11 +107,11 @@ export class Acts {
     for (let n = 0; n <= this.#random.whole(3); n++) await this.#create()
   }
 
-  async #create(): Promise<void> {
+  async #create(chosen?: readonly number[]): Promise<void> {
     const random = this.#random
     const { db, tenant, now, newId } = this.#place
     const kind = random.weigh([['scoped', 4] as const, ['contacts', 5] as const, ['broadcast', 1] as const])
-    const people = this.#people.filter(() => random.chance(0.6))
+    const people = chosen ?? this.#people.filter(() => random.chance(0.6))
     const given: NewCampaign = {
       ...{ kind, ...this.#sequence(kind), quota: 1 + random.whole(4), newId },
       ...(kind === 'contacts'
@@ -184,10 +184,16 @@ export class Acts {
     return this.#switch(act)
   }
 
-  /** A person gets a name that nobody had, or one of another person; then they may write, so that an account sees it. */
-  #change(act: 'rename' | 'take', person_id: number): void {
+  /**
+   * A person gets a name that nobody had, or one of another person; then they may write, so that an account sees it. Who is on the list
+   * is renamed as often as everybody else, and must get nothing under the new name.
+   */
+  async #change(act: 'rename' | 'take', chosen: number): Promise<void> {
     const random = this.#random
     const { persons, sandbox } = this.#place
+    const listed = this.#people.filter((one) => persons.tied.has(one))
+    const person_id =
+      act === 'rename' && listed.length > 0 && random.chance(0.5) ? random.pick(listed) : chosen
     const kind = random.pick(['username', 'phone'] as const)
     const other = random.pick(this.#people)
     const given = sandbox.world.state.people.get(other)?.[kind] ?? null
@@ -196,7 +202,9 @@ export class Acts {
     this.#note(`${person_id} is ${kind} ${name}`)
     sandbox.world.changePerson(person_id, { [kind]: name })
     persons.note()
-    if (random.chance(0.3)) this.#write(random.pick(this.#accounts), person_id, 'Hello')
+    const again = persons.tied.has(person_id) && random.chance(0.5)
+    if (again || random.chance(0.3)) this.#write(random.pick(this.#accounts), person_id, 'Hello')
+    if (again) await this.#create([person_id])
   }
 
   /** Whoever a message by hand would spare a follow-up. */
