@@ -110,14 +110,14 @@ export class Acts {
   async #create(chosen?: readonly number[]): Promise<void> {
     const random = this.#random
     const { db, tenant, now, newId } = this.#place
-    const kind = random.weigh([['scoped', 4] as const, ['contacts', 5] as const, ['broadcast', 1] as const])
+    const kind = random.weigh([['scoped', 3] as const, ['contacts', 7] as const, ['broadcast', 1] as const])
     const people = chosen ?? this.#people.filter(() => random.chance(0.6))
     const given: NewCampaign = {
       ...{ kind, ...this.#sequence(kind), quota: 1 + random.whole(4), newId },
       ...(kind === 'contacts'
         ? {
             pool: this.#accounts,
-            stop_on_own_message: random.chance(0.7),
+            stop_on_own_message: random.chance(0.8),
             contacts: people.flatMap((person_id) => this.#nameContacts(person_id)),
           }
         : { chats: people.map((person_id) => ({ account_id: random.pick(this.#accounts), person_id })) }),
@@ -224,8 +224,8 @@ export class Acts {
     const random = this.#random
     const act = random.weigh([['phone', 3] as const, ['member', 3] as const, ['program', 1] as const])
     const account_id = random.pick(this.#accounts)
-    if (act !== 'phone' && random.chance(0.3)) {
-      const fault = random.pick(['timeout_before', 'timeout_after', 'drop_after'] as const)
+    if (act === 'member' && random.chance(0.5)) {
+      const fault = random.pick(['timeout_before', 'timeout_after'] as const)
       this.#place.sandbox.world.addFault({ on: 'send', fault, seconds: 600, times: 1, account_id })
     }
     await this.#byHand(act, account_id)

@@ -278,7 +278,7 @@ class Story {
       for (let one = schedule.waiting[0]; one; one = schedule.waiting[0]) await this.#go(one)
       if (await isSo()) return
       idle = this.#state() === before ? idle + 1 : 0
-      if (idle === 1 && this.#byHand > 0 && (await this.#acts.isAwaited()) && this.#random.chance(0.5)) {
+      if (idle === 1 && this.#byHand > 0 && (await this.#acts.isAwaited()) && this.#random.chance(0.8)) {
         this.#byHand--
         await this.#watch.step('by hand', () => this.#acts.oneByHand())
       }
