@@ -208,11 +208,11 @@ export class Acts {
   }
 
   /** Whoever a message by hand would spare a follow-up. */
-  async #listWaiting(): Promise<number[]> {
-    const rows = await this.#place.db.rows<{ chat_id: string }>(sql`
-      select r.chat_id::text from campaign_recipients r join campaigns k on k.id = r.campaign_id
+  async #listWaiting(): Promise<{ account_id: string; person_id: number }[]> {
+    const rows = await this.#place.db.rows<{ account_id: string; chat_id: string }>(sql`
+      select r.account_id, r.chat_id::text from campaign_recipients r join campaigns k on k.id = r.campaign_id
       where r.status in ('submitting', 'waiting') and k.stop_on_own_message order by r.id`)
-    return rows.map(({ chat_id }) => Number(chat_id))
+    return rows.map(({ account_id, chat_id }) => ({ account_id, person_id: Number(chat_id) }))
   }
 
   async isAwaited(): Promise<boolean> {
@@ -223,20 +223,23 @@ export class Acts {
   async oneByHand(): Promise<void> {
     const random = this.#random
     const act = random.weigh([['phone', 3] as const, ['member', 3] as const, ['program', 1] as const])
-    const account_id = random.pick(this.#accounts)
-    if (act === 'member' && random.chance(0.5)) {
+    const disturbed = act === 'member' && random.chance(0.5)
+    for (const account_id of disturbed ? this.#accounts : []) {
       const fault = random.pick(['timeout_before', 'timeout_after'] as const)
       this.#place.sandbox.world.addFault({ on: 'send', fault, seconds: 600, times: 1, account_id })
     }
-    await this.#byHand(act, account_id)
+    await this.#byHand(act, random.pick(this.#accounts))
   }
 
   /** Mostly to somebody who waits for a follow-up. A program's message is none that was written by hand. */
-  async #byHand(act: 'phone' | 'member' | 'program', account_id: string): Promise<void> {
+  async #byHand(act: 'phone' | 'member' | 'program', any: string): Promise<void> {
     const random = this.#random
     const { hands, sandbox } = this.#place
     const among = random.chance(0.8) ? await this.#listWaiting() : []
-    const person_id = random.pick(among.length > 0 ? among : this.#people)
+    const waiting = among.length > 0 ? random.pick(among) : undefined
+    const person_id = waiting?.person_id ?? random.pick(this.#people)
+    // Another account may not have the person in a chat, and then it cannot send.
+    const account_id = waiting && random.chance(0.6) ? waiting.account_id : any
     if (act === 'phone') {
       const text = `By hand ${++this.#written}`
       const message_id = writeFromPhone(sandbox.world, { account_id, person_id, text })
