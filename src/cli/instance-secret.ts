@@ -4,6 +4,7 @@ import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { beginsUnderSecret } from '../capabilities/audit/audit.ts'
 import type { Config } from '../config.ts'
+import { requireCluster } from '../db/embedded-cluster.ts'
 import { findSecret, keepSecret, replaceSecret, syncDirectory, writeSecret } from '../db/secret-file.ts'
 import { findMissingSecret, openRestoredKeys, openStoredKeys } from '../db/secret-use.ts'
 import type { Database, Tx } from '../db/sql.ts'
@@ -67,8 +68,10 @@ export function textOf({ secret, old }: GivenSecrets, secret_id: string): string
 export async function prepareSecret(data_dir: string): Promise<boolean> {
   const files = secretFiles(data_dir)
   const secret = await findSecret(files.secret)
-  if (secret === undefined)
+  if (secret === undefined) {
+    await requireCluster(data_dir)
     throw new Refusal(`The file ${files.secret} is missing. Restore it from a backup.`)
+  }
   const old = await findSecret(files.old)
   if (old !== undefined && old !== secret) return false // guard: a secret that is in use is not dropped
   await writeSecret(files.old, secret)

@@ -3,7 +3,6 @@ import type { Command } from 'commander'
 import type { App } from '../app.ts'
 import { type Actor, record } from '../capabilities/audit/audit.ts'
 import { readConfig } from '../config.ts'
-import { requireCluster } from '../db/embedded-cluster.ts'
 import { type ColumnUse, inspectColumn, resealColumn } from '../db/sealed-column.ts'
 import {
   beginRotation,
@@ -57,7 +56,6 @@ async function prepare(data_dir: string) {
         'and PARLEY_SECRET_OLD to the present one.',
     )
   }
-  await requireCluster(data_dir)
   const prepared = await prepareSecret(data_dir)
   const next = 'Restart the service, then run `parley secret rotate`.'
   return { prepared, old: secretFiles(data_dir).old, next }
