@@ -28,7 +28,13 @@ export default defineConfig({
   build: {
     outDir: join(import.meta.dirname, 'dist'),
     assetsInlineLimit: 0,
-    modulePreload: { polyfill: false },
+    modulePreload: {
+      polyfill: false,
+      // A page is asked for with all that it imports. What opens on a page waits for one request more: lists of names with hashes hardly
+      // compress, and every page would carry those of its dialogs.
+      resolveDependencies: (_, files, { hostId, hostType }) =>
+        hostType === 'html' || hostId.includes('part-frame') ? files : [],
+    },
     target: 'baseline-widely-available',
     reportCompressedSize: false,
     // Of every package whose code is in a page. web/build.ts adds those of styles and fonts.

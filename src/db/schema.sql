@@ -1142,7 +1142,7 @@ CREATE INDEX messages_random ON public.messages USING btree (account_id, random_
 CREATE INDEX messages_received ON public.messages USING btree (account_id, chat_id) WHERE (NOT is_sender);
 CREATE INDEX messages_recent ON public.messages USING btree (account_id, sent_at DESC, id DESC) WHERE (deleted_at IS NULL);
 CREATE INDEX notes_timeline ON public.notes USING btree (account_id, chat_id, created_at DESC, id DESC);
-CREATE INDEX notes_uncleared ON public.notes USING btree (workspace_id, created_at) WHERE (cleared_at IS NULL);
+CREATE INDEX notes_uncleared ON public.notes USING btree (workspace_id, created_at) WHERE (text <> ''::text);
 CREATE INDEX operations_ambiguous ON public.operations USING btree (account_id, created_at) WHERE (state = 'ambiguous'::text);
 CREATE INDEX operations_attempt ON public.operations USING btree (attempt_token) WHERE (state = ANY (ARRAY['submitting'::text, 'ambiguous'::text]));
 CREATE INDEX operations_file ON public.operations USING btree (file_id) WHERE (file_id IS NOT NULL);

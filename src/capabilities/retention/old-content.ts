@@ -55,7 +55,7 @@ export function oldOperations({ workspace_id, days, limit, after }: Walk): Sql {
 export function oldNotes({ workspace_id, days, limit, after }: Walk): Sql {
   return sql`
     select id, created_at as at from notes
-    where workspace_id = ${workspace_id} and cleared_at is null
+    where workspace_id = ${workspace_id} and text <> ''
       and created_at < ${before(days)} and created_at >= ${since(after)}
     order by created_at limit ${limit}`
 }

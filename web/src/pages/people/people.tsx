@@ -31,7 +31,7 @@ export function PeoplePage() {
   useKeys({ '/': () => document.querySelector<HTMLElement>('[data-find]')?.focus() })
   return (
     <Page title="People" about="Everyone whom an account of this workspace knows.">
-      <div className="grid max-w-[64rem] gap-4">
+      <div className="grid max-w-3xl gap-4">
         <FindField
           key={open ? q : ''}
           label="Find a person"

@@ -24,9 +24,9 @@ export function Card({ title, count, empty, children }: CardProps) {
     <section aria-label={title} className="overflow-hidden rounded-xl bg-surface ring-1 ring-line">
       <h2 className="px-4 pt-3 pb-2 font-semibold">
         {title}
-        {count !== undefined && count > 0 && <span className="ml-1.5 font-normal text-muted">{count}</span>}
+        {count !== undefined && count > 0 && <span className="ml-2 font-normal text-muted">{count}</span>}
       </h2>
-      {empty === undefined ? children : <p className="px-4 pb-3.5 text-muted">{empty}</p>}
+      {empty === undefined ? children : <p className="px-4 pb-3 text-muted">{empty}</p>}
     </section>
   )
 }

@@ -103,7 +103,7 @@ export function Sent({ person: { sent }, workspace_id, accountOf }: PartProps) {
       title="What was sent, and why"
       empty={sent.length === 0 ? 'Nothing has been sent to them.' : undefined}
     >
-      <ol className="grid gap-2 px-4 pb-3.5">
+      <ol className="grid gap-2 px-4 pb-3">
         {sent.map((item) => {
           const [tone, word] = states[item.state] ?? ['plain', item.state]
           return (

@@ -14,7 +14,7 @@ export function Suppression({ person: { suppressions }, workspace_id }: PartProp
     suppressions.length === 0 ? 'Not on the list: campaigns and first messages may go out.' : undefined
   return (
     <Card title="Suppression" empty={empty}>
-      <div className="grid gap-2.5 px-4 pb-3.5">
+      <div className="grid gap-2.5 px-4 pb-3">
         <p className="flex items-center gap-2 font-semibold text-danger">
           <Ban aria-hidden className="size-4 shrink-0" />
           No campaign or first message, from any account
@@ -49,7 +49,7 @@ function Cause({ of: { source, evidence }, workspace_id }: { of: Entry; workspac
   }
   return (
     <>
-      <blockquote dir="auto" className="border-s-2 border-line-strong ps-2.75 text-ink">
+      <blockquote dir="auto" className="border-l-2 border-line-strong pl-3 text-ink">
         <ExactText text={textOf(evidence.text)} />
       </blockquote>
       <Link
@@ -71,7 +71,7 @@ function Cause({ of: { source, evidence }, workspace_id }: { of: Entry; workspac
 export function Values({ person: { columns }, accountOf }: PartProps) {
   return (
     <Card title="Columns" empty={columns.length === 0 ? 'No column is filled in.' : undefined}>
-      <dl className="grid grid-cols-[6rem_minmax(0,1fr)] gap-x-2.5 gap-y-1.5 px-4 pb-3.5">
+      <dl className="grid grid-cols-[6rem_minmax(0,1fr)] gap-x-2.5 gap-y-1.5 px-4 pb-3">
         {columns.map(({ column_id, account_id, name, value }) => (
           <div key={`${column_id} ${account_id}`} className="contents">
             <dt className="truncate text-muted">
@@ -97,7 +97,7 @@ export function Notes({ person: { notes } }: PartProps) {
       count={notes.length}
       empty={notes.length === 0 ? 'No note on their chats.' : undefined}
     >
-      <ul aria-label="Notes of the team" className="grid gap-2 px-4 pb-3.5">
+      <ul aria-label="Notes of the team" className="grid gap-2 px-4 pb-3">
         {notes.map(({ id, text, author, at }) => (
           <li key={id} className="rounded-[10px] px-2.75 py-2 ring-1 ring-inset ring-line">
             <div dir="auto">

@@ -58,7 +58,7 @@ function Whole({ person, workspace_id }: Omit<PartProps, 'accountOf'>) {
   const accountOf = (id: string | null) => (id === null ? '' : (names.get(id) ?? id))
   const part = { person, workspace_id, accountOf }
   return (
-    <div className="grid max-w-[87rem] grid-cols-1 items-start gap-3.5 min-[1100px]:grid-cols-[minmax(0,1fr)_23.75rem]">
+    <div className="grid grid-cols-1 items-start gap-3.5 min-[1100px]:grid-cols-[minmax(0,1fr)_23.75rem]">
       <div className="grid min-w-0 grid-cols-1 gap-3.5">
         <Head {...part} />
         <Names {...part} />

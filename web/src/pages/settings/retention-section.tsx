@@ -136,11 +136,11 @@ function Preview({ workspace_id, retention }: { workspace_id: string; retention:
   return (
     <Loaded query={query} rows={5}>
       {({ clears }) => (
-        <dl className="grid grid-cols-[1fr_auto] gap-x-6 gap-y-1">
+        <dl className="grid gap-y-1">
           {parts.map(([name, label]) => (
-            <div key={name} className="contents">
+            <div key={name} className="flex justify-between gap-6">
               <dt className="text-muted">{label}</dt>
-              <dd className="text-right tabular-nums">
+              <dd className="text-right">
                 {clears[name].toLocaleString('en')}
                 {clears[name] >= countedMax && ' or more'}
               </dd>

@@ -3,7 +3,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link, type LinkProps } from '@tanstack/react-router'
 import { ChevronRight } from 'lucide-react'
-import { useState } from 'react'
+import { lazy, Suspense, useState } from 'react'
 import { nameMax } from '../../../../src/rules/limits.ts'
 import { workspaceQuery } from '../../data/chats.ts'
 import { useHere, useSession } from '../../data/place.ts'
@@ -14,9 +14,12 @@ import { ExactText } from '../../ui/exact-text.tsx'
 import { DiscardChanges, Form, TextField, ZoneField } from '../../ui/form.tsx'
 import { Page, Section } from '../../ui/page.tsx'
 import { Loaded } from '../../ui/states.tsx'
-import { RetentionSection } from './retention-section.tsx'
 import { SavedRepliesSection } from './saved-replies-section.tsx'
 import { type SettingsGiven, WindowSection } from './window-section.tsx'
+
+const RetentionSection = lazy(async () => ({
+  default: (await import('./retention-section.tsx')).RetentionSection,
+}))
 
 export function SettingsPage() {
   const workspace_id = useHere().id
@@ -35,7 +38,11 @@ export function SettingsPage() {
             <WindowSection workspace={workspace} admin={admin} />
             <OptOutWords words={opt_out_words} />
             <SavedRepliesSection workspace_id={workspace_id} />
-            {admin && <RetentionSection workspace_id={workspace_id} />}
+            {admin && (
+              <Suspense>
+                <RetentionSection workspace_id={workspace_id} />
+              </Suspense>
+            )}
             <Elsewhere workspace_id={workspace_id} admin={admin} />
           </>
         )}
