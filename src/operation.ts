@@ -85,7 +85,7 @@ interface KindSpec<P, R, V> extends KindInfo {
   readonly prepare: (target: Target, operation: Operation<P>) => Promise<Outcome<R> | Forbidden>
   /** The one call. Nothing is awaited before it. */
   readonly submit: (session: Session, operation: Operation<P>, prepared: R) => Promise<Outcome<V>>
-  /** The responses to the callers, now and on every repeat. A row put back from a journal has no payload. */
+  /** The responses to the callers, now and on every repeat. A row put back from a journal has no payload, nor has a cleared one. */
   readonly reply: (tx: Tx, done: readonly Completion<P | null, V>[]) => Promise<unknown[]> | unknown[]
   /** Stores the effects in one transaction with the rows' completion. Running it twice changes nothing more. */
   readonly store: (tx: Tx, done: readonly Completion<P | null, V>[]) => Promise<unknown>
@@ -141,13 +141,24 @@ export interface OperationKind extends KindInfo {
   readonly settled: (tx: Tx, rows: readonly SettledOperation[]) => Promise<void>
 }
 
+/** What stays of a payload once its texts are cleared: by these, reports count. */
+export function clearedPayload(payload: unknown): unknown {
+  const { branch, variant } = payload as { readonly branch?: unknown; readonly variant?: unknown }
+  return { cleared: true, branch, variant } // guard: reports need no text
+}
+
+function isCleared(payload: unknown): boolean {
+  return typeof payload === 'object' && payload !== null && 'cleared' in payload
+}
+
 export function operationKind<P, R, V>(spec: KindSpec<P, R, V>): OperationKind {
   const { kind, found_in_history, stopped_by, forgettable, recheck, payload, answer } = spec
   const requested = (row: Operation): Operation<P> => ({ ...row, payload: payload.parse(row.payload) })
   const orNull = payload.nullable()
+  const stored = (row: unknown) => (isCleared(row) ? null : orNull.parse(row)) // guard: a cleared operation can be proven
   const parse = (done: readonly Completion[]): Completion<P | null, V>[] =>
     done.map(({ operation, value }) => ({
-      operation: { ...operation, payload: orNull.parse(operation.payload) },
+      operation: { ...operation, payload: stored(operation.payload) },
       value: answer.parse(value),
     }))
   return {

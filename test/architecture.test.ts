@@ -76,6 +76,7 @@ const owners: Readonly<Record<string, string>> = {
   search_ranks: 'capabilities/search',
   search_pending: 'capabilities/search',
   search_stale: 'capabilities/search',
+  search_forgetting: 'capabilities/search',
   columns: 'capabilities/columns',
   column_options: 'capabilities/columns',
   column_values: 'capabilities/columns',

@@ -327,6 +327,8 @@ create table campaigns (
   pause_reason text,
   audience_total integer,
   stop_on_own_message boolean not null default false,
+  names_cleared_to integer,
+  names_cleared_at timestamp with time zone,
   CHECK (((audience_total IS NULL) = (kind <> 'broadcast'::text))),
   CHECK (((char_length(message_text) >= 1) AND (char_length(message_text) <= 4096))),
   CHECK (((daily_quota_per_account >= 1) AND (daily_quota_per_account <= 200))),
@@ -639,7 +641,8 @@ create table notes (
   author_id uuid not null,
   text text not null,
   created_at timestamp(3) with time zone not null default domain_now(),
-  CHECK (((char_length(text) >= 1) AND (char_length(text) <= 4096))),
+  cleared_at timestamp with time zone,
+  CHECK (((char_length(text) <= 4096) AND ((text = ''::text) = (cleared_at IS NOT NULL)))),
   PRIMARY KEY (id)
 );
 
@@ -685,6 +688,7 @@ create table operations (
   step_no integer,
   quota_day date,
   cold boolean not null default false,
+  cleared_at timestamp with time zone,
   CHECK ((((campaign_id IS NULL) = (recipient_id IS NULL)) AND ((recipient_id IS NULL) = (step_no IS NULL)))),
   CHECK (((char_length(idempotency_key) >= 1) AND (char_length(idempotency_key) <= 255))),
   CHECK (((state <> 'completed'::text) OR (reply_status IS NOT NULL))),
@@ -789,6 +793,14 @@ create table schema_migrations (
   checksum text not null,
   applied_at timestamp with time zone not null default now(),
   PRIMARY KEY (version)
+);
+
+create table search_forgetting (
+  account_id text not null,
+  workspace_id uuid not null,
+  due_at timestamp with time zone not null,
+  turn bigint not null default 1,
+  PRIMARY KEY (account_id)
 );
 
 create table search_lists (
@@ -1081,6 +1093,7 @@ CREATE INDEX campaign_recipients_unknown ON public.campaign_recipients USING btr
 CREATE INDEX campaigns_broadcasts ON public.campaigns USING btree (workspace_id, created_at DESC, id DESC) WHERE (kind = 'broadcast'::text);
 CREATE INDEX campaigns_open ON public.campaigns USING btree (status, scheduled_at) WHERE (status = ANY (ARRAY['scheduled'::text, 'queued'::text, 'sending'::text, 'paused'::text]));
 CREATE INDEX campaigns_recent ON public.campaigns USING btree (workspace_id, created_at DESC, id DESC);
+CREATE INDEX campaigns_uncleared ON public.campaigns USING btree (workspace_id, COALESCE(completed_at, cancelled_at)) WHERE ((names_cleared_at IS NULL) AND (status = ANY (ARRAY['completed'::text, 'cancelled'::text])));
 CREATE INDEX chat_sync_fresh ON public.chat_sync USING btree (account_id, chat_id) WHERE ((oldest_id IS NULL) AND (NOT complete));
 CREATE INDEX chat_sync_gap ON public.chat_sync USING btree (account_id) WHERE (gap_after IS NOT NULL);
 CREATE INDEX chat_sync_incomplete ON public.chat_sync USING btree (account_id) WHERE (NOT complete);
@@ -1116,6 +1129,7 @@ CREATE INDEX messages_random ON public.messages USING btree (account_id, random_
 CREATE INDEX messages_received ON public.messages USING btree (account_id, chat_id) WHERE (NOT is_sender);
 CREATE INDEX messages_recent ON public.messages USING btree (account_id, sent_at DESC, id DESC) WHERE (deleted_at IS NULL);
 CREATE INDEX notes_timeline ON public.notes USING btree (account_id, chat_id, created_at DESC, id DESC);
+CREATE INDEX notes_uncleared ON public.notes USING btree (workspace_id, created_at) WHERE (cleared_at IS NULL);
 CREATE INDEX operations_ambiguous ON public.operations USING btree (account_id, created_at) WHERE (state = 'ambiguous'::text);
 CREATE INDEX operations_attempt ON public.operations USING btree (attempt_token) WHERE (state = ANY (ARRAY['submitting'::text, 'ambiguous'::text]));
 CREATE INDEX operations_file ON public.operations USING btree (file_id) WHERE (file_id IS NOT NULL);
@@ -1123,6 +1137,7 @@ CREATE INDEX operations_forgettable ON public.operations USING btree (finished_a
 CREATE INDEX operations_in_flight ON public.operations USING btree (account_id) WHERE ((state = 'submitting'::text) AND (campaign_id IS NOT NULL));
 CREATE INDEX operations_queued ON public.operations USING btree (account_id, chat_id, created_at, id) WHERE (state = 'queued'::text);
 CREATE INDEX operations_submitting ON public.operations USING btree (lease_until) WHERE ((state = 'submitting'::text) AND (effect = 'platform'::text));
+CREATE INDEX operations_uncleared ON public.operations USING btree (workspace_id, finished_at) WHERE ((cleared_at IS NULL) AND (state = ANY (ARRAY['completed'::text, 'refused'::text, 'released'::text])));
 CREATE INDEX operations_unsent ON public.operations USING btree (account_id, chat_id, created_at DESC, id DESC) WHERE (state = ANY (ARRAY['queued'::text, 'submitting'::text, 'refused'::text, 'ambiguous'::text]));
 CREATE INDEX person_names_value ON public.person_names USING btree (workspace_id, kind, value);
 CREATE INDEX saved_replies_workspace ON public.saved_replies USING btree (workspace_id, title, id);
@@ -1194,6 +1209,7 @@ alter table person_names add FOREIGN KEY (workspace_id, account_id) REFERENCES a
 alter table platform_peers add FOREIGN KEY (account_id) REFERENCES accounts(id);
 alter table platform_sessions add FOREIGN KEY (account_id) REFERENCES accounts(id);
 alter table saved_replies add FOREIGN KEY (workspace_id) REFERENCES workspaces(id);
+alter table search_forgetting add FOREIGN KEY (workspace_id, account_id) REFERENCES accounts(workspace_id, id);
 alter table search_segments add FOREIGN KEY (workspace_id, account_id) REFERENCES accounts(workspace_id, id);
 alter table sessions add FOREIGN KEY (issuer, subject) REFERENCES identities(issuer, subject) ON DELETE CASCADE;
 alter table sessions add FOREIGN KEY (user_id) REFERENCES users(id);
@@ -1612,6 +1628,8 @@ begin
     and new.reason is distinct from 'platform_refused' and new.reason is distinct from 'never_written' then
     raise exception 'operation % crossed the boundary: only proof leads back', old.id using errcode = 'restrict_violation';
   end if;
+  -- What it stores from here on was not cleared.
+  new.cleared_at := null;
   return new;
 end $function$;
 CREATE OR REPLACE FUNCTION public.guard_recipients()
@@ -1619,8 +1637,10 @@ CREATE OR REPLACE FUNCTION public.guard_recipients()
  LANGUAGE plpgsql
 AS $function$
 begin
-  if (new.id, new.campaign_id, new.workspace_id, new.contact, new.position)
-      is distinct from (old.id, old.campaign_id, old.workspace_id, old.contact, old.position) then
+  if (new.id, new.campaign_id, new.workspace_id, new.position)
+      is distinct from (old.id, old.campaign_id, old.workspace_id, old.position)
+    or (new.contact is distinct from old.contact
+      and (new.contact not like 'cleared:%' or old.status in ('queued', 'submitting', 'waiting'))) then
     raise exception 'recipient % must keep its identity', old.id using errcode = 'restrict_violation';
   end if;
   if new.status <> old.status and (old.status, new.status) not in (

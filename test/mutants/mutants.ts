@@ -4,6 +4,7 @@
  */
 import type { Patch } from '../faults/patch.ts'
 import { databaseMutants } from './database.ts'
+import { retentionMutants } from './retention.ts'
 import type { SqlPatch } from './sql-functions.ts'
 
 export interface Mutant {
@@ -1529,6 +1530,7 @@ export const mutants: readonly Mutant[] = [
   ...live,
   ...team,
   ...databaseMutants,
+  ...retentionMutants,
   ...unnoticed,
   // The boundary.
   crosses('guard: dispatch', 'dispatch is off'),

@@ -16,4 +16,5 @@ export {
 export { coldLimitOf } from './planning/cold.ts'
 export { requireKnown } from './planning/personalize.ts'
 export { type ExclusionReason, whyExcluded } from './planning/why.ts'
+export { clearRecipientNames } from './recipient-names.ts'
 export type { FoundRecipient } from './recipients.ts'

@@ -339,3 +339,20 @@ export async function noteLastMessages(tx: Tx, rows: readonly LastMessage[]): Pr
     on conflict (account_id, chat_id) do update set (${lastColumns}) = (select ${lastOf(sql`excluded`)})
       where (excluded.last_message_at, excluded.last_message_id) > (c.last_message_at, coalesce(c.last_message_id, 0))`)
 }
+
+/** Clears the shown text of chats whose last message is one of these. The chats keep their place in the lists. */
+export async function clearLastTexts(
+  tx: Tx,
+  messages: readonly Pick<LastMessage, 'account_id' | 'chat_id' | 'id'>[],
+): Promise<void> {
+  await tx.run(sql`
+    with locked as materialized (
+      select c.account_id, c.chat_id
+      from (select * from ${given(messages, { account_id: 'text', chat_id: 'bigint', id: 'bigint' })} as g
+        order by account_id, chat_id, id) g
+      cross join lateral (
+        select c.account_id, c.chat_id from chats c
+        where c.account_id = g.account_id and c.chat_id = g.chat_id and c.last_message_id = g.id for update) c)
+    update chats c set last_message_text = '' from locked l
+    where c.account_id = l.account_id and c.chat_id = l.chat_id`)
+}

@@ -5,6 +5,8 @@ import { type Sql, sql, type Tx } from '../../db/sql.ts'
 import type { ChatNumber } from '../../lib/shapes.ts'
 import { channelsFrom, type Message, type Update } from '../../platform/port.ts'
 
+export { clearMessages, type MessageKey } from './clearing.ts'
+
 export interface ReceivedMessage {
   readonly chat_id: ChatNumber
   readonly message: Message

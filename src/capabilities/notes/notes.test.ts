@@ -3,6 +3,7 @@ import { openService, type Service } from '../../../test/harness/service.ts'
 import { openTeam, type Team } from '../../../test/harness/team.ts'
 import { sql } from '../../db/sql.ts'
 import { textMax } from '../../rules/limits.ts'
+import { clearNotes } from './notes.ts'
 
 let service: Service
 let team: Team
@@ -109,5 +110,22 @@ describe('DELETE /notes/{note_id}', () => {
     expect(await author.ask('DELETE', first)).toMatchObject({ status: 404, body: { code: 'not_found' } })
     expect(await admin.ask('DELETE', second)).toMatchObject({ status: 200 })
     expect(await count()).toBe(0)
+  })
+})
+
+describe('clearing notes', () => {
+  test('the text goes and the timeline shows none; the row stays, and its author may still delete it', async () => {
+    const { body } = await write('a canary note')
+    const { id } = body.note as { id: string }
+    const rows = () =>
+      service.app.db.rows(sql`
+        select text, author_id, chat_id::int, cleared_at is not null as cleared from notes where id = ${id}`)
+    expect(await service.app.db.transaction((tx) => clearNotes(tx, [id, id]))).toBe(1)
+    expect(await rows()).toEqual([{ text: '', author_id: team.user_id, chat_id: 42, cleared: true }])
+    const path = `/chats/platform:chat:42/timeline?account_id=${team.account_id}`
+    const { items } = (await team.ask('GET', path)).body as { items: { type: string }[] }
+    expect(items.filter(({ type }) => type === 'note')).toEqual([])
+    expect(await service.app.db.transaction((tx) => clearNotes(tx, [id]))).toBe(0)
+    expect(await team.ask('DELETE', `/notes/${id}`)).toMatchObject({ status: 200 })
   })
 })

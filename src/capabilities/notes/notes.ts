@@ -64,3 +64,13 @@ export async function deleteNote(tx: Tx, caller: Caller, id: string): Promise<vo
   if (!may) throw new ApiError('missing_role', { detail: 'Only its author and admins may delete a note.' })
   await tx.run(sql`delete from notes where id = ${id}`)
 }
+
+/** Clears the texts of notes; that a member wrote one, where and when, stays. Returns how many were cleared. */
+export async function clearNotes(tx: Tx, ids: readonly string[]): Promise<number> {
+  if (ids.length === 0) return 0
+  return tx.run(sql`
+    with locked as materialized (
+      select n.id from (select distinct id from unnest(${ids}::uuid[]) as given (id) order by id) g
+      cross join lateral (select n.id from notes n where n.id = g.id and n.cleared_at is null for update) n)
+    update notes n set text = '', cleared_at = domain_now() from locked l where n.id = l.id`)
+}

@@ -10,6 +10,7 @@ import {
   indexPending,
   mergeSegments,
   reindexOutdated,
+  settleForgetting,
 } from './index/search-index.ts'
 
 const indexMs = 1_000
@@ -68,6 +69,7 @@ function mergeLoop(): Loop {
       const owner = await findMergeable(db, { except: [...passed] })
       if (!owner) {
         passed.clear()
+        await settleForgetting(db)
         return false
       }
       passed.add(owner.account_id)

@@ -19,6 +19,8 @@ import {
 import { readNames, readWords } from './query-words.ts'
 import { findNamed, type Message, readMessages, readTimeRange, type SearchPlace } from './stored-messages.ts'
 
+export { forgetWords } from './index/search-index.ts'
+
 interface SearchRequest {
   readonly query?: string | undefined
   readonly chat_id?: ChatId | undefined

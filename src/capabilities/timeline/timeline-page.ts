@@ -139,6 +139,7 @@ function notesOf(place: TimelinePlace, { user_id, admin }: TimelineReader): Sql 
         'deletable', ${admin}::boolean or n.author_id = ${user_id})
     from notes n join users u on u.id = n.author_id
     where n.account_id = chat.account_id and n.chat_id = chat.chat_id
+      and n.cleared_at is null -- guard: a cleared note is not shown
       and n.created_at >= since.at -- guard: notes wait for the messages of their time
       and ${rangeOf(place, 'note', sql`n.created_at, n.id`)}
     order by n.created_at ${order}, n.id ${order} limit ${place.limit}`

@@ -6,6 +6,7 @@ import type { AccountKey } from '../../../contract.ts'
 import { given } from '../../../db/given.ts'
 import { type Database, type Db, sql, type Tx } from '../../../db/sql.ts'
 import { encodeKeys, keyBytes, keysInPart, type Version } from './doc-keys.ts'
+import { mustForget } from './forgetting.ts'
 import { chooseSegments } from './merge-policy.ts'
 import { decodeDocIds, decodeOccurrences, mergeSorted, stride } from './posting-lists.ts'
 import { addKeys, addLists, addSegment, format, keysAtOnce, type Segment } from './segment-writer.ts'
@@ -15,20 +16,28 @@ interface StoredSegment extends Segment {
   readonly id: string
 }
 
+interface MergeableRow extends AccountKey {
+  readonly sizes: number[]
+  readonly tombstones: number
+  readonly is_quiet: boolean
+  readonly must_forget: boolean
+}
+
 /** An account with segments to merge, except the named ones. */
 export async function findMergeable(
   db: Db,
   { except = [] }: { except?: readonly string[] } = {},
 ): Promise<AccountKey | undefined> {
-  const rows = await db.rows<AccountKey & { sizes: number[]; tombstones: number; is_quiet: boolean }>(sql`
-    select s.*, not exists (select from search_pending p where p.account_id = s.account_id) as is_quiet from (
+  const rows = await db.rows<MergeableRow>(sql`
+    select s.*, ${mustForget(sql`s.account_id`)} as must_forget, not exists (select from search_pending p where p.account_id = s.account_id) as is_quiet from (
       select account_id, workspace_id, array_agg(messages) as sizes,
         (select count(*)::int from search_stale t where t.account_id = s.account_id) as tombstones
       from search_segments s where format = ${format} and account_id <> all(${except}::text[])
       group by account_id, workspace_id) s
     where cardinality(sizes) > 1 or tombstones > 0
     order by cardinality(sizes) desc`)
-  for (const { sizes, tombstones, is_quiet, ...owner } of rows) {
+  for (const { sizes, tombstones, is_quiet, must_forget, ...owner } of rows) {
+    if (must_forget && tombstones > 0) return owner
     const segments = sizes.map((messages) => ({ messages }))
     if (chooseSegments(segments, { tombstones, isQuiet: is_quiet })) return owner
   }
@@ -52,8 +61,9 @@ export function mergeSegments(
     // Read before the segments, so that every tombstone read here belongs to a segment seen below.
     const tombstones = await tx.rows<Version>(sql`
       select chat_id, id, listing from search_stale where account_id = ${owner.account_id}`)
-    const { is_quiet } = await tx.one<{ is_quiet: boolean }>(sql`
-      select not exists (select from search_pending where account_id = ${owner.account_id}) as is_quiet`)
+    const { is_quiet, must_forget } = await tx.one<{ is_quiet: boolean; must_forget: boolean }>(sql`
+      select not exists (select from search_pending where account_id = ${owner.account_id}) as is_quiet,
+        ${mustForget(sql`${owner.account_id}`)} as must_forget`)
     const mine = sql`account_id = ${owner.account_id} and format = ${format}`
     const seen = await tx.rows<Pick<StoredSegment, 'id'>>(sql`select id from search_segments where ${mine}`)
     const free = await tx.rows<StoredSegment>(sql`
@@ -61,7 +71,8 @@ export function mergeSegments(
     // While another process merges some of them, this one cannot merge all or remove tombstones.
     const isWhole = seen.every(({ id }) => free.some((segment) => segment.id === id))
     const state = { tombstones: isWhole ? tombstones.length : 0, isQuiet: isWhole && is_quiet }
-    const chosen = force ? isWhole && free : chooseSegments(free, state)
+    const all = force || (must_forget && tombstones.length > 0) // guard: words of cleared messages go
+    const chosen = all ? isWhole && free : chooseSegments(free, state)
     if (!chosen || chosen.length === 0) return false
     await mergeChosen(tx, owner, { chosen, tombstones, signal })
     if (isWhole && chosen.length === free.length) await removeTombstones(tx, owner, tombstones)
