@@ -29,7 +29,7 @@ function messageOf(id: number, text: string): Message {
 }
 
 const seen = (messages: readonly Message[]) =>
-  messages.map((message) => ({ chat_id: '42', message, announce: false }))
+  messages.map((message) => ({ chat_id: '42' as const, message, announce: false }))
 
 async function newAccount() {
   return { account_id: await service.account(own.workspace_id), workspace_id: own.workspace_id }
