@@ -79,6 +79,10 @@ export const verbs: readonly VerbModule[] = [
     load: async () => (await import('./crm.ts')).addCrmVerbs,
   },
   {
+    words: { person: 'erase a person' },
+    load: async () => (await import('./person-erase.ts')).addPersonVerbs,
+  },
+  {
     words: {
       campaign: 'manage campaigns: messages to many people',
       verify: 'verify a campaign against the ledger',

@@ -70,7 +70,7 @@ describe('clearing messages', () => {
     await db().transaction((tx) => storeMessages(tx, account, seen(both)))
     await indexPending(db(), account)
     const chat = {
-      ...{ id: '42', kind: 'private' as const, name: 'Ines', username: null },
+      ...{ id: '42' as const, kind: 'private' as const, name: 'Ines', username: null },
       ...{ unread_count: 0, participants: null },
     }
     const last = { ...messageOf(1, 'a canary sings'), timestamp: messageOf(3, '').timestamp }

@@ -8,6 +8,25 @@ import { isLive } from '../../ledger/liveness.ts'
 import type { AskedPerson, Person } from '../../platform/port.ts'
 import type { Identifier } from '../../rules/identifier.ts'
 
+export {
+  addTombstones,
+  type ErasedChat,
+  type ErasedPerson,
+  findErasedChats,
+  forgetNames,
+  heldBy,
+  isErased,
+  listGone,
+  listNames,
+  markErased,
+  namesOf,
+  noteLast,
+  noteReturned,
+  tombstoneOf,
+  tombstonesOf,
+  wasErased,
+} from './erased.ts'
+
 /** A name that the platform was asked about, and whether the person has it: what it shows of them may leave the name out. */
 interface AskedName {
   readonly identifier: Identifier

@@ -11,8 +11,10 @@ import { format } from './segment-writer.ts'
 export async function forgetWords(tx: Tx, owners: readonly AccountKey[], seconds: number): Promise<void> {
   await tx.run(sql`
     insert into search_forgetting as f (account_id, workspace_id, due_at)
-    select distinct account_id, workspace_id, clock_timestamp() + make_interval(secs => ${seconds})
-    from ${given(owners, { account_id: 'text', workspace_id: 'uuid' })} as g order by account_id
+    select account_id, workspace_id, clock_timestamp() + make_interval(secs => ${seconds})
+    from (
+      select distinct account_id, workspace_id from ${given(owners, { account_id: 'text', workspace_id: 'uuid' })} as g) g
+    order by account_id
     on conflict (account_id) do update set due_at = least(f.due_at, excluded.due_at), turn = f.turn + 1`)
 }
 
@@ -34,4 +36,12 @@ export async function settleForgetting(db: Db): Promise<void> {
     where f.account_id = r.account_id
       and f.turn = r.turn -- guard: what was cleared meanwhile is forgotten too
       and f.workspace_id = r.workspace_id`)
+}
+
+/** Whether no list of these accounts has a word of a cleared message. */
+export async function areWordsForgotten(db: Db, account_ids: readonly string[]): Promise<boolean> {
+  const row = await db.maybe(
+    sql`select 1 from search_forgetting where account_id = any(${account_ids}) limit 1`,
+  )
+  return row === undefined
 }
