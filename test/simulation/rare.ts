@@ -12,6 +12,7 @@ export const mustReach: readonly string[] = [
   'recipient suppressed',
   'opted out',
   'answered by hand',
+  'closed by an operator',
   'became refused platform_refused',
   'became released platform_refused',
   'became released never_written deadline',
