@@ -36,6 +36,7 @@ const elsewhere: readonly (readonly [page: string, begins: string, where: string
   ['docs/operating.md', 'bin/parley.js operation list --ambiguous', 'test/limits/unknown.test.ts'],
   ['docs/operating.md', 'bin/parley.js serve --port 8080 --admin-port', 'test/admin.test.ts'],
   ['docs/operating.md', 'bin/parley.js workspace update', 'test/cli-campaigns.test.ts'],
+  ['docs/operating.md', 'bin/parley.js person find', 'test/cli-crm.test.ts'],
   ['docs/operating.md', 'bin/parley.js suppress add', 'test/cli-crm.test.ts'],
   ['docs/telegram.md', 'export PARLEY_TELEGRAM_API_ID=', 'test/telegram.test.ts'],
   ['docs/telegram.md', 'bin/parley.js account create', 'test/telegram.test.ts'],

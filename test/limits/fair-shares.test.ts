@@ -196,7 +196,14 @@ test('half of the connections of requests stay for short ones, whoever reads wha
 test('these routes are costly', () => {
   const costly = (list: readonly Route[]) =>
     list.flatMap((route) => (route.effect === 'read' && route.costly ? [route.name] : [])).toSorted()
-  expect(costly(routes)).toEqual(['get_analytics', 'get_campaign', 'search_messages', 'verify_campaign'])
+  expect(costly(routes)).toEqual([
+    'find_people',
+    'get_analytics',
+    'get_campaign',
+    'get_person',
+    'search_messages',
+    'verify_campaign',
+  ])
   expect(costly(workspaceRoutes)).toEqual([
     'get_board',
     'list_campaign_progress',

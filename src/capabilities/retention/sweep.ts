@@ -8,7 +8,7 @@ import { clearNotes } from '../notes/notes.ts'
 import { oldMessages, oldNotes, oldOperations, type Retention } from './old-content.ts'
 
 /** Rows of one transaction. It locks their chats, whose sends and updates wait meanwhile. */
-const batchMax = 100 // limit: rows of a step of retention
+const batchMax = 100
 /** Search finds none of them at once. Their words leave its lists within a day, because that rewrites all lists of an account. */
 const wordsSeconds = 86_400
 
