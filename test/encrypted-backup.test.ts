@@ -336,7 +336,11 @@ test('a rotation of a running service, doctor, journals, logs and data show no s
   const start = ['start', '--port', '0', '--data-dir', data_dir]
   const service = spawnParley(start, { PARLEY_LOG_LEVEL: 'debug' })
   await service.ready()
-  await json(['secret', 'rotate', '--data-dir', data_dir])
+  await until('every connection of the service has its name', hangMs, async () => {
+    const { code, stderr } = await parley(['secret', 'rotate', '--data-dir', data_dir])
+    if (code !== 0) expect(stderr).toContain('one is just starting')
+    return code === 0
+  })
   const doctor = await parley(['doctor', '--data-dir', data_dir])
   expect(doctor.stdout).toMatch(/secret/)
   expect(await shown(data_dir)).toMatchObject({ in_use: nameOf(after), rotating_from: null, old: 0, lost: 0 })
