@@ -209,5 +209,6 @@ test('these routes are costly', () => {
     'list_campaign_progress',
     'list_days',
     'list_recipients',
+    'preview_retention',
   ])
 })
