@@ -93,7 +93,7 @@ async function openedBy(field: Locator, button: Locator): Promise<Locator> {
   return field
 }
 
-/** Runs in a page: a transaction that writes to every store, and ends once it is told to. */
+/** Runs in a page: a transaction that writes to every store, and ends when the test says so. */
 function holdStore(): Promise<void> {
   return new Promise((resolve) => {
     const opening = indexedDB.open('parley')

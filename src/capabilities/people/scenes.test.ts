@@ -224,7 +224,7 @@ const tiedTo = async (id: string) => {
   return rows.map(({ number }) => (number === null ? null : Number(number)))
 }
 
-/** The account was told this a moment ago, and has no chat with them. */
+/** The account looked the name up a moment ago, and has no chat with the person. */
 const hears = (account_id: string, { person_id, username, phone }: Someone) =>
   learnPeople(place.db, { workspace_id: place.tenant.workspace_id, account_id }, [
     { id: String(person_id), name: 'Mara', username, phone: `+${phone}`, kind: 'person' },
