@@ -1424,6 +1424,27 @@ const unnoticed: readonly Mutant[] = [
     'void allowed',
   ),
   mutant(
+    { file: running('dispatch-contacts') },
+    'guard: look ups of a minute hide nobody',
+    'contacts who must be looked up wait for the next minute, and those behind them are written to',
+    ')',
+  ),
+  mutant(
+    { file: running('dispatch-contacts') },
+    'guard: look ups of a minute make no other wait',
+    'contacts 1: go to an account that has sent so many when another has had its look-ups of a minute',
+  ),
+  mutant(
+    { file: running('dispatch-contacts') },
+    'guard: look ups of a minute leave no contact aside',
+    'contacts 0: go to an account that has sent so many when another has had its look-ups of a minute',
+  ),
+  mutant(
+    { file: running('pick') },
+    'guard: look ups of a minute are waited for',
+    'an account that has had its look-ups of a minute leaves the contact to the next, and sends what needs none',
+  ),
+  mutant(
     attemptingMessages,
     'guard: a username that the platform writes in capitals',
     'a person whose username the platform writes in capitals is on the list under it',

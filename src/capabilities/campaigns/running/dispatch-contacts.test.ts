@@ -14,7 +14,7 @@ let place: CampaignPlace
 beforeAll(async () => {
   place = await openCampaigns({
     PARLEY_START_CHAT_PER_DAY: '12',
-    PARLEY_START_CHAT_PER_MINUTE: '1000',
+    PARLEY_START_CHAT_PER_MINUTE: '60',
     PARLEY_SCHEDULE_LATENESS: '3600',
   })
 })
@@ -39,6 +39,18 @@ function stranger(given = {}): { person_id: number; contact: string; phone: stri
     ...given,
   })
   return { person_id, contact: `username:${username}`, phone: `phone:${phone}` }
+}
+
+/** The account of this contact has asked who it is just now. */
+async function know(campaign_id: string, { person_id, contact }: ReturnType<typeof stranger>): Promise<void> {
+  const { account_id } = await place.db.one<{ account_id: string }>(sql`
+    update campaign_recipients set chat_id = ${person_id}, asked_at = domain_now()
+    where campaign_id = ${campaign_id} and contact = ${contact} returning account_id`)
+  const person = { name: '', username: contact.replace('username:', ''), phone: null } as const
+  const { workspace_id } = place.tenant
+  await learnPeople(place.db, { workspace_id, account_id }, [
+    { ...person, id: String(person_id), kind: 'person' },
+  ])
 }
 
 describe('contacts', () => {
@@ -111,6 +123,41 @@ describe('contacts', () => {
     )
   })
 
+  /** All that the account may ask within a minute. */
+  async function useUpMinute(account_id: string): Promise<void> {
+    const { limits, config } = place.app
+    const rule = { limit: config.start_chat_minute, seconds: 60 }
+    for (let n = 0; n < rule.limit; n++) await limits.take(`lookup:${account_id}`, rule)
+  }
+
+  test.each([0, 1])(
+    '%i: go to an account that has sent so many when another has had its look-ups of a minute',
+    async (used) => {
+      const [spent = '', free = ''] = [await place.account(), await place.account()].toSorted()
+      await useUpMinute(spent)
+      await place.db.run(sql`
+      insert into account_days (account_id, workspace_id, day, used)
+      values (${free}, ${place.tenant.workspace_id}, domain_now()::date, ${used})`)
+      const contacts = [{ contact: stranger().contact }]
+      const id = await place.campaign({ kind: 'contacts', pool: [spent, free], contacts })
+      await place.until('the other has written', async () => (await place.statuses(id))[0] === 'completed')
+      expect((await place.recipients(id)).map(({ account_id }) => account_id)).toEqual([free])
+      await place.db.run(sql`update account_days set used = used - ${used} where account_id = ${free}`)
+    },
+  )
+
+  test('who must be looked up wait for the next minute, and those behind them are written to', async () => {
+    const account_id = await place.account()
+    await useUpMinute(account_id)
+    const known = stranger()
+    const contacts = [stranger(), stranger(), known].map(({ contact }) => ({ contact, account_id }))
+    const id = await place.campaign({ kind: 'contacts', pool: [account_id], contacts })
+    await know(id, known)
+    await place.until('somebody is written to', async () => (await place.statuses(id)).includes('completed'))
+    expect(place.sent().map(({ person }) => person)).toEqual([known.person_id])
+    await place.control(id, 'cancel')
+  })
+
   test('fail when the look-up finds no one, the same person again, or something other than a person', async () => {
     const pool = [await place.account()]
     const one = stranger()
@@ -151,14 +198,7 @@ describe('contacts', () => {
     const contacts = [unknown, known].map(({ contact }) => ({ contact, account_id }))
     await noteFlood(place.db, account_id, { stops: 'lookups', retry_after_seconds: 80_000 })
     const id = await place.campaign({ kind: 'contacts', pool: [account_id], contacts })
-    await place.db.run(sql`
-      update campaign_recipients set chat_id = ${known.person_id}, asked_at = domain_now()
-      where campaign_id = ${id} and contact = ${known.contact}`)
-    const { workspace_id } = place.tenant
-    const person = { name: '', username: known.contact.replace('username:', ''), phone: null } as const
-    await learnPeople(place.db, { workspace_id, account_id }, [
-      { ...person, id: String(known.person_id), kind: 'person' },
-    ])
+    await know(id, known)
     await place.advance(hour)
     expect(place.sent().map(({ person }) => person)).toEqual([known.person_id])
     await place.advance(day)

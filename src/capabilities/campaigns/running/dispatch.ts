@@ -32,6 +32,8 @@ export class Dispatch {
   readonly #busy = new Map<string, Promise<void>>()
   /** Until when to skip a recipient, on the monotonic clock. */
   readonly #avoid = new Map<string, number>()
+  /** Until when an account looks nobody up, on the same clock: one recipient after the other would find out. */
+  readonly #usedUp = new Map<string, number>()
   #stopping = false
   #beginning = false
   #again = false
@@ -62,8 +64,9 @@ export class Dispatch {
         const accounts = this.#stopping ? new Map<string, DrivenAccount>() : this.#driving.driven()
         const free = [...accounts.keys()].filter((id) => !this.#busy.has(id))
         if (free.length === 0) continue
-        const heads = await this.#listHeads(free)
-        for (const due of chooseDue(this.#app, heads)) {
+        const used_up = this.#still(this.#usedUp)
+        const heads = await this.#listHeads(free, used_up)
+        for (const due of chooseDue(this.#app, heads, used_up)) {
           const account = accounts.get(due.row.account_id)
           if (account && !this.#stopping) this.#start(due, account)
         }
@@ -73,21 +76,22 @@ export class Dispatch {
     }
   }
 
-  #listHeads(account_ids: readonly string[]): Promise<Head[]> {
-    const avoid = this.#listAvoided()
+  #listHeads(account_ids: readonly string[], used_up: readonly string[]): Promise<Head[]> {
+    const avoid = this.#still(this.#avoid)
     return this.#app.db.transaction(async (tx) => {
       const [, heads] = await Promise.all([
         tx.run(planOnce),
-        listHeads(this.#app, tx, { account_ids, avoid, due: true }),
+        listHeads(this.#app, tx, { account_ids, avoid, used_up, due: true }),
       ])
       return heads
     })
   }
 
-  #listAvoided(): string[] {
+  /** Those whose time has not come. */
+  #still(waiting: Map<string, number>): string[] {
     const now = this.#app.sources.now()
-    for (const [id, until] of this.#avoid) if (until <= now) this.#avoid.delete(id)
-    return [...this.#avoid.keys()]
+    for (const [id, until] of waiting) if (until <= now) waiting.delete(id)
+    return [...waiting.keys()]
   }
 
   #start(due: Due, account: DrivenAccount): void {
@@ -102,7 +106,9 @@ export class Dispatch {
         return 'avoid' as const
       })
       .then((result) => {
-        if (result === 'avoid') this.#avoid.set(recipient_id, this.#app.sources.now() + avoidMs)
+        const now = this.#app.sources.now()
+        if (result === 'avoid') this.#avoid.set(recipient_id, now + avoidMs)
+        else if (result !== 'done') this.#usedUp.set(account_id, now + result.lookUpsMs)
         release()
         this.#busy.delete(account_id)
         void this.#begin().catch((err) =>

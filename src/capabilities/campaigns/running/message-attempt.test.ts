@@ -36,7 +36,7 @@ const accepted = (): Outcome<Sent> => ({
 })
 
 /** Sends the one message that is due; `send` is what the platform does with it. */
-async function attempt({ held }: PickedRecipient, given: Given = {}): Promise<void> {
+async function attempt({ held }: PickedRecipient, given: Given = {}) {
   const { send = async () => accepted(), resolve, gapJitter = 0, sources = place.rows.app.sources } = given
   const { askPerson = async () => ({ kind: 'accepted', value: null }) } = given
   const app = { ...place.rows.app, sources }
@@ -49,8 +49,15 @@ async function attempt({ held }: PickedRecipient, given: Given = {}): Promise<vo
   const messages = given.messages ?? (await place.boundary())
   const ways = { messages, boundary, recorder, journal, echoes: new Echoes(app) }
   const session = { send, resolve, askPerson } as unknown as Session
-  await attemptMessage(app, ways, due, { held, session, awaits: () => {}, gapJitter, paceMs: 0 })
+  const result = await attemptMessage(app, ways, due, {
+    held,
+    session,
+    awaits: () => {},
+    gapJitter,
+    paceMs: 0,
+  })
   await journal.close()
+  return result
 }
 
 interface Given {
@@ -382,8 +389,11 @@ describe('a look-up', () => {
       asked++
       return { kind: 'refused', reason: 'username_not_found' }
     }
-    await attempt(one, { resolve })
+    const result = await attempt(one, { resolve })
     expect(asked).toBe(0)
+    const lookUpsMs = typeof result === 'string' ? 0 : result.lookUpsMs
+    expect(lookUpsMs).toBeGreaterThan(0)
+    expect(lookUpsMs).toBeLessThanOrEqual(60_000)
     expect(await place.stateOf(one)).toEqual({ status: 'queued', operations: 0, used: 0 })
   })
 

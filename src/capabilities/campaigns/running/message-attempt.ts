@@ -36,16 +36,21 @@ const lookUpMsMax = 15_000
 /** How long to wait after a message did not cross: without a wait, it would be picked again and again. */
 const uncrossedMs = 50
 
-/** `avoid`: it failed for an internal reason, and would fail again if picked immediately. */
+/**
+ * What it comes to. `avoid`: it failed for an internal reason, and would fail again if picked immediately. `lookUpsMs`: the account has
+ * had its look-ups of this minute, and may look up again after so long.
+ */
+type Attempted = 'done' | 'avoid' | { readonly lookUpsMs: number }
+
 export async function attemptMessage(
   app: App,
   ways: MessageWays,
   { row: picked, plan }: Due,
   account: DrivenAccount,
-): Promise<'done' | 'avoid'> {
+): Promise<Attempted> {
   const { held } = account
   const asked = plan.do === 'look_up' ? await ask(app, ways, picked, account) : null
-  if (asked === 'done' || asked === 'avoid') return asked
+  if (asked === 'done' || asked === 'avoid' || (asked && 'lookUpsMs' in asked)) return asked
   const { row, found } = asked ?? { row: picked, found: null }
   // Taken before the boundary, so that a pause anywhere after it counts.
   const startedAt = app.sources.now() // guard: clock starts before the boundary of a message
@@ -91,7 +96,7 @@ interface FoundContact {
   readonly found: Person
 }
 
-type Asked = FoundContact | 'done' | 'avoid'
+type Asked = FoundContact | Attempted
 
 /** Asks the platform who a contact is: about the person known first, which is no look-up. A failure here costs nothing else. */
 async function ask(app: App, ways: MessageWays, row: FactsRow, account: DrivenAccount): Promise<Asked> {
@@ -156,11 +161,11 @@ async function lookUp(
   { row, identifier, known }: LookedUp,
   { held, session }: DrivenAccount,
 ): Promise<Asked> {
-  const { allowed } = await app.limits.take(`lookup:${held.account_id}`, {
+  const { allowed, retry_after } = await app.limits.take(`lookup:${held.account_id}`, {
     limit: app.config.start_chat_minute,
     seconds: 60,
   })
-  if (!allowed) return 'avoid' // guard: look ups a minute
+  if (!allowed) return { lookUpsMs: retry_after * 1_000 } // guard: look ups a minute
   await countLookup(app.db, held)
   const found = await within(app.sources, lookUpMsMax, session.resolve(identifier))
   // crash point 3d: the platform was asked who a contact is, nothing is written

@@ -50,6 +50,19 @@ test('an account takes the first remaining contact, also when an account before 
   ])
 })
 
+test('an account that has had its look-ups of a minute leaves the contact to the next, and sends what needs none', () => {
+  const heads = [row({ account_id: 'a' }), row({ account_id: 'b' })]
+  expect(chooseDue(app, heads, ['a']).map((due) => due.row.account_id)).toEqual(['b'])
+  const found = row({
+    account_id: 'a',
+    recipient_id: 'found',
+    untaken: false,
+    needs_lookup: false,
+    chat_id: '7',
+  })
+  expect(chooseDue(app, [row({}), found], ['a']).map((due) => due.row.recipient_id)).toEqual(['found'])
+})
+
 test('a page names the account that will take a contact: it skips one that cannot today', () => {
   const account: PlannedAccount = {
     ...{ ready: true, flood_until: null, next_campaign_at: null, cold_per_day: null, lookups_per_day: 9 },

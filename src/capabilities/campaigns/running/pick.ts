@@ -28,16 +28,23 @@ export interface Due {
   readonly plan: Extract<Decision, { do: 'send' | 'look_up' | 'end' }>
 }
 
+interface HeadsOptions {
+  readonly account_ids: readonly string[]
+  readonly avoid: readonly string[]
+  readonly used_up?: readonly string[]
+  readonly due: boolean
+}
+
 /**
  * For each account, the first recipient of each running campaign: of those that wait for a follow-up, of those that wait for
  * their first message, and of contacts that no account has taken. A paused or exhausted campaign hides no other. `avoid`:
- * recipients that just failed for an internal reason. `due`: only recipients that are due; campaigns without any are not read
- * at all.
+ * recipients that just failed for an internal reason. `used_up`: accounts that have had their look-ups of this minute. `due`: only
+ * recipients that are due; campaigns without any are not read at all.
  */
 export function listHeads(
   { config }: Pick<App, 'config'>,
   db: Db,
-  { account_ids, avoid, due }: { account_ids: readonly string[]; avoid: readonly string[]; due: boolean },
+  { account_ids, avoid, used_up = [], due }: HeadsOptions,
 ): Promise<Head[]> {
   const isDue = (at: Sql) => (due ? sql`and ${at} <= (select domain_now())` : sql``)
   const hasDue = isDue(sql`c.due_at`)
@@ -76,7 +83,8 @@ export function listHeads(
         union all
         -- Contacts who must be looked up wait, so the first of the others is next.
         (select r.id from campaign_recipients r
-          where (h.lookup_flood_until > t.now or coalesce(d.lookups, 0) >= ${config.start_chat_day})
+          where (h.lookup_flood_until > t.now or coalesce(d.lookups, 0) >= ${config.start_chat_day}
+              or g.account_id = any(${used_up}::text[])) -- guard: look ups of a minute hide nobody
             and r.account_id = g.account_id and r.campaign_id = c.campaign_id and r.status = 'queued'
             ${come} and r.id <> all(${avoid}::uuid[])
             and (k.kind <> 'contacts' or not ${needsLookup(sql`r.account_id`)}) -- guard: known chats pass those to be looked up
@@ -96,6 +104,7 @@ export function listHeads(
           and coalesce(coalesce(qd.used_cold, 0) < ${coldLimitOf(sql`qa`, sql`qh`, sql`t.day`)}, true)
           and coalesce(qd.lookups, 0) < ${config.start_chat_day}
           and qh.campaigns_held_at is null -- guard: held accounts leave no contact aside
+          and q.account_id <> all(${used_up}::text[]) -- guard: look ups of a minute leave no contact aside
           and coalesce(greatest(qh.flood_until, qh.lookup_flood_until) <= t.now, true)
           and (qh.next_campaign_at is null or qh.next_campaign_at <= t.now)) others
       cross join lateral (
@@ -112,6 +121,7 @@ export function listHeads(
           and bh.lease_until > (select real_now()) -- guard: pool accounts that are driven
           and ${isLiveHost(sql`bh`)} and bh.gap_since is null
           and bh.campaigns_held_at is null -- guard: held accounts make no other wait
+          and q.account_id <> all(${used_up}::text[]) -- guard: look ups of a minute make no other wait
           and coalesce(greatest(bh.flood_until, bh.lookup_flood_until) <= t.now, true)
           -- Nor does an account that has no first message or look-up left today.
           and coalesce(coalesce(bd.used_cold, 0) < ${coldLimitOf(sql`b`, sql`bh`, sql`t.day`)}, true)
@@ -126,7 +136,7 @@ export function listHeads(
 }
 
 /** Of each account's heads, the first that can be acted on now. */
-export function chooseDue(app: App, heads: readonly Head[]): Due[] {
+export function chooseDue(app: App, heads: readonly Head[], used_up: readonly string[] = []): Due[] {
   const taken = new Set<string>()
   const chosen: Due[] = []
   const untaken = Map.groupBy(
@@ -141,6 +151,7 @@ export function chooseDue(app: App, heads: readonly Head[]): Due[] {
       if (taken.has(row.recipient_id)) continue
       const decided = decide(app, row)
       if (decided.do === 'wait' || decided.do === 'nothing') continue
+      if (decided.do === 'look_up' && used_up.includes(row.account_id)) continue // guard: look ups of a minute are waited for
       taken.add(row.recipient_id)
       chosen.push({ row, plan: decided })
       break
