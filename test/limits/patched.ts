@@ -9,8 +9,8 @@ import { applyPatches, type Patch, placePatches } from '../faults/patch.ts'
 
 /** A busy machine is slow with the large data of a test. Tests of these limits are loaded without this. */
 export const patientStore: readonly Patch[] = [
-  { marker: 'limit: connect', replace: 'const connectMsMax = 10_000' },
-  { marker: 'limit: lock', replace: 'lock_timeout: 20_000,' },
+  { marker: 'limit: connect', replace: 'const connectMsMax = 30_000' },
+  { marker: 'limit: lock', replace: 'lock_timeout: 12_000,' },
   { marker: 'limit: statement', replace: 'statement_timeout: 60_000,' },
   { marker: 'limit: idle transaction', replace: 'idle_in_transaction_session_timeout: 90_000,' },
   { marker: 'limit: silence of the database', replace: 'const silentMsMax = 75_000' },

@@ -90,14 +90,17 @@ test('of two operators who disable each other, or take the role from each other,
     const answers = ids.map((id, at) =>
       askDashboard(service, method, `/users/${ids[1 - at] ?? id}${suffix}`, { cookie: cookies[at], body }),
     )
-    await until('both wait', hangMs, async () => {
-      const { count } = await app.db.one<{ count: number }>(sql`
-        select count(*)::int from pg_stat_activity
-        where datname = current_database() and wait_event_type = 'Lock' and query ~ 'users'`)
-      return count === 2 || undefined
-    })
-    release()
-    await lock
+    try {
+      await until('both wait', hangMs, async () => {
+        const { count } = await app.db.one<{ count: number }>(sql`
+          select count(*)::int from pg_stat_activity
+          where datname = current_database() and wait_event_type = 'Lock' and query ~ 'users'`)
+        return count === 2 || undefined
+      })
+    } finally {
+      release()
+      await lock
+    }
     expect((await Promise.all(answers)).map(({ status }) => status).toSorted()).toEqual([200, 403])
     const left = await app.db.rows(sql`
       select from users where id = any(${ids}::uuid[]) and operator and disabled_at is null`)
