@@ -139,7 +139,12 @@ async function examine(page: Page, sight: Sight, look: Look): Promise<string[]> 
   const said = violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' | ')}`)
   const over = await widthOver(page)
   const wide = over > 0 ? [`${over} px too wide`] : []
-  const faults = [...said, ...wide, ...(await faultsOfSideBar(page)), ...(await faultsOfButtons(page))]
+  const own = [
+    ...(await faultsOfSideBar(page)),
+    ...(await faultsOfButtons(page)),
+    ...(await faultsOfShapes(page)),
+  ]
+  const faults = [...said, ...wide, ...own]
   return faults.map((each) => `${what}: ${each}`)
 }
 
@@ -167,6 +172,29 @@ function faultsOfButtons(page: Page): Promise<string[]> {
     const twice = shown.filter((_, at) => places.indexOf(places[at] ?? null) !== at)
     return twice.map((each) => `a second primary button: ${each.textContent}`)
   })
+}
+
+/** Forced colours remove backgrounds and shadows: a dot, a bar or a switch that these alone draw is still seen. */
+async function faultsOfShapes(page: Page): Promise<string[]> {
+  const shapes = await page.evaluateHandle(() =>
+    [...document.querySelectorAll(':is(i, span, div):empty, [role="switch"]')].filter((each) => {
+      const { backgroundColor, boxShadow } = getComputedStyle(each)
+      const isDrawn = backgroundColor !== 'rgba(0, 0, 0, 0)' || boxShadow !== 'none'
+      return isDrawn && each.checkVisibility() && each.getBoundingClientRect().width > 1
+    }),
+  )
+  await page.emulateMedia({ forcedColors: 'active' })
+  const lost = await shapes.evaluate((all) =>
+    all
+      .filter((each) => {
+        const { outlineStyle, borderTopWidth } = getComputedStyle(each)
+        return outlineStyle === 'none' && borderTopWidth === '0px'
+      })
+      .map((each) => `not seen in forced colours: ${each.outerHTML.slice(0, 200)}`),
+  )
+  await page.emulateMedia({ forcedColors: 'none' })
+  await shapes.dispose()
+  return [...new Set(lost)]
 }
 
 /** Another site puts each page into a frame: the browser shows none of it. */

@@ -55,7 +55,7 @@ export function RecipientHistory({ workspace_id, recipient, steps, account }: Hi
         ))}
         <li className="grid grid-cols-[7.5rem_0.5rem_minmax(0,1fr)] gap-x-2.5">
           {next_action_at === null ? <span /> : <When at={next_action_at} />}
-          <Dot look="ring-[1.5px] ring-line-strong ring-inset" />
+          <Dot look="ring-1 ring-line-strong ring-inset" />
           <p className="min-w-0 text-soft">
             <ExactLine text={sentence} />
           </p>

@@ -6,9 +6,10 @@ import { UserX } from 'lucide-react'
 import { memo } from 'react'
 import { type InboxChat, prefetchChat } from '../../data/chats.ts'
 import { ExactLine } from '../../ui/exact-text.tsx'
-import { colourClass, Face } from '../../ui/face.tsx'
+import { Face } from '../../ui/face.tsx'
 import { LastLine, lastAt } from '../../ui/last-line.tsx'
-import { type Stage, stageColour, stageName } from '../../ui/stages.ts'
+import { StageDot } from '../../ui/stage-dot.tsx'
+import { type Stage, stageName } from '../../ui/stages.ts'
 import { useClock } from '../../ui/time.tsx'
 
 interface RowProps {
@@ -74,12 +75,7 @@ export const ChatRow = memo(function ChatRow({ chat, workspace_id, selected, sta
             Suppressed
           </span>
         )}
-        {chat.stage_key !== null && (
-          <span
-            aria-hidden
-            className={`size-2 shrink-0 rounded-[3px] bg-(--c) ${colourClass(stageColour(stages, chat.stage_key))}`}
-          />
-        )}
+        {chat.stage_key !== null && <StageDot stages={stages} of={chat.stage_key} />}
         <span className="min-w-0 flex-1 truncate">
           {[stageName(stages, chat.stage_key), account].filter(Boolean).join(', ')}
         </span>

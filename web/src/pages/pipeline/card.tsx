@@ -94,10 +94,7 @@ export function ChatLink({ chat, workspace_id }: Pick<CardProps, 'chat' | 'works
 export function Unread({ chat }: Pick<CardProps, 'chat'>) {
   if (chat.unread_count === 0) return null
   return (
-    <span
-      title="Unread"
-      className="size-2 shrink-0 rounded-full bg-accent ring-3 ring-accent/20 forced-color-adjust-none"
-    >
+    <span title="Unread" className="size-2 shrink-0 rounded-full bg-accent ring-3 ring-accent/20">
       <span className="sr-only">{chat.unread_count} unread</span>
     </span>
   )

@@ -3,9 +3,9 @@ import { Menu as Base } from '@base-ui/react/menu'
 import { type KeyboardEvent, useRef } from 'react'
 import type { InboxChat } from '../../data/chats.ts'
 import { ExactLine } from '../../ui/exact-text.tsx'
-import { colourClass } from '../../ui/face.tsx'
 import { Keys } from '../../ui/key-cap.tsx'
-import { type Stage, stageColour } from '../../ui/stages.ts'
+import { StageDot } from '../../ui/stage-dot.tsx'
+import type { Stage } from '../../ui/stages.ts'
 
 export interface Chosen {
   readonly chat: InboxChat
@@ -67,10 +67,7 @@ export function MoveMenu({ chosen: { chat, anchor }, open, stages, onMove, onClo
                     onClick={() => choose(key)}
                     className="flex h-7.5 items-center gap-2.25 rounded-md px-2 outline-none select-none data-highlighted:bg-hover pointer-coarse:h-11"
                   >
-                    <span
-                      aria-hidden
-                      className={`size-2 shrink-0 rounded-[3px] bg-(--c) ${colourClass(stageColour(stages, key))}`}
-                    />
+                    <StageDot stages={stages} of={key} />
                     <span className="min-w-0 flex-1 truncate">
                       <ExactLine text={label} />
                     </span>

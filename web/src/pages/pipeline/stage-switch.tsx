@@ -2,8 +2,8 @@
 import { Link } from '@tanstack/react-router'
 import { useEffect, useRef } from 'react'
 import { ExactLine } from '../../ui/exact-text.tsx'
-import { colourClass } from '../../ui/face.tsx'
-import { type Stage, stageColour } from '../../ui/stages.ts'
+import { StageDot } from '../../ui/stage-dot.tsx'
+import type { Stage } from '../../ui/stages.ts'
 import { countedText } from './board-view.ts'
 import type { PipelineSearch } from './pipeline-search.ts'
 
@@ -54,10 +54,7 @@ export function StageSwitch({ stages, current, workspace_id, all = false }: Swit
         {stages.map(({ key, label, count }) => (
           <li key={key}>
             <Link {...linkTo(key)} className={look}>
-              <span
-                aria-hidden
-                className={`size-2 shrink-0 rounded-[3px] bg-(--c) ${colourClass(stageColour(stages, key))}`}
-              />
+              <StageDot stages={stages} of={key} />
               <span className="max-w-40 truncate">
                 <ExactLine text={label} />
               </span>
