@@ -94,6 +94,26 @@ const notifications = {
   still: 'with names and texts it shows what cannot be seen as codes, and no more than 200 characters',
 }
 
+/** Of the campaign editor and the board: they hold with a mutant of what names them. */
+const aLocalStart = 'a local start is the instant that the service takes'
+const cardsScrolledTo =
+  'cards that were scrolled to follow the first ones, each once; a chat that left the stage meanwhile is not shown'
+
+const chatList = {
+  file: 'web/src/data/inbox-list.test.ts',
+  still: 'two accounts can have the same chat',
+}
+
+const staleQueries = {
+  file: 'web/src/data/live/stale.test.ts',
+  still: 'a refused read waits the seconds of Retry-After',
+}
+
+const stream = {
+  file: 'web/src/data/live/stream.test.ts',
+  still: 'a stream that is cut is opened again, and says that marks may be missing',
+}
+
 const pipelinePage = {
   file: 'web/src/pages/pipeline/board-view.test.ts',
   still: 'a move shows at once in both stages and their counts, and once it is read nothing is counted twice',
@@ -4755,6 +4775,120 @@ export const mutants: readonly Mutant[] = [
     'guard: cut at its own end',
     'a line that is cut is cut by the element that knows its direction, and so at its own end',
     'const look = {}',
+  ),
+  mutant(
+    { ...campaignEditor, still: aLocalStart },
+    'guard: no campaign to a group',
+    'a draft writes to no group, whether it is among the chats or all of them',
+    'const isGroup = (_: Person) => false',
+  ),
+  mutant(
+    campaignEditor,
+    'guard: an audience of at most 100',
+    'a draft says what is missing, in the order of the page',
+  ),
+  mutant(
+    campaignEditor,
+    'guard: a list without bad lines',
+    'a draft says what is missing, in the order of the page',
+  ),
+  mutant(
+    campaignEditor,
+    'guard: no start in the past',
+    'a draft has its faults at the field, before a request',
+  ),
+  mutant(
+    { ...campaignEditor, still: aLocalStart },
+    'guard: an older draft stops by hand',
+    'a draft becomes the request of the contract, for chats and for contacts',
+    'export const stopsByHand = (draft: CampaignDraft) => draft.stop_on_own_message === true',
+  ),
+  mutant(
+    { ...pipelinePage, still: cardsScrolledTo },
+    'guard: a move that was read counts once',
+    'a move shows at once in both stages and their counts, and once it is read nothing is counted twice',
+  ),
+  mutant(
+    pipelinePage,
+    'guard: a board of one account',
+    'a move of another account does not appear on a board of one account',
+    'const isAsked = true',
+  ),
+  mutant(
+    pipelinePage,
+    'guard: hidden stages without chats',
+    'a hidden stage has a column while it has chats, and 1,000 stay 1,000+',
+  ),
+  mutant(
+    { file: 'web/src/pages/approvals/approval-asker.test.ts' },
+    'guard: the key is named first',
+    "an approval's headline begins with the name of the key, which its user chose",
+    'return client_name === null ? [key.name] : [readableName(client_name), key.name]',
+  ),
+  mutant(
+    { file: 'web/src/pages/pipeline/moves.test.ts' },
+    'guard: a name turns no sentence around it',
+    'a name in a sentence is one line, cut, shows what is hidden, and turns no text around it',
+    "return cut === '' ? 'the chat' : cut",
+  ),
+  mutant(
+    { file: 'web/src/data/place.test.ts', still: 'the workspace that was opened last is opened again, unless it is disabled or gone' },
+    'guard: a sign-in returns to the dashboard',
+    'a sign-in returns to a page of the dashboard, and to no other address',
+    'return to',
+  ),
+  mutant(
+    { file: 'web/src/data/chat-changes.test.ts' },
+    'guard: a refused change is not shown',
+    'a change shows at once, and the old value again if the service refuses it',
+  ),
+  mutant(
+    chatList,
+    'guard: an unchanged list renders nothing',
+    'a list that did not change is the same object, so that nothing is rendered',
+    'if (!chats) return before',
+  ),
+  mutant(
+    chatList,
+    'guard: rows stay under the pointer',
+    'while the user scrolls, new and moved chats wait, and older ones follow',
+    'return { ...noRows, chats, rows: chats }',
+  ),
+  mutant(
+    chatList,
+    'guard: a row that has left the list stays',
+    'a chat that has left the list while the user scrolls stays as it was last',
+    'const changed = new Map<string, ListedChat>()',
+  ),
+  mutant(
+    staleQueries,
+    'guard: a query is read once a second',
+    'however many marks arrive, a query is read at most once a second, and once after the last',
+    'const earliest = 0',
+  ),
+  mutant(
+    staleQueries,
+    'guard: a read that its mark overtook',
+    'a query that was being read when its mark arrived is read again',
+    'const reading = false',
+  ),
+  mutant(
+    staleQueries,
+    'guard: a hidden tab reads nothing',
+    'a hidden tab reads nothing, unless it is the one that notifies',
+    'if (known || !query.isActive()) return',
+  ),
+  mutant(
+    stream,
+    'guard: a mark that arrives in pieces',
+    'marks arrive whole and in order, however the network cuts them',
+    "rest = ''",
+  ),
+  mutant(
+    stream,
+    'guard: no stream without a session',
+    'the end of the session ends the reading',
+    "if (response.status === 401) return 'refused'",
   ),
   mutant(
     pipelinePage,

@@ -38,7 +38,7 @@ export async function perform(change: Change): Promise<unknown> {
     await inTurn(key, request)
   } catch (error) {
     failure = error
-    unshow()
+    unshow() // guard: a refused change is not shown
     if (error instanceof Refused && error.code === 'not_signed_in') {
       endSession()
       return error

@@ -1,6 +1,6 @@
 /** The inbox's list in memory: pages read at different times, and rows that stay where they are while the user scrolls. */
 import { expect, test } from 'vitest'
-import { chatKey, holdStill, type InboxList, mergePage } from './inbox-list.ts'
+import { chatKey, followChats, type InboxList, mergePage, noRows } from './inbox-list.ts'
 
 type Chat = InboxList['chats'][number]
 
@@ -68,16 +68,42 @@ test('two accounts can have the same chat', () => {
   expect(both.chats.map(chatKey)).toEqual(['acc_b platform:chat:4', 'acc_a platform:chat:4'])
 })
 
+const shown = followChats(noRows, two.chats, true)
+const keysOf = (chats: readonly Chat[]) => chats.map(chatKey)
+
 test('while the user scrolls, new and moved chats wait, and older ones follow', () => {
-  const shown = two.chats
-  const changed = [chat(9, 60), chat(1, 50), ...two.chats.slice(0, 3), chat(0, 5)]
-  const still = holdStill(shown, changed)
+  const later = [chat(9, 60), chat(1, 50), ...two.chats.slice(0, 3), chat(0, 5)]
+  const still = followChats(shown, later, false)
   expect(still.waiting).toBe(2)
-  expect(still.shown.map(chatKey)).toEqual([...shown.map(chatKey), 'acc_a platform:chat:0'])
+  expect(keysOf(still.rows)).toEqual([...keysOf(shown.rows), 'acc_a platform:chat:0'])
   expect([...still.changed.values()]).toEqual([chat(1, 50)])
-  expect(holdStill(shown, two.chats)).toEqual({ shown, changed: new Map(), waiting: 0 })
+})
+
+test('back at the top, what waited is shown', () => {
+  const later = [chat(9, 60), ...two.chats]
+  const still = followChats(shown, later, false)
+  expect(followChats(still, later, true)).toEqual({
+    chats: later,
+    rows: later,
+    changed: new Map(),
+    waiting: 0,
+  })
+})
+
+test('a list that did not change is the same object, so that nothing is rendered', () => {
+  expect(followChats(shown, two.chats, false)).toBe(shown)
+  expect(followChats(shown, two.chats, true)).toBe(shown)
+  expect(followChats(shown, undefined, true)).toBe(shown)
+})
+
+test('a chat that has left the list while the user scrolls stays as it was last', () => {
+  const changed = { ...chat(4, 40), name: 'Renamed' }
+  const renamed = followChats(shown, [changed, ...two.chats.slice(1)], false)
+  const gone = followChats(renamed, two.chats.slice(1), false)
+  expect(keysOf(gone.rows)).toEqual(keysOf(shown.rows))
+  expect(gone.changed.get(chatKey(changed))).toBe(changed)
 })
 
 test('a message in the chat that is first already moves nothing', () => {
-  expect(holdStill(two.chats, [chat(4, 55), ...two.chats.slice(1)]).waiting).toBe(0)
+  expect(followChats(shown, [chat(4, 55), ...two.chats.slice(1)], false).waiting).toBe(0)
 })

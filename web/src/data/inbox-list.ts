@@ -69,34 +69,44 @@ export function mergePage(before: InboxList | undefined, page: ReadPage): InboxL
   }
 }
 
-interface StillRows {
+/** The rows that a user sees. */
+export interface StillRows {
+  /** The list that they show. */
+  readonly chats: readonly ListedChat[] | undefined
   /** Each as it was when it took its place. */
-  readonly shown: readonly ListedChat[]
+  readonly rows: readonly ListedChat[]
   /** Those of them that have changed since. */
   readonly changed: ReadonlyMap<string, ListedChat>
   /** How many new or moved ones wait at the top. */
   readonly waiting: number
 }
 
-/** While the user scrolls, chats stay where they are, and older ones follow. */
-export function holdStill(shown: readonly ListedChat[], chats: readonly ListedChat[]): StillRows {
-  const places = new Map(shown.map((chat) => [chatKey(chat), chat]))
-  const end = timeOf(shown.at(-1))
-  const changed = new Map<string, ListedChat>()
+export const noRows: StillRows = { chats: undefined, rows: [], changed: new Map(), waiting: 0 }
+
+/** While the user has scrolled away from the top, chats stay where they are, and older ones follow. */
+export function followChats(before: StillRows, chats: StillRows['chats'], isAtTop: boolean): StillRows {
+  // guard: an unchanged list renders nothing
+  if (!chats || (chats === before.chats && !(isAtTop && before.waiting > 0))) return before
+  if (isAtTop || before.rows.length === 0) return { ...noRows, chats, rows: chats } // guard: rows stay under the pointer
+  const { rows } = before
+  const places = new Map(rows.map((chat) => [chatKey(chat), chat]))
+  const end = timeOf(rows.at(-1))
+  // One that has left the list stays as it was last.
+  const changed = new Map(before.changed) // guard: a row that has left the list stays
   const older: ListedChat[] = []
   let waiting = 0
   for (const [index, chat] of chats.entries()) {
     const key = chatKey(chat)
-    const before = places.get(key)
-    if (before === undefined) {
+    const known = places.get(key)
+    if (known === undefined) {
       if (timeOf(chat) > end) waiting++
       else older.push(chat)
-    } else if (before !== chat) {
+    } else if (known !== chat) {
       changed.set(key, chat)
-      if (timeOf(chat) > timeOf(before) && before !== shown[index]) waiting++
+      if (timeOf(chat) > timeOf(known) && known !== rows[index]) waiting++
     }
   }
-  return { shown: older.length === 0 ? shown : [...shown, ...older], changed, waiting }
+  return { chats, rows: older.length === 0 ? rows : [...rows, ...older], changed, waiting }
 }
 
 function timeOf(chat: ListedChat | undefined): string {

@@ -84,10 +84,10 @@ const due = new Map<Query, DueRead>()
 /** Reads visible queries again now, and the others once they or their tab become visible. */
 function makeStale(query: Query): void {
   query.invalidate()
-  const reading = query.state.fetchStatus === 'fetching'
+  const reading = query.state.fetchStatus === 'fetching' // guard: a read that its mark overtook
   const known = due.get(query)
   if (known) known.missed ||= reading
-  if (known || !query.isActive() || !(isVisible() || readsHidden)) return
+  if (known || !query.isActive() || !(isVisible() || readsHidden)) return // guard: a hidden tab reads nothing
   due.set(query, { missed: reading })
   waitFor(query)
 }
@@ -98,7 +98,7 @@ function isVisible(): boolean {
 
 /** At most once a second per query, and never while the service tells the page to wait. */
 function waitFor(query: Query): void {
-  const earliest = (readAt.get(query) ?? 0) + (isVisible() ? visibleMs : hiddenMs)
+  const earliest = (readAt.get(query) ?? 0) + (isVisible() ? visibleMs : hiddenMs) // guard: a query is read once a second
   setTimeout(() => read(query), Math.max(0, Math.max(earliest, toldUntil(query)) - Date.now()))
 }
 

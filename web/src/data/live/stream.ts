@@ -50,7 +50,7 @@ async function readOnce(events: StreamEvents, signal: AbortSignal, opened: () =>
       cache: 'no-store',
       signal: AbortSignal.any([signal, dead.signal]),
     })
-    if (response.status === 401) return 'signed_out'
+    if (response.status === 401) return 'signed_out' // guard: no stream without a session
     if (!response.ok || !response.body) return response.status === 503 ? 'refused' : 'lost'
     opened()
     events.opened()
@@ -75,7 +75,7 @@ async function readEvents(
     if (done) return 'lost'
     hear()
     const parts = (rest + value).split('\n\n')
-    rest = parts.pop() ?? ''
+    rest = parts.pop() ?? '' // guard: a mark that arrives in pieces
     for (const part of parts) {
       if (part.startsWith('event: replaced')) return 'refused'
       const data = /^event: marks\ndata: (.*)$/.exec(part)?.[1]

@@ -7,6 +7,7 @@ interface AskingClient {
 
 /** The key's name first, because its user chose it. Nothing verifies a client's name for itself. */
 export function askersOf({ key, client_name }: AskingClient): readonly string[] {
+  // guard: the key is named first
   return client_name === null ? [key.name] : [key.name, readableName(client_name)]
 }
 

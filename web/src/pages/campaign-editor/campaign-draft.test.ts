@@ -229,6 +229,15 @@ describe('a draft', () => {
     expect(bodyOf({ ...off, steps: [] }, { ...about, contacts })).not.toHaveProperty('stop_on_own_message')
   })
 
+  test('writes to no group, whether it is among the chats or all of them', () => {
+    const group = { ...person(1, 'Friends of lamps'), chat_id: 'platform:chat:-100' }
+    const among = { ...about, people: [person(1, 'Ines'), group] }
+    expect(bodyOf(draftWith({}), among)).toMatchObject({
+      recipients: [{ account_id: 'acc_a', chat_id: 'platform:chat:1' }],
+    })
+    expect(missingOf(draftWith({}), { ...about, people: [group] })).toBe('Nobody is left to write to.')
+  })
+
   test('says what is missing, in the order of the page', () => {
     const missing = (more: Partial<CampaignDraft>, differs: Partial<Circumstances> = {}) =>
       missingOf(draftWith(more), { ...about, ...differs })

@@ -121,7 +121,7 @@ export interface Circumstances {
 }
 
 /** The request refuses the id of a group, so the page excludes groups itself. */
-const isGroup = ({ chat_id }: Person) => chat_id.startsWith('platform:chat:-')
+const isGroup = ({ chat_id }: Person) => chat_id.startsWith('platform:chat:-') // guard: no campaign to a group
 
 /** Whom the draft writes to, and the groups among its chats, to which no campaign writes. */
 export function recipientsOf(draft: CampaignDraft, { people = [], contacts }: Circumstances) {
@@ -136,7 +136,7 @@ export function recipientsOf(draft: CampaignDraft, { people = [], contacts }: Ci
 /** Only campaigns to a list have it, and only follow-ups can be stopped. */
 export const mayStopByHand = ({ who, steps }: CampaignDraft) => who === 'list' && steps.length > 0
 
-export const stopsByHand = (draft: CampaignDraft) => draft.stop_on_own_message !== false
+export const stopsByHand = (draft: CampaignDraft) => draft.stop_on_own_message !== false // guard: an older draft stops by hand
 
 export function bodyOf(draft: CampaignDraft, about: Circumstances): CampaignRequest {
   const { people, contacts } = recipientsOf(draft, about)
@@ -224,7 +224,7 @@ function faultOfStart(start_at: string, { timezone, now }: Circumstances): strin
   if (start_at === '') return undefined
   const start = startOf(start_at, timezone)
   if (!start) return 'Choose a date and a time.'
-  if (start.at < now) return 'This time has passed.'
+  if (start.at < now) return 'This time has passed.' // guard: no start in the past
   if (start.at.getTime() - now.getTime() > yearMs) return 'Start within a year.'
   return undefined
 }
@@ -235,10 +235,10 @@ export function missingOf(draft: CampaignDraft, about: Circumstances): string | 
   if (draft.who === 'chats') {
     if (!isFiltered(draft.filter)) return 'Choose a stage or a column.'
     if (about.people === undefined) return 'The chats are being counted.'
-    if (about.chats > recipientsMax && !draft.newest) return 'Choose at most 100 chats.'
+    if (about.chats > recipientsMax && !draft.newest) return 'Choose at most 100 chats.' // guard: an audience of at most 100
     if (people.length === 0) return 'Nobody is left to write to.'
   } else {
-    if (about.bad_lines > 0) return 'Some lines of the list are not contacts.'
+    if (about.bad_lines > 0) return 'Some lines of the list are not contacts.' // guard: a list without bad lines
     if (contacts.length === 0) return 'Paste a list of contacts.'
     if (draft.accounts.length === 0) return 'Choose the accounts that write.'
   }

@@ -16,7 +16,7 @@ import {
   stagesQuery,
   type View,
 } from '../../data/chats.ts'
-import { chatKey, holdStill, type InboxList } from '../../data/inbox-list.ts'
+import { chatKey, followChats, type InboxList, noRows, type StillRows } from '../../data/inbox-list.ts'
 import type { Workspace } from '../../data/queries.ts'
 import { AccountFilter } from '../../ui/account-filter.tsx'
 import { Button } from '../../ui/button.tsx'
@@ -196,25 +196,6 @@ function Rows(props: ListProps) {
       </div>
     </div>
   )
-}
-
-interface StillRows {
-  /** What the rows were made of. */
-  readonly chats: readonly InboxChat[] | undefined
-  readonly rows: readonly InboxChat[]
-  /** As they are now. */
-  readonly changed: ReadonlyMap<string, InboxChat>
-  readonly waiting: number
-}
-
-const noRows: StillRows = { chats: undefined, rows: [], changed: new Map(), waiting: 0 }
-
-function followChats(before: StillRows, chats: StillRows['chats'], isAtTop: boolean): StillRows {
-  if (!chats || (chats === before.chats && !(isAtTop && before.waiting > 0))) return before
-  if (isAtTop || before.rows.length === 0) return { ...noRows, chats, rows: chats }
-  const { shown, changed, waiting } = holdStill(before.rows, chats)
-  // One that has left the list stays as it was last.
-  return { chats, rows: shown, changed: new Map([...before.changed, ...changed]), waiting }
 }
 
 /** Keeps the rows where they are while the user has scrolled away from the top. */

@@ -29,7 +29,7 @@ function compare(a: InboxChat, b: InboxChat): number {
 export function shownStages(stages: readonly BoardStage[], moves: Moves): BoardStage[] {
   return stages
     .map((stage) => ({ ...stage, count: countWith(stages, stage, moves) }))
-    .filter(({ hidden, count }) => !hidden || count > 0)
+    .filter(({ hidden, count }) => !hidden || count > 0) // guard: hidden stages without chats
 }
 
 function countWith(stages: readonly BoardStage[], { key, count }: BoardStage, moves: Moves): number {
@@ -37,7 +37,7 @@ function countWith(stages: readonly BoardStage[], { key, count }: BoardStage, mo
   let shown = count
   for (const [moved, { from, to }] of moves) {
     const isThere = stages.find((stage) => stage.key === to)?.chats.some((chat) => chatKey(chat) === moved)
-    if (isThere) continue
+    if (isThere) continue // guard: a move that was read counts once
     if (to === key) shown++
     if (from === key) shown--
   }
@@ -57,7 +57,7 @@ export function cardsOf(
     if (at === stage.key && !cards.has(key)) cards.set(key, chat)
   }
   for (const [key, { chat, to }] of moves) {
-    const isAsked = account_id === undefined || account_id === chat.account_id
+    const isAsked = account_id === undefined || account_id === chat.account_id // guard: a board of one account
     if (to === stage.key && isAsked && !cards.has(key)) cards.set(key, chat)
   }
   return [...cards.values()].sort(compare)

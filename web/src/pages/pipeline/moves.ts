@@ -67,5 +67,5 @@ export function nameIn(name: string): string {
   const flat = name.replaceAll(/\s+/g, ' ').trim()
   const cut = flat.length > nameMax ? `${flat.slice(0, nameMax).toWellFormed()}…` : flat
   const shown = splitHidden(cut).map((part, at) => (at % 2 === 1 ? codeOf(part) : part))
-  return cut === '' ? 'the chat' : `\u2068${shown.join('')}\u2069`
+  return cut === '' ? 'the chat' : `\u2068${shown.join('')}\u2069` // guard: a name turns no sentence around it
 }
