@@ -4832,8 +4832,11 @@ export const mutants: readonly Mutant[] = [
     "return cut === '' ? 'the chat' : cut",
   ),
   mutant(
-    { file: 'web/src/data/place.test.ts', still: 'the workspace that was opened last is opened again, unless it is disabled or gone' },
-    'guard: a sign-in returns to the dashboard',
+    {
+      file: 'web/src/data/place.test.ts',
+      still: 'the workspace that was opened last is opened again, unless it is disabled or gone',
+    },
+    'guard: back to the dashboard only',
     'a sign-in returns to a page of the dashboard, and to no other address',
     'return to',
   ),

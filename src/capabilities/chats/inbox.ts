@@ -129,6 +129,7 @@ export function inboxItem({ stages, columns, kinds }: ShownFields): Sql {
 const isSuppressed: Sql = sql`(p.kind = 'private' -- guard: only people are on the suppression list
   and ${isChatListed({
     workspace_id: sql`p.workspace_id`,
+    platform: sql`p.provider`,
     account_id: sql`p.account_id`,
     number: sql`p.chat_id`,
     username: sql`p.username`,

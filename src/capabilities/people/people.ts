@@ -135,6 +135,7 @@ export function tieOf(
 /** A private chat in a statement: its person is the number, `username` what the chat shows. */
 export interface ChatColumns {
   readonly workspace_id: Sql
+  readonly platform: Sql
   readonly account_id: Sql
   readonly number: Sql
   readonly username: Sql
@@ -144,17 +145,22 @@ export interface ChatColumns {
  * Selects every name by which an entry of the suppression list can stop the person of a chat, each with `until`, as `is_listed`
  * asks about them.
  */
-export function namesOfChat({ workspace_id, account_id, number, username }: ChatColumns): Sql {
+export function namesOfChat(chat: ChatColumns): Sql {
   return sql`
-    select 'platform_id' as kind, ${number}::text as value, null::timestamptz as until
+    select 'platform_id' as kind, ${chat.number}::text as value, null::timestamptz as until
     union all
-    select 'username', lower(${username}), null where ${username} is not null
+    select 'username', lower(${chat.username}), null where ${chat.username} is not null
     union all
+    ${learntNamesOfChat(chat)}`
+}
+
+/** Those of them that the chat itself does not show. */
+export function learntNamesOfChat({ workspace_id, platform, account_id, number }: ChatColumns): Sql {
+  return sql`
     select n.kind, n.value, n.until
-    from accounts a
-    join people person on person.workspace_id = ${workspace_id} and person.platform = a.platform and person.number = ${number}
+    from people person
     join person_names n on n.person_id = person.id
-    where a.id = ${account_id}
+    where person.workspace_id = ${workspace_id} and person.platform = ${platform} and person.number = ${number}
     union all
     -- Until every contact of before was read, some people have no row.
     select t.kind, t.value, null from contacts unread

@@ -3,21 +3,24 @@ import type { Caller } from '../../contract.ts'
 import { type Db, type Sql, sql } from '../../db/sql.ts'
 import { notFound } from '../../lib/names.ts'
 import { type ChatId, chatNumber } from '../../lib/shapes.ts'
-import { type ChatColumns, namesOfChat } from '../people/people.ts'
+import { type ChatColumns, learntNamesOfChat, namesOfChat } from '../people/people.ts'
 import type { Suppression } from './stored-entries.ts'
 
 /**
  * Whether the person of a chat is on the list, as `is_listed` says. Part of the statement: calling the function for each of many
- * chats took ten times as long as reading them.
+ * chats took ten times as long as reading them. What the chat shows is asked for apart: one union of all names took a half longer.
  */
 export function isChatListed(chat: ChatColumns): Sql {
-  return sql`exists (
-    select from (${namesOfChat(chat)}) named
+  const shown = (kind: Sql, value: Sql) => sql`exists (
+    select from suppressions s
+    where s.workspace_id = ${chat.workspace_id} and s.kind = ${kind} and s.value = ${value})`
+  return sql`(${shown(sql`'platform_id'`, sql`${chat.number}::text`)} or ${shown(sql`'username'`, sql`lower(${chat.username})`)} or exists (
+    select from (${learntNamesOfChat(chat)}) named
     cross join lateral (
       select from suppressions s
       where s.workspace_id = ${chat.workspace_id} and s.kind = named.kind and s.value = named.value
         and (named.until is null or named.until >= s.created_at) -- guard: marked by a name while it was listed
-      limit 1) listed)`
+      limit 1) listed))`
 }
 
 /** Requests to stop first, then the newest: the first one says why. Empty: the person is not on the list. */
@@ -28,6 +31,7 @@ export async function listChatEntries(
 ): Promise<readonly Suppression[]> {
   const names = namesOfChat({
     workspace_id: sql`c.workspace_id`,
+    platform: sql`(select a.platform from accounts a where a.id = c.account_id)`,
     account_id: sql`c.account_id`,
     number: sql`c.chat_id`,
     username: sql`c.username`,

@@ -2,7 +2,7 @@
  * What is typed and not stored yet, written at once when the page is being left (localStorage): Chromium drops a transaction
  * that has not begun, and one that another tab holds open may last. Texts only. Of journal and store the newer one counts.
  */
-import type { Kept, Underway } from './records.ts'
+import { idOf, type Kept, type Underway } from './records.ts'
 
 const prefixes = { kept: 'parley.kept ', underway: 'parley.underway ' } as const
 type Kind = keyof typeof prefixes
@@ -56,8 +56,7 @@ function get(key: string): string | null {
 export function readJournal(id: string): Omit<Kept, 'files'> | undefined {
   const entry = parse(get(prefixes.kept + id))
   if (!entry || !('value' in entry)) return undefined
-  const { user_id, workspace_id, kind, of } = entry
-  const isHere = [user_id, workspace_id, kind, of].join(' ') === id
+  const isHere = idOf(entry as unknown as Kept) === id
   return isHere && typeof entry.begun_at === 'string' ? (entry as unknown as Kept) : undefined
 }
 

@@ -68,6 +68,6 @@ export function safeReturn(to: string | undefined): string {
   const home = '/dashboard/'
   if (!to?.startsWith(home) || to.includes('\\')) return home
   const url = new URL(to, location.origin)
-  // guard: a sign-in returns to the dashboard
+  // guard: back to the dashboard only
   return url.origin === location.origin && url.pathname.startsWith(home) ? url.pathname + url.search : home
 }

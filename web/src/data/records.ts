@@ -46,5 +46,4 @@ export const idOf = ({ user_id, workspace_id, kind, of }: Place) =>
 export const messageKey = ({ key, part }: Underway) => (part === 0 ? key : `${key}-${part}`) // guard: each message of a draft has its own key
 
 /** A message by its key; a form by its place, so that it has one request at a time. */
-export const keyOf = ({ user_id, workspace_id, kind, of, key }: Underway) =>
-  kind === 'chat' ? key : [user_id, workspace_id, kind, of].join(' ')
+export const keyOf = (sent: Underway) => (sent.kind === 'chat' ? sent.key : idOf(sent))

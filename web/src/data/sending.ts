@@ -106,16 +106,8 @@ async function watchOutbox(user_id: string): Promise<void> {
 }
 
 function pendingOf(entry: Underway): PendingSend {
-  const chat = chatOf(entry)
-  return {
-    entry,
-    chat,
-    because: null,
-    until: null,
-    progress: null,
-    stalled: isStale(entry),
-    message_id: null,
-  }
+  const [chat, stalled] = [chatOf(entry), isStale(entry)]
+  return { entry, chat, because: null, until: null, progress: null, stalled, message_id: null }
 }
 
 /** Watches until the returned function is called. */

@@ -11,22 +11,9 @@ import { idOf, type Kept, keyOf, type Place, type Underway } from './records.ts'
 const isSent = (kept: Kept | undefined, { draft, count }: Underway) =>
   kept?.draft === draft && kept.count <= count
 
-function requestOf(kept: Kept, body: unknown): Underway {
-  const { user_id, workspace_id, kind, of, key, draft, count } = kept
-  const files = kind === 'chat' ? kept.files : []
-  return {
-    user_id,
-    workspace_id,
-    kind,
-    of,
-    key,
-    body,
-    files,
-    part: 0,
-    at: new Date().toISOString(),
-    draft,
-    count,
-  }
+function requestOf({ value: _, begun_at: __, ...kept }: Kept, body: unknown): Underway {
+  const files = kept.kind === 'chat' ? kept.files : []
+  return { ...kept, files, body, part: 0, at: new Date().toISOString() }
 }
 
 /** Turns a draft into what is being sent, before the request. What another tab has typed since stays a draft. */
@@ -78,9 +65,8 @@ function withFiles(kept: Kept, files: readonly File[]): Kept {
   return files.length === 0 ? kept : changeKept(kept, { files: [...files, ...kept.files] }) // guard: a newer text keeps no file from coming back
 }
 
-function keptOf({ at, body, ...sent }: Underway): Kept {
-  const { user_id, workspace_id, kind, of, key, files, draft, count } = sent
-  return { user_id, workspace_id, kind, of, value: body, files, key, draft, count, begun_at: at }
+function keptOf({ at, body, part: _, ...sent }: Underway): Kept {
+  return { ...sent, value: body, begun_at: at }
 }
 
 /** What this user is sending to chats, oldest first, with what a page was left with before the store had it. */

@@ -2,7 +2,7 @@
 import { useEffect, useEffectEvent, useRef, useState } from 'react'
 import { onStoreChange } from './browser-store.ts'
 import { newKey } from './kept.ts'
-import { idOf, type Underway } from './records.ts'
+import { idOf, type Place, type Underway } from './records.ts'
 import { isStale, type Outcome, runUntilKnown, type Waiting } from './run-until-known.ts'
 import { beginForm, endForm, isUnderway, readForm } from './underway.ts'
 import type { KeptPlace } from './use-kept.ts'
@@ -60,9 +60,8 @@ interface Running<A> {
 }
 
 /** What this browser has started and not finished, of this form. */
-function useUnderway(form: KeptPlace<never>): [Underway | undefined, (next: Underway | undefined) => void] {
+function useUnderway(place: Place): [Underway | undefined, (next: Underway) => void] {
   const [request, setRequest] = useState<Underway>()
-  const { place } = form
   useEffect(() => {
     let isShown = true
     const read = async () => {
@@ -85,7 +84,7 @@ export function useStartForm<T, A>(
   form: KeptPlace<T>,
   { ask, onDone, onRefused }: StartActions<A>,
 ): StartState {
-  const [request, setRequest] = useUnderway(form as unknown as KeptPlace<never>)
+  const [request, setRequest] = useUnderway(form.place)
   const [waiting, setWaiting] = useState<Waiting | null>(null)
   const [refusal, setRefusal] = useState<{ error: unknown; unsure: boolean }>()
   /** The request that a person has asked for on this page. */
