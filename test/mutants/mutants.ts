@@ -4891,7 +4891,7 @@ export const mutants: readonly Mutant[] = [
     stream,
     'guard: no stream without a session',
     'the end of the session ends the reading',
-    "if (response.status === 401) return 'refused'",
+    "if (response.status === 401) return 'lost'",
   ),
   mutant(
     pipelinePage,

@@ -27,7 +27,7 @@ export const figuresQuery = (workspace_id: string, period: Period) =>
       ask('GET /w/{workspace_id}/analytics', { params: { workspace_id }, query: { period } }, { signal }),
   })
 
-export interface DayRange {
+interface DayRange {
   readonly from: string | undefined
   readonly to: string | undefined
   readonly account_id: string | undefined

@@ -88,7 +88,7 @@ export const forecastQuery = (params: CampaignRef) =>
     retry: false,
   })
 
-export type Control = 'pause' | 'resume' | 'cancel'
+type Control = 'pause' | 'resume' | 'cancel'
 
 /** Never optimistic: the page shows the new state once the service has it, also after a refusal. */
 export function useControl(params: CampaignRef) {

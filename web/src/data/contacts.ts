@@ -37,7 +37,7 @@ export function chatOf(
   return { workspace_id, account_id, chat_id: `platform:chat:${provider_id}` }
 }
 
-export interface StartRequest {
+interface StartRequest {
   readonly workspace_id: string
   readonly account_id: string
   readonly identifier: string

@@ -108,7 +108,7 @@ export function Field({ label, help, children }: Labels & { children: ReactNode 
 const box = `w-full min-w-0 rounded-lg bg-surface px-3 text-sm text-ink ring-1 ring-inset ring-line-strong
   transition-shadow hover:ring-muted focus:outline-2 focus:-outline-offset-1 focus:outline-accent disabled:opacity-60`
 
-export interface TextProps extends Omit<ComponentProps<'input'>, 'onChange' | 'value'> {
+interface TextProps extends Omit<ComponentProps<'input'>, 'onChange' | 'value'> {
   value: string
   onChange: (value: string) => void
 }

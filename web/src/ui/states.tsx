@@ -104,7 +104,7 @@ interface MoreProps {
 }
 
 /** Why the last read failed, when the page reads again, and how old the data is that stays visible. */
-export function ReadFailure({ query: { error, data, dataUpdatedAt } }: { query: FailedRead }) {
+function ReadFailure({ query: { error, data, dataUpdatedAt } }: { query: FailedRead }) {
   if (!error) return null
   return (
     <div className="grid gap-1">

@@ -104,7 +104,8 @@ test.each([
 
 test('the end of the session ends the reading', async () => {
   answer = (response) => void response.writeHead(401).end()
-  const { heard, ended } = await read()
-  await ended
+  const { heard, ended, stop } = await read()
+  await Promise.race([ended, until('it is asked again', stateMsMax, () => asked > 1)])
   expect([heard, asked]).toEqual([[], 1])
+  stop()
 })

@@ -103,7 +103,7 @@ export function changeBranching(draft: CampaignDraft, branching: boolean): Campa
   return { ...draft, branching, steps }
 }
 
-export function hoursOf({ wait, unit }: Pick<DraftStep, 'wait' | 'unit'>): number | undefined {
+function hoursOf({ wait, unit }: Pick<DraftStep, 'wait' | 'unit'>): number | undefined {
   const number = /^\d+([.,]\d+)?$/.test(wait.trim()) ? Number(wait.trim().replace(',', '.')) : undefined
   return number === undefined ? undefined : number * units[unit]
 }

@@ -38,7 +38,7 @@ export interface PreviewState {
   readonly until: string | undefined
 }
 
-export const firstMax = 20
+const firstMax = 20
 /** No more than two requests a second while a user types. */
 const gapMs = 500
 const quietMs = 1_000

@@ -10,7 +10,7 @@ import {
 import { queryClient } from '../../data/queries.ts'
 
 /** The rows that are rendered. */
-export interface RowsInView {
+interface RowsInView {
   readonly first: number
   readonly last: number
 }

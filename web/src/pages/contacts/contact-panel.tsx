@@ -89,7 +89,7 @@ export function BackButton({ onClose }: { onClose: () => void }) {
 }
 
 /** The hand goes there next, unless it is typing a name. */
-export function useNextFocus<E extends HTMLElement>() {
+function useNextFocus<E extends HTMLElement>() {
   const next = useRef<E>(null)
   useEffect(() => {
     const from = document.activeElement

@@ -131,7 +131,7 @@ function Person({ detail }: { detail: ChatDetail }) {
   )
 }
 
-export function Property({ name, children }: { name: ReactNode; children: ReactNode }) {
+function Property({ name, children }: { name: ReactNode; children: ReactNode }) {
   return (
     <>
       <dt className="truncate text-muted">{name}</dt>

@@ -7,7 +7,7 @@ import { type Chosen, type RefusedFile, sortFiles } from './chosen-files.ts'
 
 const same = (text: string) => text
 
-export interface AnswerDraft extends KeptPlace<string> {
+interface AnswerDraft extends KeptPlace<string> {
   /** Adds files; returns those that it does not take. */
   readonly attach: (chosen: readonly Chosen[]) => readonly RefusedFile[]
   readonly removeFile: (file: File) => void
