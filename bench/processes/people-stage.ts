@@ -234,13 +234,18 @@ await withInstance(
       return Number(rows[0].blocks)
     }
 
+    /** However long it takes: statements of the service may not. */
+    async function analyze(): Promise<void> {
+      await app.db.pool.query('begin; set local statement_timeout = 0; analyze; commit')
+    }
+
     let ended = () => {}
     const over = new Promise<void>((resolve) => {
       ended = resolve
     })
     process.on('message', (part: string) => {
       if (part === 'stop') ended()
-      else if (part === 'analyze') void app.db.pool.query('analyze').then(() => process.send?.('done'))
+      else if (part === 'analyze') void analyze().then(() => process.send?.('done'))
       else void measure(parts[part] ?? sends).then((cost) => process.send?.(cost))
     })
     process.send?.({ parts: Object.keys(parts) })

@@ -1283,7 +1283,13 @@ CREATE OR REPLACE FUNCTION public.count_moved_recipients()
  LANGUAGE plpgsql
 AS $function$
 begin
-  -- Without a join of the two, which takes the square of the time where it was planned for few rows.
+  -- Not a join of the two, which takes the square of the time where it was planned for few rows.
+  if not exists (
+    select campaign_id, account_id, status, next_action_at from new_rows
+    except all
+    select campaign_id, account_id, status, next_action_at from old_rows) then
+    return null;
+  end if;
   if exists (select campaign_id, account_id from new_rows except select campaign_id, account_id from old_rows) then
     insert into campaign_accounts (campaign_id, account_id, workspace_id)
     select distinct campaign_id, coalesce(account_id, ''), workspace_id from new_rows order by 1, 2

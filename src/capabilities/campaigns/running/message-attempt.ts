@@ -16,7 +16,7 @@ import { within } from '../../../ledger/within.ts'
 import type { Person, PlatformRefusal } from '../../../platform/port.ts'
 import type { Identifier } from '../../../rules/identifier.ts'
 import { dayEnds } from '../../../rules/zones.ts'
-import { findOwner, learnAsked, learnPeople } from '../../people/people.ts'
+import { findOwner, learnAsked, learnPeople, type NameOwner } from '../../people/people.ts'
 import { type FactsRow, factsOf } from '../planning/recipient-facts.ts'
 import type { MessageBoundary } from './crossing.ts'
 import {
@@ -102,8 +102,8 @@ type Asked = FoundContact | Attempted
 async function ask(app: App, ways: MessageWays, row: FactsRow, account: DrivenAccount): Promise<Asked> {
   const identifier = identifierOf(row)
   const { held } = account
-  const owner = await findOwner(app.db, held, identifier)
-  const number = row.tied_to ?? owner.number
+  const { number, known }: NameOwner =
+    row.tied_to === null ? await findOwner(app.db, held, identifier) : { number: row.tied_to, known: true }
   const answer = number === null ? null : await askAbout(app, ways, { row, identifier, number }, account)
   if (answer !== null) return answer
   if (!row.needs_lookup) {
@@ -111,7 +111,7 @@ async function ask(app: App, ways: MessageWays, row: FactsRow, account: DrivenAc
     await requireLookUp(app, row)
     return 'done'
   }
-  return lookUp(app, ways, { row, identifier, known: owner.known || row.tied_to !== null }, account)
+  return lookUp(app, ways, { row, identifier, known }, account)
 }
 
 interface AskedAbout {

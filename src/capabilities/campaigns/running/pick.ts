@@ -12,6 +12,7 @@ import {
   factsOf,
   factTables,
   isUndecided,
+  knownUntil,
   needsLookup,
   personTables,
   suppressedColumn,
@@ -36,6 +37,13 @@ interface HeadsOptions {
 }
 
 /**
+ * Whether recipient `r` is on the suppression list, so that the platform is not asked about them. A message that crosses next asks
+ * the list itself, under its lock.
+ */
+const listedBeforeAsking: Sql = sql`
+  case when r.chat_id is null or ${knownUntil(sql`g.account_id`)} <= t.now then ${suppressedColumn} else false end`
+
+/**
  * For each account, the first recipient of each running campaign: of those that wait for a follow-up, of those that wait for
  * their first message, and of contacts that no account has taken. A paused or exhausted campaign hides no other. `avoid`:
  * recipients that just failed for an internal reason. `used_up`: accounts that have had their look-ups of this minute. `due`: only
@@ -55,7 +63,7 @@ export function listHeads(
   return db.rows<Head>(sql`
     with ${aboutCampaigns(running)}
     select ${factColumns},
-      ${suppressedColumn} as suppressed, -- guard: suppression at the pick
+      ${listedBeforeAsking} as suppressed, -- guard: suppression at the pick
       r.account_id is null as untaken
     from unnest(${account_ids}::text[]) as g (account_id)
     ${factTables}
