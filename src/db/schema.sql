@@ -2028,9 +2028,11 @@ CREATE OR REPLACE FUNCTION public.take_person()
  LANGUAGE plpgsql
 AS $function$
 begin
+  if (select k.kind from campaigns k where k.id = new.campaign_id) <> 'contacts' then
+    return null;
+  end if;
   insert into campaign_people (campaign_id, person_id, workspace_id, recipient_id)
-  select new.campaign_id, new.person_id, new.workspace_id, new.id
-  from campaigns k where k.id = new.campaign_id and k.kind = 'contacts'
+  values (new.campaign_id, new.person_id, new.workspace_id, new.id)
   on conflict do nothing;
   if not found and new.step = 0 and new.status = 'submitting' and new.unknown_since is null and exists (
       select from campaign_people t where t.campaign_id = new.campaign_id and t.person_id = new.person_id

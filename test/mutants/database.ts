@@ -178,8 +178,8 @@ export const databaseMutants: readonly Mutant[] = [
   days('workspace_day', ', day_floor)', ')', 'a day comes again after a change of the zone', sameDay),
   keys(
     'take_person',
-    "k.id = new.campaign_id and k.kind = 'contacts'",
-    'k.id = new.campaign_id',
+    "(select k.kind from campaigns k where k.id = new.campaign_id) <> 'contacts'",
+    'false',
     'a campaign of chats takes keys',
     'the person of a campaign of a campaign of chats may be in two accounts',
   ),

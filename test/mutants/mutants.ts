@@ -2345,7 +2345,8 @@ export const mutants: readonly Mutant[] = [
   mutant(
     attemptingMessages,
     'guard: suppression at the pick',
-    'a person whose username the platform writes in capitals is on the list under it',
+    'a look-up is not made of somebody on the list, nor is the platform asked about them',
+    'false as suppressed,',
   ),
   mutant(
     {

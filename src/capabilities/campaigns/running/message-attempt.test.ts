@@ -13,6 +13,7 @@ import { closeByPerson, type Ending, settle } from '../../../ledger/settle.ts'
 import { newId } from '../../../lib/ids.ts'
 import type { Outcome, Person, Sent, Session } from '../../../platform/port.ts'
 import { noteTrouble } from '../../accounts/accounts.ts'
+import { learnPeople } from '../../people/people.ts'
 import { addSuppression } from '../../suppressions/suppressions.ts'
 import { type MessageBoundary, messageBoundary } from './crossing.ts'
 import { identityOf } from './message.ts'
@@ -348,17 +349,12 @@ test('a crossing whose answer is lost takes back its own attempt, and none that 
 
 test('a person whose username the platform writes in capitals is on the list under it', async () => {
   const one = await place.picked()
-  const { db, tenant } = place.rows
+  const { app, db, tenant } = place.rows
   await db.run(sql`
     update campaign_recipients set username = 'LISTED_Name' where campaign_id = ${one.campaign_id}`)
-  const { workspace_id } = tenant
-  await addSuppression(place.rows.app, 'system', { workspace_id, username: 'Listed_name' })
-  const heads = await listHeads(place.rows.app, db, {
-    account_ids: [one.held.account_id],
-    avoid: [],
-    due: true,
-  })
-  expect(chooseDue(place.rows.app, heads)).toMatchObject([{ plan: { do: 'end', status: 'suppressed' } }])
+  await addSuppression(app, 'system', { workspace_id: tenant.workspace_id, username: 'Listed_name' })
+  await attempt(one)
+  expect(await place.stateOf(one)).toEqual({ status: 'suppressed', operations: 0, used: 0 })
 })
 
 describe('a look-up', () => {
@@ -368,6 +364,30 @@ describe('a look-up', () => {
     const held = await place.rows.account()
     return place.picked({ kind: 'contacts', pool: [held.account_id], chats: [], contacts }, held)
   }
+
+  test('is not made of somebody on the list, nor is the platform asked about them', async () => {
+    const held = await place.rows.account()
+    const listed = [{ contact: 'username:on_the_list' }]
+    const one = await place.picked(
+      { kind: 'contacts', pool: [held.account_id], chats: [], contacts: listed },
+      held,
+    )
+    const { app, db, tenant } = place.rows
+    const phone = '+491705559191'
+    await addSuppression(app, 'system', { workspace_id: tenant.workspace_id, phone })
+    // Only now is the listed number known to be of the person who has the username.
+    await learnPeople(db, held, [
+      { id: '5559191', name: 'Nia', username: 'on_the_list', phone, kind: 'person' },
+    ])
+    let asked = 0
+    const nobody = async () => {
+      asked++
+      return { kind: 'not_written', reason: 'nobody is asked about' } as const
+    }
+    await attempt(one, { askPerson: nobody, resolve: nobody })
+    expect(asked).toBe(0)
+    expect(await place.stateOf(one)).toEqual({ status: 'suppressed', operations: 0, used: 0 })
+  })
 
   test('that gets a flood wait holds the account that long, and the contact stays due', async () => {
     const one = await contact()

@@ -46,3 +46,20 @@ begin
   from locked m where c.campaign_id = m.campaign_id and c.account_id = m.account_id;
   return null;
 end $$;
+
+-- As before (0057), and a campaign of chats, which takes no keys, is known by its kind alone: it looked for a key as well.
+create or replace function take_person() returns trigger language plpgsql as $$
+begin
+  if (select k.kind from campaigns k where k.id = new.campaign_id) <> 'contacts' then
+    return null;
+  end if;
+  insert into campaign_people (campaign_id, person_id, workspace_id, recipient_id)
+  values (new.campaign_id, new.person_id, new.workspace_id, new.id)
+  on conflict do nothing;
+  if not found and new.step = 0 and new.status = 'submitting' and new.unknown_since is null and exists (
+      select from campaign_people t where t.campaign_id = new.campaign_id and t.person_id = new.person_id
+        and t.recipient_id <> new.id) then
+    raise exception 'another recipient of the campaign is the same person' using errcode = 'unique_violation';
+  end if;
+  return null;
+end $$;
