@@ -105,6 +105,9 @@ const keys = ties(
   running('campaign-people'),
   'the person of a campaign is kept by a recipient whose message was sent, also when a follow-up is refused',
 )
+const dispatched = ties(running('dispatch'), 'a reply ends the sequence, emits one event, and counts')
+const rowsOf = (columns: string) =>
+  `select ${columns} from new_rows\n    except all\n    select ${columns} from old_rows`
 const days = ties('src/capabilities/workspaces/zone-changes.test.ts')
 const sameDay = 'the day in SQL is the day of the planner'
 const givenBack =
@@ -176,6 +179,20 @@ export const databaseMutants: readonly Mutant[] = [
     sameDay,
   ),
   days('workspace_day', ', day_floor)', ')', 'a day comes again after a change of the zone', sameDay),
+  dispatched(
+    'count_moved_recipients',
+    rowsOf('campaign_id, account_id, status, next_action_at'),
+    rowsOf('campaign_id, account_id, status'),
+    'a recipient that becomes due earlier moves nothing',
+    'an account with no recipient due in a campaign is not delayed when a recipient becomes due earlier',
+  ),
+  dispatched(
+    'count_moved_recipients',
+    rowsOf('campaign_id, account_id, status, next_action_at'),
+    rowsOf('campaign_id, account_id, next_action_at'),
+    'a recipient that ends moves nothing',
+    'a sequence goes out message by message, keeps the gap, and completes',
+  ),
   keys(
     'take_person',
     "(select k.kind from campaigns k where k.id = new.campaign_id) <> 'contacts'",

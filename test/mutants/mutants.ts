@@ -409,6 +409,11 @@ const pools: readonly Mutant[] = [
   ),
   mutant(
     scenes,
+    'guard: a name on another platform',
+    'a recipient is tied to a person at creation by the name of a person on its platform, whoever has the name on another',
+  ),
+  mutant(
+    scenes,
     'guard: nobody is no proof',
     '"nobody" for a name that somebody had puts the first message off until the next day, which every page says',
     'if (false) {',

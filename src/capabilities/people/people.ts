@@ -129,7 +129,8 @@ export function tieOf(
           ))) then min(n.person_id::text)::uuid end
     from person_names n join people p on p.id = n.person_id
     where n.workspace_id = ${workspace_id} and ${isNamed(contact)} and n.until is null
-      and n.platform in (select a.platform from accounts a where a.id = any(${accounts})))`
+      and n.platform in (select a.platform from accounts a where a.id = any(${accounts})) -- guard: a name on another platform
+      )`
 }
 
 /** A private chat in a statement: its person is the number, `username` what the chat shows. */

@@ -294,6 +294,18 @@ describe('a recipient is tied to a person', () => {
     },
   )
 
+  test('at creation by the name of a person on its platform, whoever has the name on another', async () => {
+    const [account_id, elsewhere] = [await place.account(), await place.account()]
+    const [one, other] = [someone(), someone()]
+    await hears(account_id, one)
+    await place.db.run(sql`update accounts set platform = 'telegram' where id = ${elsewhere}`)
+    await hears(elsewhere, { ...other, username: one.username })
+    const id = await write(account_id, `@${one.username}`, await inHours(24))
+    expect(await tiedTo(id)).toEqual([one.person_id])
+    await place.control(id, 'cancel')
+    await place.db.run(sql`update accounts set platform = 'sandbox' where id = ${elsewhere}`)
+  })
+
   test('not by a name that two people have as far as is known', async () => {
     const account_id = await place.account()
     const [one, other] = [someone(), someone()]
