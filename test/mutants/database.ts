@@ -181,6 +181,13 @@ export const databaseMutants: readonly Mutant[] = [
   days('workspace_day', ', day_floor)', ')', 'a day comes again after a change of the zone', sameDay),
   dispatched(
     'count_moved_recipients',
+    'return null;\n  end if;',
+    'null;\n  end if;',
+    'a change that moves no recipient locks the row of its account',
+    'a change that moves no recipient does not wait for the row of their account',
+  ),
+  dispatched(
+    'count_moved_recipients',
     rowsOf('campaign_id, account_id, status, next_action_at'),
     rowsOf('campaign_id, account_id, status'),
     'a recipient that becomes due earlier moves nothing',

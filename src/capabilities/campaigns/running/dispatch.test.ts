@@ -147,6 +147,20 @@ describe('an account with no recipient due in a campaign', () => {
   })
 })
 
+test('a change that moves no recipient does not wait for the row of their account', async () => {
+  const id = await place.campaign({ chats: await chatsWith(1), steps: daily })
+  await place.advance(hour)
+  const client = await place.db.client()
+  try {
+    await client.query('begin')
+    await client.query(`select 1 from campaign_accounts where campaign_id = '${id}' for update`)
+    await place.db.run(sql`update campaign_recipients set told_name = 'Mara' where campaign_id = ${id}`)
+  } finally {
+    await client.end()
+  }
+  expect(await place.statuses(id)).toEqual(['waiting'])
+})
+
 describe('quota', () => {
   test('is counted per account over all campaigns, and follow-ups go first', async () => {
     const chats = await chatsWith(6)
