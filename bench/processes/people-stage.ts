@@ -66,6 +66,7 @@ await withInstance(
       }),
     )
     await until(async () => (await count(sql`select count(*) from chats`)) === known.length)
+    const tiedPeople = new Map<number, string>()
     // The worker claims accounts of the sandbox only.
     const held: Awaited<ReturnType<typeof hold>>[] = []
     for (let n = 0; n < 3; n++) held.push(await hold(n))
@@ -133,9 +134,15 @@ await withInstance(
       return known.length
     }
 
-    /** A campaign for each account, so that a person is written to once in it. */
-    async function campaigns(kind: 'scoped' | 'contacts'): Promise<number> {
+    /**
+     * A campaign for each account, so that a person is written to once in it. `tied`: recipients have the people of the account's
+     * chats, as creation stores contacts whose names count.
+     */
+    async function campaigns(kind: 'scoped' | 'contacts', tied = false): Promise<number> {
       const made = ids.map((account_id) => ({ id: newId(), account_id }))
+      // Creation reads them; what is measured begins after it.
+      if (tied && tiedPeople.size === 0) for (const [number, id] of await readPeople()) tiedPeople.set(number, id)
+      const column = tied ? sql`, person_id` : sql``
       for (const { id, account_id } of made) {
         const own = known.filter((each) => each.account_id === account_id)
         const chats = own.map(({ person_id }) => (kind === 'scoped' ? person_id : null))
@@ -152,9 +159,10 @@ await withInstance(
             values (${id}, ${account_id}, ${workspace_id}, ${kind === 'contacts'})`)
           await tx.run(sql`
             insert into campaign_recipients (id, campaign_id, workspace_id, account_id, chat_id, contact, position,
-              next_action_at)
-            select gen_random_uuid(), ${id}, ${workspace_id}, ${account_id}, chat_id, contact, n, domain_now()
-            from unnest(${chats}::bigint[], ${names}::text[]) with ordinality as g (chat_id, contact, n)`)
+              next_action_at ${column})
+            select gen_random_uuid(), ${id}, ${workspace_id}, ${account_id}, chat_id, contact, n, domain_now() ${column}
+            from unnest(${chats}::bigint[], ${names}::text[], ${own.map(({ person_id }) => tiedPeople.get(person_id))}::uuid[])
+              with ordinality as g (chat_id, contact, person_id, n)`)
         })
       }
       const all = made.map(({ id }) => id)
@@ -172,6 +180,12 @@ await withInstance(
       if (sent !== known.length) throw new Error(`${sent} of ${known.length} messages were sent.`)
       await untilEchoed()
       return known.length
+    }
+
+    /** The ids of people, by their number. */
+    async function readPeople(): Promise<readonly (readonly [number, string])[]> {
+      const rows = await app.db.rows<{ number: string; id: string }>(sql`select number::text, id from people`)
+      return rows.map(({ number, id }) => [Number(number), id])
     }
 
     function untilEchoed(): Promise<void> {
@@ -204,6 +218,7 @@ await withInstance(
       sends,
       chats: () => campaigns('scoped'),
       contacts: () => campaigns('contacts'),
+      'contacts whose names count': () => campaigns('contacts', true),
       'ingest in batches': () => receive(1, { size: batchSize, times: batches, chats: knownChats }),
       'ingest one by one': () => receive(1, { size: 1, times: batchSize, chats: knownChats }),
       'ingest of new people': () =>
