@@ -141,7 +141,8 @@ await withInstance(
     async function campaigns(kind: 'scoped' | 'contacts', tied = false): Promise<number> {
       const made = ids.map((account_id) => ({ id: newId(), account_id }))
       // Creation reads them; what is measured begins after it.
-      if (tied && tiedPeople.size === 0) for (const [number, id] of await readPeople()) tiedPeople.set(number, id)
+      if (tied && tiedPeople.size === 0)
+        for (const [number, id] of await readPeople()) tiedPeople.set(number, id)
       const column = tied ? sql`, person_id` : sql``
       for (const { id, account_id } of made) {
         const own = known.filter((each) => each.account_id === account_id)

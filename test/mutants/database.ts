@@ -193,7 +193,7 @@ export const databaseMutants: readonly Mutant[] = [
     'a recipient that becomes due earlier moves nothing',
     'an account with no recipient due in a campaign is not delayed when a recipient becomes due earlier',
   ),
-  dispatched(
+  ties(running('dispatch'))(
     'count_moved_recipients',
     rowsOf('campaign_id, account_id, status, next_action_at'),
     rowsOf('campaign_id, account_id, next_action_at'),

@@ -2354,6 +2354,18 @@ export const mutants: readonly Mutant[] = [
     'false as suppressed,',
   ),
   mutant(
+    attemptingMessages,
+    'guard: a number of the list however it is spelled',
+    'a look-up is not made of a number on the list, however the contact spells it',
+    'r.contact',
+  ),
+  mutant(
+    attemptingMessages,
+    'guard: asking about a number waits as look ups do',
+    'a look-up is not needed for a number: a flood wait when the platform is asked about it holds look-ups, and the contact stays due',
+    'const { stops } = asked',
+  ),
+  mutant(
     {
       file: 'src/capabilities/people/people.test.ts',
       still: 'names that two people swap end for the one and begin for the other',

@@ -47,7 +47,8 @@ const givenName: Sql = sql`case split_part(r.contact, ':', 1) when 'phone'
 /** The names of recipient `r` that the suppression list is asked about besides those of the person. */
 export const knownNames: Sql = sql`array_remove(array[
   'username:' || lower(r.username), -- guard: a username that the platform writes in capitals
-  split_part(r.contact, ':', 1) || ':' || ${givenName}], null)`
+  split_part(r.contact, ':', 1) || ':' || ${givenName} -- guard: a number of the list however it is spelled
+  ], null)`
 
 /** The number of the person of recipient `r`, also while no account has taken it over. */
 const tiedTo: Sql = sql`case when r.chat_id is not null then r.chat_id when r.person_id is not null then (

@@ -389,6 +389,39 @@ describe('a look-up', () => {
     expect(await place.stateOf(one)).toEqual({ status: 'suppressed', operations: 0, used: 0 })
   })
 
+  test('is not made of a number on the list, however the contact spells it', async () => {
+    const held = await place.rows.account()
+    const { app, tenant } = place.rows
+    await addSuppression(app, 'system', { workspace_id: tenant.workspace_id, phone: '+49 170 5559292' })
+    const spelled = [{ contact: 'phone:4901705559292' }]
+    const one = await place.picked(
+      { kind: 'contacts', pool: [held.account_id], chats: [], contacts: spelled },
+      held,
+    )
+    let asked = 0
+    const resolve = async () => {
+      asked++
+      return { kind: 'not_written', reason: 'nobody is looked up' } as const
+    }
+    await attempt(one, { resolve })
+    expect(asked).toBe(0)
+    expect(await place.stateOf(one)).toEqual({ status: 'suppressed', operations: 0, used: 0 })
+  })
+
+  test('is not needed for a number: a flood wait when the platform is asked about it holds look-ups, and the contact stays due', async () => {
+    const held = await place.rows.account()
+    const numbered = [{ contact: 'platform_id:5559393' }]
+    const one = await place.picked(
+      { kind: 'contacts', pool: [held.account_id], chats: [], contacts: numbered },
+      held,
+    )
+    await attempt(one, {
+      askPerson: async () => ({ kind: 'flood_wait', retry_after_seconds: 600, stops: 'reading' }),
+    })
+    expect(await findFloodWait(place.rows.db, one.held.account_id, 'lookups')).toBeGreaterThan(500)
+    expect(await place.stateOf(one)).toEqual({ status: 'queued', operations: 0, used: 0 })
+  })
+
   test('that gets a flood wait holds the account that long, and the contact stays due', async () => {
     const one = await contact()
     await attempt(one, {

@@ -140,7 +140,7 @@ async function askAbout(
   }
   if (asked?.kind !== 'flood_wait') return 'avoid'
   // Nobody is looked up by id: such a contact waits as look-ups do.
-  const stops = identifier.kind === 'id' ? 'lookups' : asked.stops
+  const stops = identifier.kind === 'id' ? 'lookups' : asked.stops // guard: asking about a number waits as look ups do
   await app.db.transaction((tx) => noteFloodWait(tx, { ...held, id: null }, { ...asked, stops }))
   if (identifier.kind !== 'id') return null
   await requireLookUp(app, row)
