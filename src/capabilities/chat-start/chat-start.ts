@@ -16,7 +16,7 @@ import {
 } from '../../operation.ts'
 import type { Chat, Outcome, Person } from '../../platform/port.ts'
 import { type Identifier, parseIdentifier } from '../../rules/identifier.ts'
-import { storeChats } from '../chats/chats.ts'
+import { noteChat, storeChats } from '../chats/chats.ts'
 import { requireContacts, storeContacts } from '../contacts/contacts.ts'
 import { findOwner, learnAsked, learnPeople } from '../people/people.ts'
 import { findSuppressed } from '../suppressions/suppressions.ts'
@@ -127,10 +127,15 @@ export const startChat = operationKind<Payload, Person, Chat>({
   asks: () => true,
   prepare: (target, { payload: { identifier } }) => findPerson(target, identifier),
   submit: async (session, _, found) => withFound(await session.openChat(found.id), found),
+  journaled: ({ id, kind }) => ({ id, kind, ...unnamed }),
   reply: (tx, done) =>
     Promise.all(done.map(({ operation, value }) => replyOf(tx, operation.account_id, value))),
   async store(tx, done) {
     for (const { operation, value } of done) {
+      if (isUnnamed(value)) {
+        await noteChat(tx, operation, value)
+        continue
+      }
       const people = (value.participants ?? []).filter(({ kind }) => kind === 'person')
       await Promise.all([
         storeChats(tx, operation, [{ chat: value, last: null }]),
@@ -140,6 +145,11 @@ export const startChat = operationKind<Payload, Person, Chat>({
   },
 })
 export const operations: readonly OperationKind[] = [startChat]
+
+/** What the journal keeps of a chat. The platform shows the rest again. */
+const unnamed = { name: '', username: null, unread_count: null, participants: null } as const
+
+const isUnnamed = ({ name, participants }: Chat): boolean => name === '' && participants === null
 
 /** Opening a chat need not show all that asking for the person did. */
 function withFound(opened: Outcome<Chat>, found: Person): Outcome<Chat> {
@@ -183,7 +193,9 @@ async function lookUp({ db, account, session }: Target, identifier: Identifier):
 }
 
 /** The reply of POST /chats/start. `created`: the account did not have the chat before. */
-async function replyOf(tx: Tx, account_id: string, { id, name, username }: Chat) {
-  const known = await tx.maybe(sql`select 1 from chats where account_id = ${account_id} and chat_id = ${id}`)
-  return { chat: { id: chatIdOf(id), account_id, name, username }, created: known === undefined }
+async function replyOf(tx: Tx, account_id: string, chat: Chat) {
+  const known = await tx.maybe<Pick<Chat, 'name' | 'username'>>(sql`
+    select name, username from chats where account_id = ${account_id} and chat_id = ${chat.id}`)
+  const { name, username } = known && isUnnamed(chat) ? known : chat // guard: an answer from a journal has the stored name
+  return { chat: { id: chatIdOf(chat.id), account_id, name, username }, created: known === undefined }
 }

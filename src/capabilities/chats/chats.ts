@@ -49,6 +49,17 @@ export interface ChatState {
   readonly last: Message | null
 }
 
+/** Of a chat from a journal only its number and kind are known: what is stored stays. */
+export async function noteChat(
+  tx: Tx,
+  { account_id, workspace_id }: AccountKey,
+  { id, kind }: Chat,
+): Promise<void> {
+  await tx.run(sql`
+    insert into chats (account_id, chat_id, workspace_id, kind) values (${account_id}, ${id}, ${workspace_id}, ${kind})
+    on conflict do nothing`)
+}
+
 /** Inserts or updates chats. A chat's last message is its newest, whatever order they arrive in. Each chat at most once. */
 export async function storeChats(tx: Tx, account: AccountKey, states: readonly ChatState[]): Promise<void> {
   const unchanged = Map.groupBy(states, ({ chat }) =>
