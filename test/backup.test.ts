@@ -149,7 +149,13 @@ describe('parley backup and restore', () => {
     await json('backup', file('stopped'), '--data-dir', source)
     const again = await runVerb(['backup', file('stopped'), '--data-dir', source])
     expect([again.code, again.stderr]).toEqual([1, expect.stringContaining('never overwrites')])
-    expect((await readdir(home)).sort()).toEqual(['running', 'source', 'stopped'])
+    expect((await readdir(home)).sort()).toEqual([
+      'running',
+      'running.erasures',
+      'source',
+      'stopped',
+      'stopped.erasures',
+    ])
     expect(await serversOf(source)).toEqual([])
   })
 
@@ -159,6 +165,21 @@ describe('parley backup and restore', () => {
     await writeFile(file('altered'), bytes)
     const { code, stderr } = await runVerb(['restore', file('altered'), '--data-dir', target])
     expect([code, stderr]).toEqual([1, expect.stringContaining('truncated or changed')])
+    expect(await readdir(home)).not.toContain('target')
+  })
+
+  test('refuses a directory that does not know who was erased since, until an operator confirms', async () => {
+    const { code, stderr } = await runVerb(['restore', file('stopped'), '--data-dir', target])
+    expect([code, stderr]).toEqual([1, expect.stringContaining('would come back')])
+    const missing = await runVerb([
+      'restore',
+      file('stopped'),
+      '--erasures',
+      file('no'),
+      '--data-dir',
+      target,
+    ])
+    expect([missing.code, missing.stderr]).toEqual([1, expect.stringContaining('does not exist')])
     expect(await readdir(home)).not.toContain('target')
   })
 
@@ -172,7 +193,10 @@ describe('parley backup and restore', () => {
 
   test('a restore that is killed before its end leaves the directory empty', async () => {
     const kill = { marker: 'crash point 15', insert: "process.kill(process.pid, 'SIGKILL')" }
-    const killed = await runParley(['restore', file('stopped'), '--data-dir', target], patchEnv([kill]))
+    const killed = await runParley(
+      ['restore', file('stopped'), '--without-erasures', '--data-dir', target],
+      patchEnv([kill]),
+    )
     expect(killed.code).toBe(null)
     const empty = await inspect(target, (db) => db.one(sql`select to_regclass('workspaces')::text as there`))
     expect(empty).toEqual({ there: null })
@@ -184,6 +208,7 @@ describe('parley backup and restore', () => {
     const made = await json<{ dispatch: boolean; next: string }>(
       'restore',
       file('stopped'),
+      '--without-erasures',
       '--data-dir',
       target,
     )
@@ -211,7 +236,13 @@ describe('parley backup and restore', () => {
   })
 
   test('refuses a directory that is not empty', async () => {
-    const { code, stderr } = await runVerb(['restore', file('running'), '--data-dir', target])
+    const { code, stderr } = await runVerb([
+      'restore',
+      file('running'),
+      '--without-erasures',
+      '--data-dir',
+      target,
+    ])
     expect([code, stderr]).toEqual([1, expect.stringContaining('is not empty')])
     expect(await inspect(target, readAll)).toEqual(before)
   })
@@ -312,6 +343,8 @@ test('a secret from the environment is not in the file, and the restore requires
     PARLEY_SECRET: `${testSecret}!`,
   })
   expect([other.code, other.stderr]).toEqual([1, expect.stringContaining('is not the secret')])
-  expect((await runVerb(['restore', file('without'), '--data-dir', to], env)).code).toBe(0)
+  expect(
+    (await runVerb(['restore', file('without'), '--without-erasures', '--data-dir', to], env)).code,
+  ).toBe(0)
   expect(await readdir(to)).not.toContain('secret')
 })

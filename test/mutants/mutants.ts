@@ -4,6 +4,7 @@
  */
 import type { Patch } from '../faults/patch.ts'
 import { databaseMutants } from './database.ts'
+import { erasingMutants } from './erasing.ts'
 import { retentionMutants } from './retention.ts'
 import type { SqlPatch } from './sql-functions.ts'
 
@@ -1566,6 +1567,7 @@ export const mutants: readonly Mutant[] = [
   ...live,
   ...team,
   ...databaseMutants,
+  ...erasingMutants,
   ...retentionMutants,
   ...unnoticed,
   // The boundary.

@@ -1,7 +1,7 @@
 /** Opening a private chat: the whole operation, from the request's identifier to the stored chat. */
 import { z } from 'zod'
 import type { App } from '../../app.ts'
-import type { Account, Caller } from '../../contract.ts'
+import type { Account, AccountKey, Caller } from '../../contract.ts'
 import { sql, type Tx } from '../../db/sql.ts'
 import { countLookup } from '../../ledger/account-usage.ts'
 import { ApiError } from '../../lib/errors.ts'
@@ -18,8 +18,15 @@ import type { Chat, Outcome, Person } from '../../platform/port.ts'
 import { type Identifier, parseIdentifier } from '../../rules/identifier.ts'
 import { noteChat, storeChats } from '../chats/chats.ts'
 import { requireContacts, storeContacts } from '../contacts/contacts.ts'
-import { findOwner, learnAsked, learnPeople } from '../people/people.ts'
-import { findSuppressed } from '../suppressions/suppressions.ts'
+import {
+  findErasedChats,
+  findOwner,
+  learnAsked,
+  learnPeople,
+  noteReturned,
+  wasErased,
+} from '../people/people.ts'
+import { findSuppressed, requireUnlisted } from '../suppressions/suppressions.ts'
 
 interface StartRequest {
   readonly account_id: string
@@ -86,7 +93,7 @@ export async function wantChat(
   const known = { [identifier.kind]: identifier.value }
   // Do not look up a person who is known to be suppressed. `findPerson` checks again after the look-up.
   const key = { workspace_id: caller.workspace_id, account_id: account.id }
-  if (await findSuppressed(app.db, key, known)) throw new ApiError('identity_suppressed')
+  await requireUnlisted(app, key, known)
   const stored: Payload = { identifier }
   return { account_id: account.id, chat_id: null, payload: stored }
 }
@@ -136,6 +143,7 @@ export const startChat = operationKind<Payload, Person, Chat>({
         await noteChat(tx, operation, value)
         continue
       }
+      await noteOpened(tx, operation, value)
       const people = (value.participants ?? []).filter(({ kind }) => kind === 'person')
       await Promise.all([
         storeChats(tx, operation, [{ chat: value, last: null }]),
@@ -150,6 +158,14 @@ export const operations: readonly OperationKind[] = [startChat]
 const unnamed = { name: '', username: null, unread_count: null, participants: null } as const
 
 const isUnnamed = ({ name, participants }: Chat): boolean => name === '' && participants === null
+
+/** A person who was erased and may be contacted again: what comes from here on is stored. */
+async function noteOpened(tx: Tx, account: AccountKey, { id }: Chat): Promise<void> {
+  const erased = (await findErasedChats(tx, account, [id])).get(id)
+  if (erased?.from_id === null) {
+    await noteReturned(tx, account, new Map([[id, String(BigInt(erased.last_id) + 1n)]]))
+  }
+}
 
 /** Opening a chat need not show all that asking for the person did. */
 function withFound(opened: Outcome<Chat>, found: Person): Outcome<Chat> {
@@ -166,7 +182,9 @@ async function findPerson(target: Target, identifier: Identifier): Promise<Outco
   if (found.kind !== 'accepted') return found
   if (found.value.kind !== 'person') return { kind: 'refused', reason: 'identity_ineligible' }
   const suppressed = await findSuppressed(db, account, found.value)
-  return suppressed ? { kind: 'forbidden', detail: 'identity_suppressed' } : found
+  if (!suppressed) return found
+  const erased = await wasErased(db, account, { number: found.value.id, tombstones: [] })
+  return { kind: 'forbidden', detail: erased ? 'erased' : 'identity_suppressed' }
 }
 
 /** Asks about the person who had the name last, which is no look-up. Null: it is not known whose it is. */

@@ -364,3 +364,26 @@ export async function clearLastTexts(
     update chats c set last_message_text = null from locked l
     where c.account_id = l.account_id and c.chat_id = l.chat_id`)
 }
+
+/** Deletes the private chats of an erased person in these accounts, with their notes and the values of columns. */
+export async function eraseChats(tx: Tx, account_ids: readonly string[], number: ChatNumber): Promise<void> {
+  await tx.run(sql`
+    delete from chats where account_id = any(${account_ids}) and chat_id = ${number}`)
+}
+
+/** Where an erased person is a member of a group, their name goes. They are shown as a deleted account. */
+export async function eraseMember(
+  tx: Tx,
+  { account_id, number }: { readonly account_id: string; readonly number: ChatNumber },
+): Promise<void> {
+  const named = JSON.stringify([{ id: number }])
+  await tx.run(sql`
+    with locked as materialized (
+      select account_id, chat_id from chats
+      where account_id = ${account_id} and chat_id < 0 and participants @> ${named}::jsonb order by chat_id for update)
+    update chats c set participants = (
+      select jsonb_agg(case when p ->> 'id' = ${number} then
+        jsonb_build_object('id', p -> 'id', 'name', '', 'username', null, 'kind', 'deleted') else p end order by place)
+      from jsonb_array_elements(c.participants) with ordinality as each_one (p, place))
+    from locked l where c.account_id = l.account_id and c.chat_id = l.chat_id`)
+}
