@@ -296,7 +296,7 @@ test('409 for a preview that is out of date', async () => {
     app.db.transaction((tx) =>
       requestErasure(app, tx, 'cli:ana', { workspace_id, person_id, preview, contact_allowed: false }),
     ),
-  ).rejects.toMatchObject({ code: 'conflict' })
+  ).rejects.toMatchObject({ code: 'preview_outdated' })
 })
 
 test('404 for a person of another workspace', async () => {

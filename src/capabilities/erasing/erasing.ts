@@ -62,6 +62,12 @@ export async function previewErasure(db: Db, workspace_id: string, id: string): 
   }
 }
 
+/** The last erasure of a person, and how far it has come; null: there was none. */
+export async function readErasure(db: Db, workspace_id: string, id: string): Promise<Erasure | null> {
+  const person = await requirePerson(db, workspace_id, id)
+  return (await findErasure(db, person.id)) ?? null
+}
+
 function findErasure(db: Db, person_id: string): Promise<Erasure | undefined> {
   return db.maybe<Erasure>(sql`
     select ${shown} from erasures where person_id = ${person_id} order by at desc, id desc limit 1`)
@@ -77,7 +83,7 @@ export interface ErasureRequest {
 
 /**
  * From the commit on nothing that arrives of the person is stored, and unless they may be contacted again, nothing crosses to them. A
- * worker does the rest: signal `erasureWanted` after the commit.
+ * worker does the rest.
  */
 export async function requestErasure(
   app: App,
@@ -89,14 +95,11 @@ export async function requestErasure(
   await tx.run(sql`select 1 from people where id = ${person.id} for no key update`)
   const open = await tx.maybe<Erasure>(sql`
     select ${shown} from erasures where person_id = ${person.id} and done_at is null`)
-  if (open) throw new ApiError('conflict', { detail: 'This person is being erased already.' })
+  if (open) throw new ApiError('erasure_in_progress') // guard: one erasure of a person at a time
   const counts = await countStored(tx, person)
   // guard: an erasure runs only as it was shown
-  if (hashOf(person, counts) !== preview) {
-    throw new ApiError('conflict', {
-      detail: 'What is stored of this person has changed since the preview. Read the preview again.',
-    })
-  }
+  if (hashOf(person, counts) !== preview) throw new ApiError('preview_outdated')
+  tx.afterCommit(() => app.wake.signal(erasureWanted))
   const names = await listNames(tx, person.id)
   const tombstones = names.map((name) => tombstoneOf(app, workspace_id, name))
   const id = app.sources.newId()
