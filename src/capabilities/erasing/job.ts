@@ -85,6 +85,7 @@ export async function eraseNext(app: App, ids: ReadonlySet<string>): Promise<boo
         if (!job) return undefined
         // If it fails, it does not hold up the others.
         passed.push(job.id)
+        tx.afterCommit(() => app.wake.mark({ workspace_id: job.workspace_id, kind: 'people' }))
         return runStep(app, tx, job)
       })
       .catch((error) => {

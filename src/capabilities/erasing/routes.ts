@@ -103,7 +103,7 @@ export const routes: readonly Route[] = [
     scopes: ['people_erase'],
     idempotency: 'required',
     effect: 'local',
-    touches: ['chats', 'messages', 'suppressions', 'campaigns'],
+    touches: ['people', 'suppressions'],
     params,
     body: z
       .strictObject({
