@@ -47,14 +47,12 @@ export async function releaseQueued(
   )
 }
 
-/** Whether an operation in a chat of the person has crossed the boundary and not settled. */
-export async function isInFlight(
-  tx: Tx,
-  { account_ids, number }: Pick<ErasedPerson, 'account_ids' | 'number'>,
-): Promise<boolean> {
+/** Whether an operation about the person has not ended. */
+export async function isInFlight(tx: Tx, person: ErasedPerson): Promise<boolean> {
   const row = await tx.maybe(sql`
-    select 1 from operations
-    where state = 'submitting' and effect = 'platform' and account_id = any(${account_ids}) and chat_id = ${number} limit 1`)
+    select 1 from operations o
+    where o.state in ('queued', 'submitting') and o.effect = 'platform' and o.account_id = any(${person.account_ids})
+      and ${isOf(person)} limit 1`)
   return row !== undefined
 }
 

@@ -41,7 +41,9 @@ export async function releasedError(
     return new ApiError('flood_wait', { status: flood, retry_after })
   }
   if (cause === 'identity_suppressed') return new ApiError('identity_suppressed')
-  if (cause === 'erased') return new ApiError('identity_suppressed', { detail: erasedSentence })
+  if (cause === 'identity_erased') return new ApiError('identity_suppressed', { detail: erasedSentence })
+  // Their chat counts as not in the account.
+  if (cause === 'erased') return new ApiError('chat_unavailable')
   if (cause === 'needs_login' || cause === 'restricted') {
     return new ApiError('account_unavailable', {
       detail: "The platform no longer accepts this account's login. Connect the account again.",

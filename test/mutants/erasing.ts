@@ -30,6 +30,15 @@ const list = of(
   'erasures are appended, by several processes at once, and each is read once',
 )
 
+const asked = of(
+  'src/capabilities/erasing/routes.test.ts',
+  'GET /people/{person_id}/erase 200 with what goes and what stays, and it changes nothing',
+)
+const inLedger = of(
+  'src/capabilities/erasing/erasing-operations.test.ts',
+  'what is queued ends as released, and what is queued for others stays',
+)
+
 export const erasingMutants: readonly Mutant[] = [
   job('guard: tombstones are asked about', closed, 'const names = known'),
   job('guard: an import asks about tombstones', closed, 'const names = given'),
@@ -37,9 +46,7 @@ export const erasingMutants: readonly Mutant[] = [
   job('guard: an erasure is on the disk before it begins', goesOn, ''),
   job('guard: erasures are repeated before anything is sent', restored, ''),
   job('guard: an erasure waits for the search', whole, 'return done'),
-  {
-    ...job('guard: an erasure runs only as it was shown', '409 for a preview that is out of date', ''),
-  },
+  job('guard: an erasure runs only as it was shown', '409 for a preview that is out of date', ''),
   {
     ...job('guard: only people of the workspace are erased', '404 for a person of another workspace', ''),
     still: '409 for a preview that is out of date',
@@ -74,6 +81,26 @@ export const erasingMutants: readonly Mutant[] = [
     'guard: peers of erased people have no names',
     'names are not learned, and what an adapter keeps of them has none',
     'and false)',
+  ),
+  asked(
+    'guard: one erasure of a person at a time',
+    'POST /people/{person_id}/erase 409 erasure_in_progress until it is done, then it can be asked for again',
+    '',
+  ),
+  asked(
+    'guard: chats of erased people are not in the account',
+    'POST /people/{person_id}/erase from the answer on their chat is not in the account: 404, also before a worker has begun',
+    '',
+  ),
+  inLedger(
+    'guard: no message crosses to an erased person',
+    'what is queued while the erasure begins does not cross',
+    '',
+  ),
+  inLedger(
+    'guard: what has crossed settles first',
+    'what has crossed is waited for, and cleared once it has settled',
+    '',
   ),
   list(
     'guard: a list that cannot be read is not missing',

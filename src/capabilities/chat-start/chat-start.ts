@@ -184,7 +184,7 @@ async function findPerson(target: Target, identifier: Identifier): Promise<Outco
   const suppressed = await findSuppressed(db, account, found.value)
   if (!suppressed) return found
   const erased = await wasErased(db, account, { number: found.value.id, tombstones: [] })
-  return { kind: 'forbidden', detail: erased ? 'erased' : 'identity_suppressed' }
+  return { kind: 'forbidden', detail: erased ? 'identity_erased' : 'identity_suppressed' }
 }
 
 /** Asks about the person who had the name last, which is no look-up. Null: it is not known whose it is. */

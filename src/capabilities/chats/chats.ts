@@ -6,6 +6,7 @@ import { ApiError } from '../../lib/errors.ts'
 import { type ChatId, type ChatNumber, chatNumber, chatPrefix } from '../../lib/shapes.ts'
 import { tokenise, toTsvector } from '../../lib/tokens.ts'
 import type { Chat, Message, Person } from '../../platform/port.ts'
+import { isGone } from '../people/people.ts'
 
 export { memberName } from './assignees.ts'
 export { type ChatFilters, chatsMatching, requireFilters, startOfChats } from './chat-pages.ts'
@@ -28,7 +29,9 @@ export async function requireChat(
 ): Promise<Account> {
   const rows = await db.rows<{ account_id: string }>(sql`
     select account_id from chats
-    where account_id = any(${accounts.map(({ id }) => id)}) and chat_id = ${chatNumber(chat_id)}`)
+    where account_id = any(${accounts.map(({ id }) => id)}) and chat_id = ${chatNumber(chat_id)}
+      and not ${isGone(sql`chats`)} -- guard: chats of erased people are not in the account
+    `)
   const found = accounts.filter(({ id }) => rows.some(({ account_id }) => account_id === id))
   const [account, another] = found
   if (!account) {

@@ -212,7 +212,7 @@ async function clearRecipients(_: App, tx: Tx, job: Job): Promise<Progress> {
 
 /** What has crossed settles first. Then its texts go as well. */
 async function settling(app: App, tx: Tx, job: Job): Promise<Progress> {
-  if (await isInFlight(tx, job)) return { ...done, waits: true }
+  if (await isInFlight(tx, personOf(job))) return { ...done, waits: true } // guard: what has crossed settles first
   const messages = await clearChats(app, tx, job)
   if (messages.cleared > 0) return { ...messages, after: 'again' }
   // The first round cleared what had ended by then. What has settled since ended after the erasure began.

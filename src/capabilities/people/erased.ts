@@ -35,6 +35,15 @@ export function isErased(row: Sql): Sql {
       and (e.from_id is null or ${row}.id < e.from_id))`
 }
 
+/** Of a row with `account_id` and `chat_id`: whether the person of this private chat was erased, and has not written anew. */
+export function isGone(row: Sql): Sql {
+  return sql`exists (select from erased_chats e
+    where e.account_id = ${row}.account_id and e.chat_id = ${row}.chat_id and e.from_id is null)`
+}
+
+/** Why the boundary forbids operation `o`. A crossing that begins before the erasure commits counts as one before it. */
+export const forbiddenByErasure: Sql = sql`case when ${isGone(sql`o`)} then 'erased' end`
+
 /** They wrote anew, from this message on: their chat in this account and their names are stored again. */
 export async function noteReturned(
   tx: Tx,
