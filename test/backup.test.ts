@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openEmbedded } from '../src/db/embedded.ts'
 import { openDatabase } from '../src/db/pool.ts'
 import { type Database, sql } from '../src/db/sql.ts'
+import { keepErasures } from '../src/ledger/erasure-list.ts'
 import { newId } from '../src/lib/ids.ts'
 import { sha256 } from '../src/lib/secrets.ts'
 import { patchEnv } from './faults/patch.ts'
@@ -327,6 +328,28 @@ describe('parley restore --mark', () => {
     expect(await refusal(file('nowhere'))).toEqual([1, `The file ${file('nowhere')} does not exist.`])
     expect(await refusal('--mark')).toEqual([1, expect.stringContaining(`There is no Parley in ${target}.`)])
   })
+})
+
+test('parley restore --erasures repeats the erasures of a newer list, and keeps them on the new disk', async () => {
+  const person = await inspect(source, (db) =>
+    db.one<{ person_id: string; workspace_id: string; platform: string; number: string }>(sql`
+      select id as person_id, workspace_id, platform, number::text from people order by number limit 1`),
+  )
+  const list = file('newer.erasures')
+  const more = { contact_allowed: false, tombstones: ['ab'.repeat(32)], at: new Date().toISOString() }
+  await keepErasures(list, [{ id: newId(), ...person, ...more }])
+  const to = file('erased')
+  const args = ['restore', file('stopped'), '--erasures', list, '--data-dir', to]
+  expect(await json(...args)).toMatchObject({ erased: 1, dispatch: false })
+  const found = await inspect(to, (db) =>
+    db.one(sql`
+      select e.step, p.erased_at is not null as erased,
+        exists (select from tombstones t where t.number = e.number) as has_tombstone,
+        exists (select from suppressions s where s.kind = 'platform_id' and s.value = e.number::text) as is_listed
+      from erasures e join people p on p.id = e.person_id`),
+  )
+  expect(found).toEqual({ step: 'begin', erased: true, has_tombstone: true, is_listed: true })
+  expect(await readFile(join(to, 'ledger', 'erasures.jsonl'), 'utf8')).toContain(person.person_id)
 })
 
 test('a secret from the environment is not in the file, and the restore requires it', async () => {
