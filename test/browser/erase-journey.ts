@@ -30,7 +30,10 @@ export async function eraseSomebody(
   const dialog = page.getByRole('dialog', { name: `Erase ${name}?` })
   await dialog.getByRole('heading', { name: 'Goes' }).waitFor()
   assert.match((await dialog.getByRole('region', { name: 'Goes' }).textContent()) ?? '', /1 message/)
-  assert.match((await dialog.getByRole('region', { name: 'Stays' }).textContent()) ?? '', /number on the platform/)
+  assert.match(
+    (await dialog.getByRole('region', { name: 'Stays' }).textContent()) ?? '',
+    /number on the platform/,
+  )
   await noViolations(page)
   const confirm = dialog.getByRole('button', { name: 'Erase for good' })
   assert.ok(await confirm.isDisabled())

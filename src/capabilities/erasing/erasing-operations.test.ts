@@ -66,7 +66,7 @@ test('what is queued while the erasure begins does not cross', async () => {
   await begin()
   const late = await rows.crossing(held, { chat_id, payload })
   const other = await rows.crossing(held, { chat_id: '77', payload })
-  const answers = await cross(rows, await rows.instance(), [late, other])
+  const answers = await cross(rows.app, await rows.instance(), [late, other])
   expect(new Map(answers.map(({ id, status, forbidden }) => [id, [status, forbidden]]))).toEqual(
     new Map([
       [late.id, ['forbidden', 'erased']],
@@ -104,7 +104,13 @@ test('an unknown outcome keeps its random id, and is proven by the message that 
   expect(await textOf(id)).not.toContain('canary')
   expect((await rows.row(id)).state).toBe('ambiguous')
   const message: Message = {
-    ...{ id: '70', text: 'canary text', is_sender: true, sender_id: null, timestamp: new Date().toISOString() },
+    ...{
+      id: '70',
+      text: 'canary text',
+      is_sender: true,
+      sender_id: null,
+      timestamp: new Date().toISOString(),
+    },
     ...{ edited_at: null, attachments: [], random_id },
   }
   const chat = { id: chat_id, kind: 'private', name: 'Canary', username: null } as const

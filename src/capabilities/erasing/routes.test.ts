@@ -63,14 +63,17 @@ describe('POST /people/{person_id}/erase', () => {
         headers: { 'idempotency-key': once },
       })
     const first = await ask()
-    expect(first).toMatchObject({ status: 200, body: { erasure: { state: 'waiting', cleared: 0, total: 2 } } })
+    expect(first).toMatchObject({
+      status: 200,
+      body: { erasure: { state: 'waiting', cleared: 0, total: 2 } },
+    })
     const again = await ask()
     expect([again.status, again.body]).toEqual([200, first.body])
     expect(again.headers.get('idempotent-replayed')).toBe('true')
     expect((await read()).body).toEqual(first.body)
     expect((await preview()).body.erasure).toEqual(first.body.erasure)
     const recorded = await service.app.db.rows(sql`
-      select actor, detail ->> 'messages' as messages from audit
+      select actor, detail::json ->> 'messages' as messages from audit
       where action = 'person.erasure_requested' and target = ${person_id}`)
     expect(recorded).toEqual([{ actor: `key:${own.key_id}`, messages: '2' }])
   })
@@ -91,7 +94,13 @@ describe('POST /people/{person_id}/erase', () => {
   test('409 preview_outdated once more is stored than was shown', async () => {
     const { body } = await preview()
     const { workspace_id } = own
-    await service.chat({ account_id, workspace_id, id: `${number}` as '1', name: 'Ines', texts: ['one', 'two', 'three'] })
+    await service.chat({
+      account_id,
+      workspace_id,
+      id: `${number}` as '1',
+      name: 'Ines',
+      texts: ['one', 'two', 'three'],
+    })
     const answer = await service.post(`/people/${person_id}/erase`, {
       key: own.key,
       body: { preview: body.preview },

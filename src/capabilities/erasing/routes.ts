@@ -8,11 +8,9 @@ import { previewErasure, readErasure, requestErasure } from './erasing.ts'
 const erasureOut = z
   .object({
     id: uuid('Id of the erasure.'),
-    state: z
-      .enum(['waiting', 'running', 'done'])
-      .meta({
-        description: '`waiting`: no worker has begun. `done`: nothing of the person is left but what stays.',
-      }),
+    state: z.enum(['waiting', 'running', 'done']).meta({
+      description: '`waiting`: no worker has begun. `done`: nothing of the person is left but what stays.',
+    }),
     cleared: count('Messages and operations that were cleared so far.'),
     total: count('How many the preview counted. Messages in groups come on top of them.'),
     at: moment('When it was asked for.'),

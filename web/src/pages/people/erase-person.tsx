@@ -79,8 +79,8 @@ function EraseDialog({ workspace_id, person, onClose }: EraseProps & { onClose: 
         {(shown) => <Parts of={shown} listed={!contact_allowed} />}
       </Loaded>
       <p className="text-muted">
-        Backups still contain the texts. A restore erases them again before anything is sent. Export first if you
-        need a copy.
+        Backups still contain the texts. A restore erases them again before anything is sent. Export first if
+        you need a copy.
       </p>
       <Choices legend="Afterwards">
         <Choice
