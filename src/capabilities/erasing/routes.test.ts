@@ -75,7 +75,7 @@ describe('POST /people/{person_id}/erase', () => {
     const recorded = await service.app.db.rows(sql`
       select actor, detail::json ->> 'messages' as messages from audit
       where action = 'person.erasure_requested' and target = ${person_id}`)
-    expect(recorded).toEqual([{ actor: `key:${own.key_id}`, messages: '2' }])
+    expect(recorded).toEqual([{ actor: `user:${own.user_id}`, messages: '2' }])
   })
 
   test('409 erasure_in_progress until it is done, then it can be asked for again', async () => {
