@@ -27,9 +27,14 @@ export function countStored(db: Db, { id, workspace_id, platform, number }: Eras
     select (select count(*)::int from told) as messages,
       (select coalesce(sum(files), 0)::int from told) as files,
       (select count(*)::int from own join chats c on c.account_id = own.account_id and c.chat_id = ${number}) as chats,
-      (select count(*)::int from campaigns k where k.workspace_id = ${workspace_id} and (
-        exists (select from campaign_people t where t.campaign_id = k.id and t.person_id = ${id})
-        or exists (select from campaign_recipients r where r.campaign_id = k.id and r.chat_id = ${number}))) as campaigns,
+      (select count(*)::int from (
+        select r.campaign_id from own join campaign_recipients r on r.account_id = own.account_id and r.chat_id = ${number}
+        union
+        select r.campaign_id from campaign_recipients r
+        where r.workspace_id = ${workspace_id} and r.person_id = ${id} and r.ended_at is null
+        union
+        select k.id from campaigns k where k.workspace_id = ${workspace_id} and exists (
+          select from campaign_people t where t.campaign_id = k.id and t.person_id = ${id})) written) as campaigns,
       (select count(*)::int from own join notes n on n.account_id = own.account_id and n.chat_id = ${number}) as notes,
       (select count(*)::int from own join column_values v on v.account_id = own.account_id and v.chat_id = ${number})
         as column_values,
