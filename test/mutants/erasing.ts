@@ -82,6 +82,12 @@ export const erasingMutants: readonly Mutant[] = [
     'names are not learned, and what an adapter keeps of them has none',
     'and false)',
   ),
+  {
+    ...{ what: 'a tombstone refuses whoever has the name by now', patches: [] },
+    functions: [{ function: 'is_listed', text: 'o.until is null and p.number <> t.number', replace: 'false' }],
+    ...{ file: 'src/capabilities/erasing/erasing.test.ts', still: '404 for a person of another workspace' },
+    test: 'an erasure a name that somebody else has by now does not refuse them',
+  },
   asked(
     'guard: one erasure of a person at a time',
     'POST /people/{person_id}/erase 409 erasure_in_progress until it is done, then it can be asked for again',

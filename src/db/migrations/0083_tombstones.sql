@@ -125,10 +125,10 @@ begin
           where is_listed.number is null and name ~ '^tombstone:[0-9a-f]{64}$' and t.platform = on_platform and not exists (
             select from unnest(known) as now_known
             cross join lateral (
-              select * from person_names n where n.workspace_id = workspace and n.kind = split_part(now_known, ':', 1)
-                and n.value = split_part(now_known, ':', 2) offset 0) n
-            cross join lateral (select * from people p where p.id = n.person_id limit 1) p
-            where n.platform = on_platform and n.until is null and p.number <> t.number)) who
+              select * from person_names o where o.workspace_id = workspace and o.kind = split_part(now_known, ':', 1)
+                and o.value = split_part(now_known, ':', 2) offset 0) o
+            cross join lateral (select * from people p where p.id = o.person_id limit 1) p
+            where o.platform = on_platform and o.until is null and p.number <> t.number)) who
         cross join lateral (
           select 'platform_id' as kind, who.number::text as value, null::timestamptz as until
           union all
