@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openEmbedded } from '../src/db/embedded.ts'
+import { layOut, runAlone } from '../src/db/embedded-cluster.ts'
 import { openDatabase } from '../src/db/pool.ts'
 import { type Database, sql } from '../src/db/sql.ts'
 import { exampleAccountId as account_id } from '../src/lib/examples.ts'
@@ -101,7 +102,18 @@ async function makeCanary(service: Parley): Promise<Made> {
   )
   const scopes = 'read,write,send,campaigns,people,people_erase'
   const made = await json<{ key: string }>(
-    ...['key', 'create', '--workspace', workspace_id, '--user', user_id, '--name', 'scan', '--scopes', scopes],
+    ...[
+      'key',
+      'create',
+      '--workspace',
+      workspace_id,
+      '--user',
+      user_id,
+      '--name',
+      'scan',
+      '--scopes',
+      scopes,
+    ],
   )
   const { key } = made
   const ask = (path: string, body?: object, once?: string) => call(base, key, path, body, once)
@@ -154,17 +166,12 @@ async function filesWith(words: readonly string[], at = data_dir): Promise<strin
   return found
 }
 
-/** Frees what deleted rows leave behind, and the write-ahead log before now. */
+/** Frees what deleted rows leave behind, and the write-ahead log before now, as an operator with the files can. */
 async function compact(): Promise<void> {
-  await inspect(async (db) => {
-    await db.pool.query('vacuum full')
-    await db.pool.query(`alter system set wal_recycle = off`)
-    await db.pool.query('select pg_reload_conf()')
-    for (let n = 0; n < 3; n++) {
-      await db.pool.query('select pg_switch_wal()')
-      await db.pool.query('checkpoint')
-    }
-  })
+  const place = await layOut(data_dir)
+  await runAlone(place, place.cluster, ['vacuum full analyze', 'alter system set wal_recycle = off'])
+  const turn = ['select pg_switch_wal()', 'checkpoint']
+  await runAlone(place, place.cluster, [...turn, ...turn, ...turn])
 }
 
 /** The platform's own memory is no part of Parley. */

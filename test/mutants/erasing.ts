@@ -84,7 +84,9 @@ export const erasingMutants: readonly Mutant[] = [
   ),
   {
     ...{ what: 'a tombstone refuses whoever has the name by now', patches: [] },
-    functions: [{ function: 'is_listed', text: 'o.until is null and p.number <> t.number', replace: 'false' }],
+    functions: [
+      { function: 'is_listed', text: 'o.until is null and p.number <> t.number', replace: 'false' },
+    ],
     ...{ file: 'src/capabilities/erasing/erasing.test.ts', still: '404 for a person of another workspace' },
     test: 'an erasure a name that somebody else has by now does not refuse them',
   },
