@@ -51,6 +51,7 @@ const slow = [
   'test/{account-sessions,admin,clock,codes,flood,parsers,secrets-journey,telegram}.test.ts',
   'test/back-in-time.test.ts',
   'test/encrypted-backup.test.ts',
+  'test/erasure-scan.test.ts',
   'test/rotation.test.ts',
   'test/import-stop.test.ts',
   'test/backup{,-large}.test.ts',

@@ -27,7 +27,15 @@ export const gates = [
 ] as const
 export type Gate = (typeof gates)[number]
 
-export const scopes = ['read', 'write', 'send', 'campaigns', 'people', 'people_export'] as const
+export const scopes = [
+  'read',
+  'write',
+  'send',
+  'campaigns',
+  'people',
+  'people_export',
+  'people_erase',
+] as const
 /** What a key for everyday work has: what is known of a person is asked for by name. */
 export const everydayScopes = ['read', 'write', 'send', 'campaigns'] as const satisfies readonly Scope[]
 export type Scope = (typeof scopes)[number]

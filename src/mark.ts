@@ -16,6 +16,7 @@ export const markKinds = [
   'accounts',
   'campaigns',
   'suppressions',
+  'people',
   'approvals',
   'keys',
   'members',

@@ -93,6 +93,8 @@ interface KindSpec<P, R, V> extends KindInfo {
   readonly count?: (tx: Tx, done: readonly Completion<P | null, V>[]) => void
   /** The message it became, if any: the platform's own update about it then contains nothing new. */
   readonly message?: (operation: Operation<P>, value: V) => SentMessage | undefined
+  /** What the journal keeps of the answer: no name and no text, because a journal outlives an erasure. By default all of it. */
+  readonly journaled?: (value: V) => V
   /** Called on every transition, in its transaction: whatever depends on the operation changes with it. */
   readonly settled?: (tx: Tx, rows: readonly SettledOperation[]) => Promise<void>
 }
@@ -135,6 +137,7 @@ export interface OperationKind extends KindInfo {
   readonly store: (tx: Tx, done: readonly Completion[]) => Promise<void>
   readonly count: (tx: Tx, done: readonly Completion[]) => void
   readonly message: (row: Operation, value: unknown) => SentMessage | undefined
+  readonly journaled: (value: unknown) => unknown
   readonly settled: (tx: Tx, rows: readonly SettledOperation[]) => Promise<void>
 }
 
@@ -177,6 +180,7 @@ export function operationKind<P, R, V>(spec: KindSpec<P, R, V>): OperationKind {
     },
     count: (tx, done) => spec.count?.(tx, parse(done)),
     message: (row, value) => spec.message?.(requested(row), answer.parse(value)),
+    journaled: (value) => (spec.journaled ? spec.journaled(answer.parse(value)) : value),
     settled: async (tx, rows) => spec.settled?.(tx, rows),
   }
 }

@@ -3,7 +3,7 @@
  * whether it still does. The tests delete row by row what a restore would take away, because only that is possible in
  * the middle of a running test.
  */
-import { cp, mkdtemp, rm } from 'node:fs/promises'
+import { cp, mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
@@ -209,4 +209,39 @@ test('crash point 20: commits are lost under a running worker, fewer than a hear
   await untilLive()
   const again = await startChat('twenty')
   expect([again.status, accepted('start')]).toEqual([200, 1])
+})
+
+test('a journal has ids of people and no names, and what it brings back is answered with the stored name', async () => {
+  const { name, username } = { name: 'Ottilie Vogelsang', username: 'ottilie_v' }
+  place.sandbox.world.addPerson({ name, username })
+  const ask = () =>
+    place.service.post('/chats/start', {
+      key: tenant.key,
+      body: { account_id, identifier: `@${username}` },
+      headers: { 'idempotency-key': 'unnamed' },
+    })
+  const first = await ask()
+  expect(first.status).toBe(200)
+  const directory = join(place.directory, 'ledger')
+  const files = (await readdir(directory)).filter((file) => file.includes('.jsonl'))
+  const texts = await Promise.all(files.map((file) => readFile(join(directory, file), 'utf8')))
+  expect(texts.some((text) => text.includes('unnamed'))).toBe(true)
+  for (const text of texts) expect(text).not.toMatch(/ottilie|vogelsang/i)
+  await stop()
+  await forget(['unnamed'])
+  await place.db.run(sql`update instance set restore_counter = restore_counter - 1`)
+  await start()
+  await setDispatch(place.service.app, 'system', true)
+  await until('the operation is put back', 30_000, async () => {
+    const row = await place.db.maybe<{ state: string }>(
+      sql`select state from operations where idempotency_key = 'unnamed'`,
+    )
+    return row?.state === 'completed'
+  })
+  const again = await ask()
+  expect([again.status, accepted('start')]).toEqual([200, 1])
+  expect(again.body).toMatchObject({ chat: { name, username } })
+  const chat = await place.db.one(sql`
+    select name, username from chats where account_id = ${account_id} and username = ${username}`)
+  expect(chat).toEqual({ name, username })
 })

@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openEmbedded } from '../src/db/embedded.ts'
 import { openDatabase } from '../src/db/pool.ts'
 import { type Database, sql } from '../src/db/sql.ts'
+import { keepErasures } from '../src/ledger/erasure-list.ts'
 import { newId } from '../src/lib/ids.ts'
 import { sha256 } from '../src/lib/secrets.ts'
 import { patchEnv } from './faults/patch.ts'
@@ -149,7 +150,13 @@ describe('parley backup and restore', () => {
     await json('backup', file('stopped'), '--data-dir', source)
     const again = await runVerb(['backup', file('stopped'), '--data-dir', source])
     expect([again.code, again.stderr]).toEqual([1, expect.stringContaining('never overwrites')])
-    expect((await readdir(home)).sort()).toEqual(['running', 'source', 'stopped'])
+    expect((await readdir(home)).sort()).toEqual([
+      'running',
+      'running.erasures',
+      'source',
+      'stopped',
+      'stopped.erasures',
+    ])
     expect(await serversOf(source)).toEqual([])
   })
 
@@ -159,6 +166,21 @@ describe('parley backup and restore', () => {
     await writeFile(file('altered'), bytes)
     const { code, stderr } = await runVerb(['restore', file('altered'), '--data-dir', target])
     expect([code, stderr]).toEqual([1, expect.stringContaining('truncated or changed')])
+    expect(await readdir(home)).not.toContain('target')
+  })
+
+  test('refuses a directory that does not know who was erased since, until an operator confirms', async () => {
+    const { code, stderr } = await runVerb(['restore', file('stopped'), '--data-dir', target])
+    expect([code, stderr]).toEqual([1, expect.stringContaining('would come back')])
+    const missing = await runVerb([
+      'restore',
+      file('stopped'),
+      '--erasures',
+      file('no'),
+      '--data-dir',
+      target,
+    ])
+    expect([missing.code, missing.stderr]).toEqual([1, expect.stringContaining('does not exist')])
     expect(await readdir(home)).not.toContain('target')
   })
 
@@ -172,7 +194,10 @@ describe('parley backup and restore', () => {
 
   test('a restore that is killed before its end leaves the directory empty', async () => {
     const kill = { marker: 'crash point 15', insert: "process.kill(process.pid, 'SIGKILL')" }
-    const killed = await runParley(['restore', file('stopped'), '--data-dir', target], patchEnv([kill]))
+    const killed = await runParley(
+      ['restore', file('stopped'), '--without-erasures', '--data-dir', target],
+      patchEnv([kill]),
+    )
     expect(killed.code).toBe(null)
     const empty = await inspect(target, (db) => db.one(sql`select to_regclass('workspaces')::text as there`))
     expect(empty).toEqual({ there: null })
@@ -184,6 +209,7 @@ describe('parley backup and restore', () => {
     const made = await json<{ dispatch: boolean; next: string }>(
       'restore',
       file('stopped'),
+      '--without-erasures',
       '--data-dir',
       target,
     )
@@ -211,7 +237,13 @@ describe('parley backup and restore', () => {
   })
 
   test('refuses a directory that is not empty', async () => {
-    const { code, stderr } = await runVerb(['restore', file('running'), '--data-dir', target])
+    const { code, stderr } = await runVerb([
+      'restore',
+      file('running'),
+      '--without-erasures',
+      '--data-dir',
+      target,
+    ])
     expect([code, stderr]).toEqual([1, expect.stringContaining('is not empty')])
     expect(await inspect(target, readAll)).toEqual(before)
   })
@@ -298,6 +330,28 @@ describe('parley restore --mark', () => {
   })
 })
 
+test('parley restore --erasures repeats the erasures of a newer list, and keeps them on the new disk', async () => {
+  const person = await inspect(source, (db) =>
+    db.one<{ person_id: string; workspace_id: string; platform: string; number: string }>(sql`
+      select id as person_id, workspace_id, platform, number::text from people order by number limit 1`),
+  )
+  const list = file('newer.erasures')
+  const more = { contact_allowed: false, tombstones: ['ab'.repeat(32)], at: new Date().toISOString() }
+  await keepErasures(list, [{ id: newId(), ...person, ...more }])
+  const to = file('erased')
+  const args = ['restore', file('stopped'), '--erasures', list, '--data-dir', to]
+  expect(await json(...args)).toMatchObject({ erased: 1, dispatch: false })
+  const found = await inspect(to, (db) =>
+    db.one(sql`
+      select e.step, p.erased_at is not null as erased,
+        exists (select from tombstones t where t.number = e.number) as has_tombstone,
+        exists (select from suppressions s where s.kind = 'platform_id' and s.value = e.number::text) as is_listed
+      from erasures e join people p on p.id = e.person_id`),
+  )
+  expect(found).toEqual({ step: 'begin', erased: true, has_tombstone: true, is_listed: true })
+  expect(await readFile(join(to, 'ledger', 'erasures.jsonl'), 'utf8')).toContain(person.person_id)
+})
+
 test('a secret from the environment is not in the file, and the restore requires it', async () => {
   const [from, to] = [join(home, 'kept'), join(home, 'kept-target')]
   const env = { PARLEY_SECRET: testSecret }
@@ -312,6 +366,8 @@ test('a secret from the environment is not in the file, and the restore requires
     PARLEY_SECRET: `${testSecret}!`,
   })
   expect([other.code, other.stderr]).toEqual([1, expect.stringContaining('is not the secret')])
-  expect((await runVerb(['restore', file('without'), '--data-dir', to], env)).code).toBe(0)
+  expect(
+    (await runVerb(['restore', file('without'), '--without-erasures', '--data-dir', to], env)).code,
+  ).toBe(0)
   expect(await readdir(to)).not.toContain('secret')
 })

@@ -565,6 +565,32 @@ const ofOperation: Readonly<Record<string, Readonly<Record<string, Provocation>>
   },
   get_person: { '404 not_found': (route) => askAt(route, examples.person_id, unknownId) },
   export_person: { '404 not_found': (route) => askAt(route, examples.person_id, unknownId) },
+  preview_erasure: { '404 not_found': (route) => askAt(route, /[0-9a-f-]{36}/, unknownId) },
+  erase_person: {
+    '404 not_found': (route) => askAt(route, /[0-9a-f-]{36}/, unknownId),
+    '409 preview_outdated': (route) => askWith(route, { preview: 'a'.repeat(64) }),
+    '409 erasure_in_progress': async (route) => {
+      const asked = await examples.requestOf(route)
+      const { account_id, erased_id } = examples
+      // An erasure waits until the search has dropped words.
+      const begun = sql`
+        with forgetting as (
+          insert into search_forgetting (account_id, workspace_id, due_at)
+          values (${account_id}, ${own.workspace_id}, now() + interval '1 day')),
+        stale as (
+          insert into search_stale (account_id, sent_at, chat_id, id, listing, workspace_id)
+          values (${account_id}, now(), 1, 1, 0, ${own.workspace_id}))
+        insert into erasures (id, workspace_id, person_id, platform, number, actor, contact_allowed, tombstones, step)
+        select gen_random_uuid(), workspace_id, id, platform, number, 'system', false, '{}', 'words' from people
+        where id = ${erased_id}`
+      const over = sql`
+        with forgetting as (delete from search_forgetting where account_id = ${account_id}),
+        stale as (delete from search_stale where account_id = ${account_id} and chat_id = 1)
+        delete from erasures where person_id = ${erased_id}`
+      return during(begun, over, () => send(asked))
+    },
+  },
+  get_erasure: { '404 not_found': (route) => askAt(route, /[0-9a-f-]{36}/, unknownId) },
   get_broadcast: { '404 not_found': (route) => askAt(route, examples.broadcast_id, unknownId) },
   get_operation: { '404 not_found': (route) => askAt(route, examples.operation_id, unknownId) },
   create_webhook: {

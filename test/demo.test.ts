@@ -97,7 +97,14 @@ describe('parley start on an empty data directory', () => {
     expect(accounts.map(({ status }) => status)).toEqual(['READY', 'READY'])
     expect(own.scopes).toEqual(['read', 'write', 'send', 'campaigns'])
     const closed = Object.keys(capabilities).filter((name) => !capabilities[name])
-    expect(closed.sort()).toEqual(['export_person', 'find_people', 'get_person'])
+    expect(closed.sort()).toEqual([
+      'erase_person',
+      'export_person',
+      'find_people',
+      'get_erasure',
+      'get_person',
+      'preview_erasure',
+    ])
   })
 
   test('opens every gate and allows its user and workspace, with stages and columns', async () => {

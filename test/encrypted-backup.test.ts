@@ -101,7 +101,7 @@ afterAll(async () => {
 })
 
 const restore = (file: string, target: string, ...more: readonly string[]) => [
-  ...['restore', at(file), '--data-dir', at(target)],
+  ...['restore', at(file), '--without-erasures', '--data-dir', at(target)],
   ...more,
 ]
 

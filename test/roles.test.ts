@@ -133,8 +133,8 @@ describe('/dashboard/api', () => {
 describe('scopes', () => {
   const granted: Readonly<Record<Role, readonly Scope[]>> = {
     member: ['read', 'write', 'send', 'people'],
-    admin: ['read', 'write', 'send', 'campaigns', 'people', 'people_export'],
-    owner: ['read', 'write', 'send', 'campaigns', 'people', 'people_export'],
+    admin: ['read', 'write', 'send', 'campaigns', 'people', 'people_export', 'people_erase'],
+    owner: ['read', 'write', 'send', 'campaigns', 'people', 'people_export', 'people_erase'],
   }
 
   test.each(roles)('GET /me returns a %s their own scopes, and what they can do now', async (role) => {

@@ -1,8 +1,11 @@
 /** Backups of the embedded database, and what every restore must do before messages go out again. */
+import { mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
 import type { Command } from 'commander'
 import { endEverySession } from '../access/sessions.ts'
 import type { App } from '../app.ts'
 import { type Actor, type Recorder, record } from '../capabilities/audit/audit.ts'
+import { applyErasures, type KeptErasure, listErasures } from '../capabilities/erasing/erasing.ts'
 import { switchDispatch } from '../capabilities/gates/gates.ts'
 import { endEverySetupLink } from '../capabilities/users/users.ts'
 import { type Config, readConfig } from '../config.ts'
@@ -20,6 +23,7 @@ import { openDatabase } from '../db/pool.ts'
 import { requireSteps, restoreBackup } from '../db/restore.ts'
 import { findSecret, writeSecret } from '../db/secret-file.ts'
 import type { Database, Tx } from '../db/sql.ts'
+import { erasureListIn, keepErasures, readErasures } from '../ledger/erasure-list.ts'
 import { renewGeneration } from '../ledger/restore-counter.ts'
 import { Refusal } from '../lib/errors.ts'
 import { Secrets, shortId } from '../lib/secrets.ts'
@@ -63,10 +67,17 @@ export const addBackupVerbs = (parts: Parts) => (program: Command) => {
       '--identity <file>',
       'a file with the private key that opens an encrypted backup, AGE-SECRET-KEY-1…',
     )
+    .option(
+      '--erasures <file>',
+      'a list of erasures that is newer than the backup, such as the one beside a later backup',
+    )
+    .option('--without-erasures', 'confirm that people who were erased since the backup come back', false)
     .option('--json', 'print one JSON document', false)
     .addHelpText('after', restoreHelp)
     .action(async (file: string | undefined, _, command: Command) => {
-      const options = command.optsWithGlobals<Shared & { mark: boolean; identity?: string }>()
+      const options = command.optsWithGlobals<
+        Shared & { mark: boolean; identity?: string; erasures?: string; withoutErasures: boolean }
+      >()
       if (file === undefined && !options.mark) {
         command.error(
           'error: the file is missing: name a backup, or use --mark after a restore with other tools',
@@ -80,6 +91,8 @@ export const addBackupVerbs = (parts: Parts) => (program: Command) => {
               data_dir: options.dataDir,
               migrations: parts.migrations,
               key: () => readBackupKey(options.identity),
+              erasures: options.erasures,
+              without_erasures: options.withoutErasures,
             })
       await print(result, options)
     })
@@ -93,7 +106,10 @@ with their worker. For DATABASE_URL use the tools of that database.`
 const restoreHelp = `
 An encrypted backup asks for its passphrase on standard input, unless --identity names a private key.
 The data directory must have no workspace yet and no running service. Journals in its ledger/ stay where they
-are. After a restore sending is off: only the journals know what was sent after the backup.`
+are. After a restore sending is off: only the journals know what was sent after the backup.
+People who were erased since the backup are erased again: from the list in ledger/, or from the file of --erasures. Beside every
+backup is the list of its moment, with .erasures after its name. It has no names. Where there is neither list,
+--without-erasures confirms that these people come back.`
 
 async function backUp(
   app: App,
@@ -120,6 +136,8 @@ async function backUp(
     'Backing up',
     writeBackup(app.db, file, { header, made, encrypt }),
   )
+  // It has no names, and grows more important than the backup: a restore of an older one needs the newest list.
+  await keepErasures(`${file}.erasures`, await listErasures(app.db))
   return { file, encrypted: lock !== undefined, bytes, tables: tables.length, rows: sum(tables) }
 }
 
@@ -155,18 +173,23 @@ function requireEmbedded({ database }: Pick<App['config'], 'database'>): void {
 
 interface RestoreOptions {
   readonly data_dir: string
+  /** A list that is newer than the backup. */
+  readonly erasures: string | undefined
+  /** The operator confirms that erasures since the backup are lost. */
+  readonly without_erasures: boolean
   readonly migrations: readonly string[]
   /** Asked for if the backup is encrypted. */
   readonly key: () => Promise<BackupKey>
 }
 
-async function restore(file: string, { data_dir, migrations, key }: RestoreOptions) {
+async function restore(file: string, { data_dir, migrations, key, ...lists }: RestoreOptions) {
   const config = readConfig(process.env, platformVariables)
   requireEmbedded(config)
   const backup = await withProgress('Checking the backup', openBackup(file, await keyOf(file, key)))
   try {
     const steps = await requireSteps(backup, migrations)
     const { secret, old } = await requireBackupSecrets(backup.header, { config, data_dir })
+    const erasures = await requireErasures(data_dir, lists)
     // Nothing has been written so far.
     const embedded = await openEmbedded({ data_dir, claim: 'service' })
     const db = openDatabase(embedded.connection, { pool_size: 1 })
@@ -182,10 +205,60 @@ async function restore(file: string, { data_dir, migrations, key }: RestoreOptio
       if (old !== undefined) await writeSecret(files.old, old)
       await writeSecret(files.secret, secret)
     }
-    return await closing(close, () => load(db, backup, { steps, finish }))
+    return await closing(close, async () => {
+      // First on this disk: if the restore is killed after its commit, a worker repeats them before it sends anything.
+      if (erasures.length > 0) await keepOnDisk(data_dir, erasures)
+      const loaded = await load(db, backup, { steps, finish })
+      const erased = await eraseAgain({ db, secrets: new Secrets(secret, old) }, erasures)
+      return { ...loaded, erased }
+    })
   } finally {
     await backup.close()
   }
+}
+
+/**
+ * Erasures that the backup may not know: of this disk, and of the given file. Where there is neither, nothing knows who was erased since
+ * the backup.
+ */
+async function requireErasures(
+  data_dir: string,
+  { erasures: path, without_erasures }: Pick<RestoreOptions, 'erasures' | 'without_erasures'>,
+): Promise<readonly KeptErasure[]> {
+  const own = await readErasures<KeptErasure>(erasureListIn(join(data_dir, 'ledger')))
+  const given = path === undefined ? undefined : await readErasures<KeptErasure>(path)
+  if (path !== undefined && !given) throw new Refusal(`The list of erasures ${path} does not exist.`)
+  const damaged = (own?.damaged ?? 0) + (given?.damaged ?? 0)
+  if (damaged > 0 && !without_erasures) {
+    throw new Refusal(
+      `${damaged} lines of the lists of erasures are damaged. Use another list, or --without-erasures to restore without these lines.`,
+    )
+  }
+  if (own || given) return [...(own?.erasures ?? []), ...(given?.erasures ?? [])]
+
+  if (!without_erasures) {
+    throw new Refusal(
+      'People who were erased since the backup would come back: this data directory has no list of erasures. Name the newest one with ' +
+        '--erasures, such as the file that ends with .erasures beside your last backup, or confirm with --without-erasures.',
+    )
+  }
+  return []
+}
+
+async function keepOnDisk(data_dir: string, erasures: readonly KeptErasure[]): Promise<void> {
+  const directory = join(data_dir, 'ledger')
+  await mkdir(directory, { recursive: true, mode: 0o700 })
+  await keepErasures(erasureListIn(directory), erasures)
+}
+
+/** From its commit on nothing is sent to these people, and nothing that arrives of them is stored. Returns how many came back. */
+async function eraseAgain(
+  { db, secrets }: Pick<App, 'db' | 'secrets'>,
+  erasures: readonly KeptErasure[],
+): Promise<number> {
+  if (erasures.length === 0) return 0
+  await db.transaction((tx) => tieRestored(tx, secrets))
+  return applyErasures({ db, secrets, log: makeLogger('silent') }, erasures)
 }
 
 /** Asked before the progress is shown, which would write over the question. */

@@ -6,6 +6,7 @@ import { exportPerson, findPeople, readPerson } from '../capabilities/person-rec
 import { Refusal } from '../lib/errors.ts'
 import type { Piece } from '../lib/zip.ts'
 import { Stream } from '../route.ts'
+import { addEraseVerb } from './person-erase.ts'
 import { commandOf, type VerbNeeds } from './verbs.ts'
 import { workspaceVerb } from './workspace-verb.ts'
 
@@ -38,6 +39,7 @@ export function addPersonVerbs(program: Command): void {
     },
     needs,
   )
+  addEraseVerb(person)
 }
 
 async function writeArchive(file: string, pieces: AsyncGenerator<Piece, void>): Promise<number> {

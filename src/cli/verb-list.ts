@@ -83,7 +83,7 @@ export const verbs: readonly VerbModule[] = [
     load: async () => (await import('./retention.ts')).addRetentionVerbs,
   },
   {
-    words: { person: 'find a person, show and export what is stored about them' },
+    words: { person: 'find a person, show, export and erase what is stored about them' },
     load: async () => (await import('./person.ts')).addPersonVerbs,
   },
   {

@@ -435,6 +435,34 @@ create table deleted_messages (
   PRIMARY KEY (account_id, id, chat_id)
 );
 
+create table erased_chats (
+  account_id text not null,
+  chat_id bigint not null,
+  workspace_id uuid not null,
+  erased_at timestamp with time zone not null,
+  last_id bigint not null default 0,
+  from_id bigint,
+  PRIMARY KEY (account_id, chat_id)
+);
+
+create table erasures (
+  id uuid not null,
+  workspace_id uuid not null,
+  person_id uuid not null,
+  platform text not null,
+  number bigint not null,
+  actor text not null,
+  contact_allowed boolean not null,
+  tombstones bytea[] not null,
+  at timestamp with time zone not null default domain_now(),
+  step text not null default 'begin'::text,
+  after text,
+  cleared integer not null default 0,
+  total integer not null default 0,
+  done_at timestamp with time zone,
+  PRIMARY KEY (id)
+);
+
 create table event_sequences (
   workspace_id uuid not null,
   sequence bigint not null,
@@ -719,6 +747,7 @@ create table people (
   platform text not null,
   number bigint not null,
   first_seen_at timestamp with time zone not null default domain_now(),
+  erased_at timestamp with time zone,
   CHECK ((number > 0)),
   PRIMARY KEY (id),
   UNIQUE (workspace_id, platform, number)
@@ -958,6 +987,15 @@ create table suppressions (
   PRIMARY KEY (workspace_id, kind, value)
 );
 
+create table tombstones (
+  workspace_id uuid not null,
+  hash bytea not null,
+  platform text not null,
+  number bigint not null,
+  CHECK ((octet_length(hash) = 32)),
+  PRIMARY KEY (workspace_id, hash, platform, number)
+);
+
 create table users (
   id uuid not null,
   email text not null,
@@ -1123,6 +1161,8 @@ CREATE INDEX contacts_name ON public.contacts USING btree (account_id, sort_name
 CREATE INDEX contacts_phone ON public.contacts USING btree (workspace_id, phone_digits(phone)) WHERE (phone IS NOT NULL);
 CREATE INDEX contacts_username ON public.contacts USING btree (workspace_id, lower(username)) WHERE (username IS NOT NULL);
 CREATE INDEX contacts_words ON public.contacts USING gin (account_id, name_tokens);
+CREATE INDEX erasures_open ON public.erasures USING btree (at) WHERE (done_at IS NULL);
+CREATE INDEX erasures_person ON public.erasures USING btree (person_id, at);
 CREATE INDEX event_waits_workspace ON public.event_waits USING btree (workspace_id, expires_at);
 CREATE INDEX events_age ON public.events USING btree (created_at);
 CREATE INDEX file_chunks_first ON public.file_chunks USING btree (stored_at) WHERE (n = 0);
@@ -1199,6 +1239,8 @@ alter table column_values add FOREIGN KEY (workspace_id, column_id) REFERENCES c
 alter table columns add FOREIGN KEY (workspace_id) REFERENCES workspaces(id);
 alter table contacts add FOREIGN KEY (workspace_id, account_id) REFERENCES accounts(workspace_id, id);
 alter table deleted_messages add FOREIGN KEY (workspace_id, account_id) REFERENCES accounts(workspace_id, id);
+alter table erasures add FOREIGN KEY (person_id) REFERENCES people(id);
+alter table erasures add FOREIGN KEY (workspace_id) REFERENCES workspaces(id);
 alter table hand_messages add FOREIGN KEY (workspace_id) REFERENCES workspaces(id);
 alter table hand_messages add FOREIGN KEY (workspace_id, account_id) REFERENCES accounts(workspace_id, id);
 alter table identities add FOREIGN KEY (user_id) REFERENCES users(id);
@@ -1231,6 +1273,7 @@ alter table setup_links add FOREIGN KEY (made_by) REFERENCES users(id);
 alter table setup_links add FOREIGN KEY (user_id) REFERENCES users(id);
 alter table stages add FOREIGN KEY (workspace_id) REFERENCES workspaces(id);
 alter table suppressions add FOREIGN KEY (workspace_id) REFERENCES workspaces(id);
+alter table tombstones add FOREIGN KEY (workspace_id) REFERENCES workspaces(id);
 alter table webhook_attempts add FOREIGN KEY (delivery_id) REFERENCES webhook_deliveries(id) ON DELETE CASCADE;
 alter table webhook_deliveries add FOREIGN KEY (workspace_id, webhook_id) REFERENCES webhooks(workspace_id, id);
 alter table webhooks add FOREIGN KEY (workspace_id) REFERENCES workspaces(id);
@@ -1497,6 +1540,17 @@ AS $function$
   where a.id = account and o.workspace_id = a.workspace_id
     and o.data ->> 'chat_id' = 'platform:chat:777000' and o.data ->> 'account_id' = account;
 $function$;
+CREATE OR REPLACE FUNCTION public.erase_in_new_account()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  insert into erased_chats (account_id, chat_id, workspace_id, erased_at)
+  select distinct on (e.number) new.id, e.number, new.workspace_id, e.at from erasures e
+  where e.workspace_id = new.workspace_id and e.platform = new.platform
+  order by e.number, e.at desc;
+  return null;
+end $function$;
 CREATE OR REPLACE FUNCTION public.erase_service_chat(account text)
  RETURNS boolean
  LANGUAGE plpgsql
@@ -1579,9 +1633,11 @@ CREATE OR REPLACE FUNCTION public.guard_approvals()
 AS $function$
 begin
   if (new.id, new.workspace_id, new.user_id, new.key_id, new.operation, new.account_id, new.chat_id, new.fingerprint,
-      new.payload::text, new.created_at)
+      new.created_at)
       is distinct from (old.id, old.workspace_id, old.user_id, old.key_id, old.operation, old.account_id, old.chat_id,
-      old.fingerprint, old.payload::text, old.created_at)
+      old.fingerprint, old.created_at)
+    -- One that is not waiting for its use any more may be erased.
+    or (new.payload::text <> old.payload::text and new.payload::text <> '{"erased": true}')
     or new.platform_user_id is distinct from old.platform_user_id then
     raise exception 'approval % must stay what was asked for', old.id using errcode = 'restrict_violation';
   end if;
@@ -1714,7 +1770,20 @@ begin
             where p.workspace_id = workspace and p.platform = on_platform and p.number = given.number)
           from (
             select split_part(name, ':', 2)::bigint as number from unnest(known) as name
-            where is_listed.number is null and name ~ '^platform_id:[0-9]{1,18}$') given) who
+            where is_listed.number is null and name ~ '^platform_id:[0-9]{1,18}$') given
+          union all
+          -- A name of an erased person leads to their number, unless it leads to somebody else by now.
+          select t.number, null from unnest(known) as name
+          cross join lateral (
+            select * from tombstones t
+            where t.workspace_id = workspace and t.hash = decode(split_part(name, ':', 2), 'hex') offset 0) t
+          where is_listed.number is null and name ~ '^tombstone:[0-9a-f]{64}$' and t.platform = on_platform and not exists (
+            select from unnest(known) as now_known
+            cross join lateral (
+              select * from person_names o where o.workspace_id = workspace and o.kind = split_part(now_known, ':', 1)
+                and o.value = split_part(now_known, ':', 2) offset 0) o
+            cross join lateral (select * from people p where p.id = o.person_id limit 1) p
+            where o.platform = on_platform and o.until is null and p.number <> t.number)) who
         cross join lateral (
           select 'platform_id' as kind, who.number::text as value, null::timestamptz as until
           union all
@@ -1791,7 +1860,7 @@ begin
     from unnest(numbers, usernames, phones) as g (number, username, phone)
     cross join lateral (
       select p.id from people p
-      where p.workspace_id = workspace and p.platform = on_platform and p.number = g.number limit 1) p
+      where p.workspace_id = workspace and p.platform = on_platform and p.number = g.number and p.erased_at is null limit 1) p
     cross join lateral (values
       ('username', nullif(lower(g.username), '')), ('phone', nullif(phone_digits(g.phone), ''))) as t (kind, value)
     where t.kind = 'username' or t.value is not null),
@@ -2126,6 +2195,7 @@ $function$;
 -- triggers
 
 CREATE TRIGGER accounts_begin_run BEFORE UPDATE OF status ON public.accounts FOR EACH ROW WHEN (((old.status = 'READY'::text) AND (new.status <> 'READY'::text))) EXECUTE FUNCTION begin_run_first();
+CREATE TRIGGER accounts_erased AFTER INSERT ON public.accounts FOR EACH ROW EXECUTE FUNCTION erase_in_new_account();
 CREATE TRIGGER accounts_version AFTER INSERT OR DELETE OR UPDATE OF status, name ON public.accounts FOR EACH STATEMENT EXECUTE FUNCTION raise_settings_version();
 CREATE TRIGGER allowlists_version AFTER INSERT OR DELETE OR UPDATE OR TRUNCATE ON public.allowlists FOR EACH STATEMENT EXECUTE FUNCTION raise_settings_version();
 CREATE TRIGGER approvals_guard BEFORE UPDATE ON public.approvals FOR EACH ROW EXECUTE FUNCTION guard_approvals();

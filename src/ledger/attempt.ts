@@ -238,7 +238,7 @@ async function conclude(
   const { id } = operation
   const sound = toWellFormed(outcome)
   // crash point 10: the outcome is read, the journal does not know it
-  await journalOutcome(app, journal, { id, token, outcome: sound })
+  await journalOutcome(app, journal, { id, token, outcome: journaledOf(app, operation, sound) })
   // crash point 8: the outcome is in the journal, the row does not know it
   try {
     await recorder.record({ operation, public_id: id, token, held, outcome: sound })
@@ -247,6 +247,12 @@ async function conclude(
     echo?.resolve(undefined)
     throw error
   }
+}
+
+/** A journal outlives an erasure, so it keeps ids of people and none of their names. */
+function journaledOf({ operations }: App, { kind }: Operation, outcome: Outcome<unknown>): Outcome<unknown> {
+  if (outcome.kind !== 'accepted') return outcome
+  return { kind: 'accepted', value: operations.get(kind)?.journaled(outcome.value) ?? outcome.value } // guard: no names in the journal
 }
 
 async function journalOutcome(

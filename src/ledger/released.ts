@@ -25,6 +25,10 @@ const ended = ['session_unavailable', "The account's session ended before submis
 /** What the caller can do next, if it sent a key of its own. */
 const sameKey = 'you can retry with the same key'
 
+/** Why a person is refused who was erased. */
+export const erasedSentence =
+  'This person was erased from this workspace, which must not write to them. Nothing was sent.'
+
 export async function releasedError(
   app: App,
   row: LedgerOperation,
@@ -37,6 +41,9 @@ export async function releasedError(
     return new ApiError('flood_wait', { status: flood, retry_after })
   }
   if (cause === 'identity_suppressed') return new ApiError('identity_suppressed')
+  if (cause === 'identity_erased') return new ApiError('identity_suppressed', { detail: erasedSentence })
+  // Their chat counts as not in the account.
+  if (cause === 'erased') return new ApiError('chat_unavailable')
   if (cause === 'needs_login' || cause === 'restricted') {
     return new ApiError('account_unavailable', {
       detail: "The platform no longer accepts this account's login. Connect the account again.",

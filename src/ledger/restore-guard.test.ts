@@ -38,6 +38,8 @@ afterEach(async () => {
 
 const stopSending = async (app: App) => void (await setDispatch(app, 'system', false))
 
+const erase = async () => {}
+
 const open = (
   replay: () => Promise<void> = async () => {},
   worker_id = newId(),
@@ -46,7 +48,7 @@ const open = (
 ) =>
   RestoreGuard.open(
     { ...rows.app, ...app },
-    { worker_id, directory, replay, compare, stopSending, exclusive: false },
+    { worker_id, directory, replay, erase, compare, stopSending, exclusive: false },
   )
 
 /** As if a process of this disk had seen a later state of the database, or another history. */
@@ -154,6 +156,7 @@ describe('at the start', () => {
           worker_id: newId(),
           directory,
           replay: async () => {},
+          erase,
           compare: async () => false,
           stopSending,
           exclusive: true,

@@ -54,6 +54,8 @@ interface RestoreGuardOptions {
   readonly directory: string
   /** Replays the outcomes in every journal. */
   readonly replay: () => Promise<void>
+  /** Repeats the erasures that this disk knows and the database has forgotten. */
+  readonly erase: () => Promise<void>
   /** Whether the database has forgotten commits that this process saw; if so, restarts its sessions. */
   readonly compare: () => Promise<boolean>
   /** Switches sending off for the whole instance until an operator switches it on. */
@@ -115,7 +117,11 @@ export class RestoreGuard {
     await guard.#warnOthers()
     // This process takes over the debts of earlier processes of this disk. Their files stay until those have ended.
     for (const id of debtors) await forgiveWorker(app.db, id)
-    if (!guard.#owing) await guard.#keep()
+    if (!guard.#owing) {
+      // An older copy need not look like one to this disk.
+      await options.erase()
+      await guard.#keep()
+    }
     return guard
   }
 
@@ -197,9 +203,10 @@ export class RestoreGuard {
 
   async #putAllBack(): Promise<void> {
     const { db, log, operations } = this.#app
-    const { directory, worker_id, replay, compare } = this.#options
+    const { directory, worker_id, replay, compare, erase } = this.#options
     if (await compare()) this.#notice('behind') // guard: marks are compared
     await this.#warnOthers()
+    await erase() // guard: erasures are repeated before anything is sent
     await beginRun(db)
     const debts = await listDebts(directory)
     const { intents, damaged } = await readIntents(directory)

@@ -60,6 +60,11 @@ export const errors = {
   request_timeout: [408, 'The request took too long to arrive.'],
   // 409: the current state does not allow it
   conflict: [409, 'This conflicts with something that already exists.'],
+  preview_outdated: [
+    409,
+    'What is stored about this person has changed since the preview. Read the preview again.',
+  ],
+  erasure_in_progress: [409, 'This person is being erased already.'],
   operation_in_progress: [
     409,
     'An operation with this Idempotency-Key is still in progress. Repeat the request in a few seconds. X-Operation-Id names the operation, if it is known.',

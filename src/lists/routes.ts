@@ -6,6 +6,7 @@ import { routes as chatStart } from '../capabilities/chat-start/routes.ts'
 import { routes as chats } from '../capabilities/chats/routes.ts'
 import { routes as columns } from '../capabilities/columns/routes.ts'
 import { routes as contacts } from '../capabilities/contacts/routes.ts'
+import { routes as erasing } from '../capabilities/erasing/routes.ts'
 import { routes as events } from '../capabilities/events/routes.ts'
 import { routes as me } from '../capabilities/me/routes.ts'
 import { routes as media } from '../capabilities/media/routes.ts'
@@ -25,6 +26,7 @@ export const routes: readonly Route[] = [
   ...media,
   ...contacts,
   ...personRecord,
+  ...erasing,
   ...search,
   ...pipeline,
   ...columns,

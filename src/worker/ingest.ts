@@ -34,23 +34,25 @@ import { chatIdOf } from '../lib/shapes.ts'
 import { toWellFormed } from '../lib/text.ts'
 import type { Mark } from '../mark.ts'
 import type { Chat, Message, Person, Update, UpdateBatch } from '../platform/port.ts'
+import { withoutErased } from './erased.ts'
 import { handleIncoming } from './incoming.ts'
 
 /** False: another worker holds the lease by now, or the database has lost commits; nothing was stored. */
 export async function ingest(app: App, held: HeldLease, batch: UpdateBatch): Promise<boolean> {
-  const { updates, position, caught_up } = toWellFormed(batch)
+  const { updates: all, position, caught_up } = toWellFormed(batch)
   try {
-    const { events, noted, writes } = await app.db.transaction(async (tx) => {
+    const { events, noted, writes, updates } = await app.db.transaction(async (tx) => {
       const [[advanced], isDeleted] = await Promise.all([
         advancePositions(tx, [{ held, position, caught_up }]),
-        findDeleted(tx, held, updates.flatMap(idOf)),
+        findDeleted(tx, held, all.flatMap(idOf)),
       ])
       if (!advanced) throw new LeaseLost('The lease of the account is lost.')
+      const updates = await withoutErased(tx, held, all) // guard: updates of erased people are not stored
       const sorted = sortOut(updates, isDeleted)
       const happened = await store(app, tx, held, sorted)
       const byHand = await noteOwnMessages(tx, held, [...sorted.own.values()])
       emit(tx, held.workspace_id, happened)
-      return { events: happened, noted: byHand, writes: advanced.writes }
+      return { events: happened, noted: byHand, writes: advanced.writes, updates }
     })
     noteWrites(held, writes)
     if (events.length > 0) app.wake.signal(emitted)

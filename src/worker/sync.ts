@@ -29,6 +29,7 @@ import { within } from '../ledger/within.ts'
 import type { ChatNumber } from '../lib/shapes.ts'
 import { toWellFormed } from '../lib/text.ts'
 import type { Chat, ListedChat, Message, Outcome, Platform, Session } from '../platform/port.ts'
+import { chatsWithoutErased, pastWithoutErased, peopleWithoutErased } from './erased.ts'
 import { handleIncoming } from './incoming.ts'
 
 const chatsPage = 100
@@ -72,17 +73,19 @@ async function syncChats(app: App, syncing: SyncContext, after: string | null): 
     const chats = page.chats.slice(at, at + chatsStep)
     const isLast = at + chatsStep >= page.chats.length
     await inOneStep(app, held, async (tx) => {
+      // The last messages first: they may be with what an erased person has written anew.
       const events = await storePast(app, tx, syncing, chats.flatMap(lastOf))
+      const shown = await chatsWithoutErased(
+        tx,
+        held,
+        chats.map(({ chat }) => chat),
+      )
       await storeChats(
         tx,
         held,
-        chats.map(({ chat }) => ({ chat, last: null })),
+        shown.map((chat) => ({ chat, last: null })),
       )
-      await storeContacts(
-        tx,
-        held,
-        chats.flatMap(({ chat }) => peopleOf(chat)),
-      )
+      await storeContacts(tx, held, shown.flatMap(peopleOf))
       if (isLast) await noteChats(tx, held, page)
       return events
     })
@@ -105,11 +108,8 @@ async function syncContacts(app: App, syncing: SyncContext): Promise<void> {
   for (let at = 0; at < people.length; at += contactsPage) {
     await app.db.transaction(async (tx) => {
       await requireLease(tx, held)
-      await storeContacts(
-        tx,
-        held,
-        people.slice(at, at + contactsPage).filter(({ kind }) => kind === 'person'),
-      )
+      const page = people.slice(at, at + contactsPage).filter(({ kind }) => kind === 'person')
+      await storeContacts(tx, held, await peopleWithoutErased(tx, held, page))
     })
   }
   await noteHistoryPhase(app.db, held)
@@ -233,12 +233,8 @@ function pastOf(chat_id: ChatNumber, messages: readonly Message[]): Past[] {
 }
 
 /** Stores messages of the past and passes them to `handleIncoming`, but does not announce them. Returns the events of replies. */
-async function storePast(
-  app: App,
-  tx: Tx,
-  { held }: SyncContext,
-  past: readonly Past[],
-): Promise<NewEvent[]> {
+async function storePast(app: App, tx: Tx, { held }: SyncContext, all: readonly Past[]): Promise<NewEvent[]> {
+  const past = await pastWithoutErased(tx, held, all)
   // The ledger before the messages: every transaction locks them in this order.
   await noteProofs(tx, held.account_id, proofsIn(past.map(({ message }) => message))) // guard: the past proves as well
   const ids = past.map(({ message }) => message.id)

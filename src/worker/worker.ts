@@ -18,6 +18,7 @@ import { forgetWorkers, noteDrives, noteHeartbeat, noteStopped } from '../ledger
 import type { Loop, MakeLoops } from '../loop.ts'
 import { AccountPool, type Platforms } from './account-pool.ts'
 import { Downloads } from './downloads.ts'
+import { erasureLoop, repeatErasures } from './erasures.ts'
 import { LoginRunner } from './login-runner.ts'
 import { countOperations, showJournal } from './metrics.ts'
 import { failingLoops, type Running, runLoops } from './run-loops.ts'
@@ -112,6 +113,7 @@ async function act(app: App, { id, directory, platforms, open, diskFree }: Actin
     worker_id: id,
     directory,
     replay,
+    erase: () => repeatErasures(app, directory),
     compare: () => compareMarks(app, pool),
     stopSending,
     exclusive: [...platforms.values()].some(({ takeoverSeconds }) => takeoverSeconds > 0),
@@ -134,6 +136,7 @@ async function act(app: App, { id, directory, platforms, open, diskFree }: Actin
       downloads.loop,
       observeLoop(app, () => pool.driven()),
       replayLoop({ directory, worker_id: id, recorder }),
+      erasureLoop(directory),
       ...pool.loops,
       logins.loop,
     ],

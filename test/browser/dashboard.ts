@@ -16,6 +16,7 @@ import { closeContext, openBrowser } from './browser.ts'
 import { useCampaigns } from './campaign-journey.ts'
 import { useContacts } from './contacts-journey.ts'
 import { callTool, type Demo, exampleChat, startDemo } from './demo.ts'
+import { eraseSomebody } from './erase-journey.ts'
 import { firstCampaign, frame, lookAt, type Places, sightsBefore, sightsOf } from './every-page.ts'
 import { answerWithFiles } from './files-journey.ts'
 import { openHostileFiles } from './hostile-files.ts'
@@ -99,6 +100,9 @@ async function walk(browser: Browser, demo: Demo, centre: Centre): Promise<void>
   )
   await step(browser, 'a person: found from the palette, read, exported by keyboard, at 320 px', () =>
     inSession(browser, demo, (context) => usePerson(context, demo, places.workspace_id)),
+  )
+  await step(browser, 'a person is erased: previewed, confirmed, gone, by keyboard', () =>
+    inSession(browser, demo, (context) => eraseSomebody(context, demo, places.workspace_id)),
   )
   await step(
     browser,

@@ -1,5 +1,6 @@
 /** A workspace in which the example of every operation succeeds, and requests made from these examples. */
 import { createColumn } from '../../src/capabilities/columns/columns.ts'
+import { previewErasure } from '../../src/capabilities/erasing/erasing.ts'
 import { createWebhook } from '../../src/capabilities/webhooks/webhooks.ts'
 import { sql } from '../../src/db/sql.ts'
 import { emit } from '../../src/events/emit.ts'
@@ -50,6 +51,9 @@ export class Examples {
   broadcast_id = ''
   webhook_id = ''
   delivery_id = ''
+  /** Somebody whom nothing else needs. */
+  erased_id = ''
+  preview = ''
   #serial = 0
 
   constructor(workplace: Workplace, { own, other, ...places }: Places & { own: Tenant; other: Tenant }) {
@@ -104,10 +108,21 @@ export class Examples {
     return (answer.body.campaign as { id: string }).id
   }
 
+  async #makeErasable(): Promise<void> {
+    const { db } = this.service.app
+    const { workspace_id } = this.own
+    this.erased_id = newId()
+    await db.run(sql`
+      insert into people (id, workspace_id, platform, number)
+      values (${this.erased_id}, ${workspace_id}, 'sandbox', ${880_000 + this.#serial++})`)
+    this.preview = (await previewErasure(db, workspace_id, this.erased_id)).preview
+  }
+
   /** What must hold for a request to succeed once more. */
   async #prepare({ name, path }: Route): Promise<void> {
     const { db } = this.service.app
     if (path.startsWith('/webhooks')) await this.makeWebhook()
+    if (path.startsWith('/people/{person_id}/eras')) await this.#makeErasable()
     if (name === 'resume_campaign') {
       await db.run(sql`
         update campaigns set status = 'paused', pause_reason = 'requested' where id = ${this.campaign_id}`)
@@ -129,6 +144,8 @@ export class Examples {
       .replaceAll('0199a1f0-0000-7000-8000-00000000000a', this.column_id)
       .replaceAll('019a7e6e-7c1a-7b55-9f53-0d6a1f0c7a11', this.operation_id)
       .replaceAll('019a7e70-0000-7000-8000-0000000000d1', this.person_id)
+      .replaceAll('019a7e70-0000-7000-8000-0000000000d2', this.erased_id)
+      .replaceAll('7c1f'.repeat(16), this.preview)
       .replaceAll('019a7e70-0000-7000-8000-0000000000c1', this.campaign_id)
       .replaceAll('019a7e70-0000-7000-8000-0000000000b1', this.broadcast_id)
       .replaceAll('acc_2Jk9vQ7wXb4LmN8pRt3Z', account_id)

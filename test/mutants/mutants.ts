@@ -4,6 +4,7 @@
  */
 import type { Patch } from '../faults/patch.ts'
 import { databaseMutants } from './database.ts'
+import { erasingMutants } from './erasing.ts'
 import { retentionMutants } from './retention.ts'
 import type { SqlPatch } from './sql-functions.ts'
 
@@ -1591,6 +1592,7 @@ export const mutants: readonly Mutant[] = [
   ...live,
   ...team,
   ...databaseMutants,
+  ...erasingMutants,
   ...retentionMutants,
   ...unnoticed,
   // The boundary.
@@ -5389,5 +5391,22 @@ export const mutants: readonly Mutant[] = [
     ] as const
   ).map(([marker, replace]) =>
     mutant(zipping, marker, 'a ZIP archive of 64 bits throughout has every entry with its bytes', replace),
+  ),
+  ...(
+    [
+      ['guard: no names in the journal', 'return outcome'],
+      ['guard: an answer from a journal has the stored name', 'const { name, username } = chat'],
+    ] as const
+  ).map(([marker, replace]) =>
+    mutant(
+      {
+        file: 'test/back-in-time.test.ts',
+        still:
+          'crash point 17: the whole directory is restored, journals included; what the platform shows is not sent again',
+      },
+      marker,
+      'a journal has ids of people and no names, and what it brings back is answered with the stored name',
+      replace,
+    ),
   ),
 ]

@@ -25,6 +25,16 @@ export const rowsOf: Readonly<Record<string, string>> = {
   hand_messages: `
     insert into hand_messages (id, workspace_id, account_id, platform, chat_id, message_id, sent_at)
     select gen_random_uuid(), workspace_id, account_id, 'sandbox', 999999, 999999, now() from ${chat}`,
+  erasures: `
+    insert into erasures (id, workspace_id, person_id, platform, number, actor, contact_allowed, tombstones, done_at)
+    select gen_random_uuid(), p.workspace_id, p.id, p.platform, p.number, 'cli:ana', false, array[sha256('name')], now()
+    from people p limit 1`,
+  tombstones: `
+    insert into tombstones (workspace_id, hash, platform, number)
+    select workspace_id, sha256('name'), platform, number from people limit 1`,
+  erased_chats: `
+    insert into erased_chats (account_id, chat_id, workspace_id, erased_at)
+    select account_id, 999999, workspace_id, now() from ${chat}`,
   identities: `
     insert into identities (issuer, subject, user_id, idp_user_uuid)
     select 'https://id.example.com', 'subject', user_id, gen_random_uuid() from ${chat}`,

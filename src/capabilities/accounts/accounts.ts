@@ -43,7 +43,7 @@ export {
   takeAnswers,
 } from './login-runs.ts'
 export { logOut } from './logout.ts'
-export { openAccountStore, tidyAccount } from './platform-store.ts'
+export { erasePeers, openAccountStore, tidyAccount } from './platform-store.ts'
 export { type AccountProxies, findProxy, listProxies, unreadableProxy } from './proxy.ts'
 
 /** The name of the account's platform. */

@@ -3,7 +3,7 @@ import type { App } from '../../app.ts'
 import { given } from '../../db/given.ts'
 import { sealedColumn } from '../../db/sealed-column.ts'
 import { lockSecretUse } from '../../db/secret-use.ts'
-import { sql } from '../../db/sql.ts'
+import { type Sql, sql, type Tx } from '../../db/sql.ts'
 import { type HeldLease, requireLease } from '../../ledger/leases.ts'
 import type { Secrets } from '../../lib/secrets.ts'
 import type { AccountStore, StoredPeer } from '../../platform/port.ts'
@@ -37,7 +37,11 @@ export function openAccountStore(app: App, held: Omit<HeldLease, 'writes'>): Acc
         await requireLease(tx, held) // guard: peers are written under the lease
         await tx.run(sql`
           insert into platform_peers (account_id, number, text)
-          select ${account_id}, p.number, p.text from ${given(peers, { number: 'bigint', text: 'text' })} as p
+          select ${account_id}, p.number, case when exists (
+              select from erased_chats e
+              where e.account_id = ${account_id} and e.chat_id = p.number and e.from_id is null) -- guard: peers of erased people have no names
+            then ${unnamed(sql`p.text`)} else p.text end
+          from ${given(peers, { number: 'bigint', text: 'text' })} as p
           on conflict (account_id, number) do update set text = excluded.text`)
       }),
   }
@@ -91,3 +95,13 @@ export const sealedSessions = sealedColumn({
   column: sql`sealed`,
   placeOf,
 })
+
+/** A row of the store of an erased person: without what they are called, and with what a call about them needs. */
+const unnamed = (text: Sql): Sql => sql`((${text})::jsonb - 'username' || '{"name": ""}')::text`
+
+/** What the stores of these accounts call an erased person. */
+export async function erasePeers(tx: Tx, account_ids: readonly string[], number: string): Promise<void> {
+  await tx.run(sql`
+    update platform_peers p set text = ${unnamed(sql`p.text`)}
+    where account_id = any(${account_ids}) and number = ${number}`)
+}

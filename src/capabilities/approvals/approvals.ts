@@ -4,6 +4,7 @@ import { type Incoming, inspect, perform } from '../../access/perform.ts'
 import { rehearse } from '../../access/rehearse.ts'
 import type { App } from '../../app.ts'
 import type { Caller, Gate } from '../../contract.ts'
+import { sql, type Tx } from '../../db/sql.ts'
 import { fingerprintOf } from '../../ledger/idempotency.ts'
 import { ApiError } from '../../lib/errors.ts'
 import { type ChatId, chatNumber } from '../../lib/shapes.ts'
@@ -121,4 +122,12 @@ function adviseError(error: unknown): unknown {
 function adviseReply(reply: Reply): Reply {
   const { code } = reply.status < 400 ? {} : (reply.body as { readonly code?: string })
   return code === 'outcome_ambiguous' ? { ...reply, body: { error: unknownOutcomeAdvice, code } } : reply
+}
+
+/** What agents asked to send to an erased person. A request that still waits is denied. */
+export async function eraseApprovals(tx: Tx, account_ids: readonly string[], number: string): Promise<void> {
+  await tx.run(sql`
+    update approvals set payload = '{"erased": true}', state = case when state = 'waiting' then 'denied' else state end,
+      decided_at = case when state = 'waiting' then domain_now() else decided_at end
+    where account_id = any(${account_ids}) and chat_id = ${number} and payload::text <> '{"erased": true}'`)
 }

@@ -4,6 +4,7 @@ export { creatorOut, recipientOut, totalsOut } from './campaign-shapes.ts'
 export { listOpenCampaigns, stopCampaigns, takeOverCampaigns } from './control.ts'
 export { mutation as takeOverNeeds } from './control-routes.ts'
 export { seedCampaign } from './create.ts'
+export { eraseRecipients } from './erased-recipients.ts'
 export {
   controlAnyCampaign,
   createFromFile,

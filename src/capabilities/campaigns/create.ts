@@ -47,13 +47,13 @@ export function requireStart(now: Date, { scheduled_at }: CampaignRequest): void
 
 /** Checks what creation checks again in its transaction. */
 export async function requireCreatable(
-  { db }: App,
+  { db, secrets }: App,
   { workspace_id }: Pick<Caller, 'workspace_id'>,
   request: CampaignRequest,
 ): Promise<void> {
   const { now } = await db.one<{ now: Date }>(sql`select domain_now() as now`)
   requireStart(now, request)
-  requireAll(await findRecipients(db, workspace_id, request))
+  requireAll(await findRecipients({ db, secrets }, workspace_id, request))
 }
 
 interface CreatedCampaign {
@@ -69,7 +69,9 @@ export async function createCampaign(
 ): Promise<CreatedCampaign> {
   const { now } = await tx.one<{ now: Date }>(sql`select domain_now() as now`)
   requireStart(now, request)
-  const found = requireAll(await findRecipients(tx, caller.workspace_id, request))
+  const found = requireAll(
+    await findRecipients({ db: tx, secrets: app.secrets }, caller.workspace_id, request),
+  )
   const warnings = [...request.warnings, ...(await findOverlap(tx, caller.workspace_id, found))]
   const id = await storeCampaign(app, tx, caller, { request, found, now, key })
   await requireMaker(tx, caller) // guard: campaigns of a member who leaves

@@ -180,7 +180,7 @@ async function leaveOut(
 ): Promise<Pick<ContactTable, 'contacts' | 'skipped'>> {
   if (contacts.length === 0) return { contacts, skipped }
   const request = await checkRequest(app, caller, { body: bodyOf(wanted, contacts) })
-  const { excluded } = await findRecipients(app.db, caller.workspace_id, request)
+  const { excluded } = await findRecipients(app, caller.workspace_id, request)
   const out = new Map(excluded.map((one) => [one.wanted.identifier, one]))
   const more = excluded.map((one) => ({ line: lines.get(one.wanted.contact) ?? 0, reason: exclusionOf(one) }))
   return {

@@ -40,7 +40,7 @@ export async function previewCampaign(
   const read = async (db: Db) => {
     const standing = await readStanding(app, db, workspace_id)
     requireStart(standing.now, request)
-    const { found, excluded } = await findRecipients(db, workspace_id, request)
+    const { found, excluded } = await findRecipients({ db, secrets: app.secrets }, workspace_id, request)
     const subject = await subjectOf(db, workspace_id, request, found, standing.now)
     const overlap = await findOverlap(db, workspace_id, found)
     const only = request.pool.length === 1 ? request.pool[0] : undefined

@@ -1,10 +1,12 @@
 /** Whom a campaign can write to, and why not the others: looked up in our own database only. */
+import type { App } from '../../app.ts'
 import { given } from '../../db/given.ts'
 import { type Db, sql } from '../../db/sql.ts'
 import { ApiError, type ErrorCode } from '../../lib/errors.ts'
 import type { ChatNumber } from '../../lib/shapes.ts'
 import { listedDigits } from '../../rules/identifier.ts'
 import { findFault } from '../../rules/placeholders.ts'
+import { tombstonesOf } from '../people/people.ts'
 import { listSuppressed, namesOf } from '../suppressions/suppressions.ts'
 import { type CampaignRequest, listed, type RequestedRecipient } from './campaign-request.ts'
 import { type ExclusionReason, whyExcluded } from './planning/why.ts'
@@ -69,7 +71,7 @@ interface AccountRow {
 
 /** Checks accounts and chats first, then the suppression list, then the texts. */
 export async function findRecipients(
-  db: Db,
+  { db, secrets }: { readonly db: Db } & Pick<App, 'secrets'>,
   workspace_id: string,
   request: CampaignRequest,
 ): Promise<Recipients> {
@@ -79,7 +81,10 @@ export async function findRecipients(
   const looked = request.wanted.map((wanted) => look(wanted, accounts, chats, request.pool))
   const found = looked.flatMap((one) => ('reason' in one ? [] : [one]))
   const excluded = looked.filter((one) => 'reason' in one)
-  const barred = await findBarred(db, workspace_id, { found, accounts: perPlatform(accounts, request.pool) })
+  const barred = await findBarred({ db, secrets }, workspace_id, {
+    found,
+    accounts: perPlatform(accounts, request.pool),
+  })
   for (const one of found) {
     const reason = barred.has(one) ? 'suppressed' : findTextFault(one, request)
     if (reason) excluded.push({ wanted: one, reason })
@@ -178,7 +183,7 @@ interface Unbarred {
 
 /** Asks the list about everything known of a person: the chat's number, the names given, and the people who have them. */
 async function findBarred(
-  db: Db,
+  { db, secrets }: { readonly db: Db } & Pick<App, 'secrets'>,
   workspace_id: string,
   { found, accounts }: Unbarred,
 ): Promise<ReadonlySet<FoundRecipient>> {
@@ -186,7 +191,8 @@ async function findBarred(
   for (let from = 0; from < found.length; from += listedAtATime) {
     const asked = found.slice(from, from + listedAtATime).flatMap((one) => {
       const { account_id, chat_id: id, username } = one
-      const names = [...(one.identifier === null ? [] : [listedName(one.contact)]), ...namesOf({ username })]
+      const given = [...(one.identifier === null ? [] : [listedName(one.contact)]), ...namesOf({ username })]
+      const names = [...given, ...tombstonesOf({ secrets }, workspace_id, given)] // guard: an import asks about tombstones
       return (account_id === null ? accounts : [account_id]).map((known) => ({
         ...{ one, account_id: known, id, names },
       }))

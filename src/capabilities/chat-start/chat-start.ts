@@ -1,7 +1,7 @@
 /** Opening a private chat: the whole operation, from the request's identifier to the stored chat. */
 import { z } from 'zod'
 import type { App } from '../../app.ts'
-import type { Account, Caller } from '../../contract.ts'
+import type { Account, AccountKey, Caller } from '../../contract.ts'
 import { sql, type Tx } from '../../db/sql.ts'
 import { countLookup } from '../../ledger/account-usage.ts'
 import { ApiError } from '../../lib/errors.ts'
@@ -16,10 +16,17 @@ import {
 } from '../../operation.ts'
 import type { Chat, Outcome, Person } from '../../platform/port.ts'
 import { type Identifier, parseIdentifier } from '../../rules/identifier.ts'
-import { storeChats } from '../chats/chats.ts'
+import { noteChat, storeChats } from '../chats/chats.ts'
 import { requireContacts, storeContacts } from '../contacts/contacts.ts'
-import { findOwner, learnAsked, learnPeople } from '../people/people.ts'
-import { findSuppressed } from '../suppressions/suppressions.ts'
+import {
+  findErasedChats,
+  findOwner,
+  learnAsked,
+  learnPeople,
+  noteReturned,
+  wasErased,
+} from '../people/people.ts'
+import { findSuppressed, requireUnlisted } from '../suppressions/suppressions.ts'
 
 interface StartRequest {
   readonly account_id: string
@@ -86,7 +93,7 @@ export async function wantChat(
   const known = { [identifier.kind]: identifier.value }
   // Do not look up a person who is known to be suppressed. `findPerson` checks again after the look-up.
   const key = { workspace_id: caller.workspace_id, account_id: account.id }
-  if (await findSuppressed(app.db, key, known)) throw new ApiError('identity_suppressed')
+  await requireUnlisted(app, key, known)
   const stored: Payload = { identifier }
   return { account_id: account.id, chat_id: null, payload: stored }
 }
@@ -127,10 +134,16 @@ export const startChat = operationKind<Payload, Person, Chat>({
   asks: () => true,
   prepare: (target, { payload: { identifier } }) => findPerson(target, identifier),
   submit: async (session, _, found) => withFound(await session.openChat(found.id), found),
+  journaled: ({ id, kind }) => ({ id, kind, ...unnamed }),
   reply: (tx, done) =>
     Promise.all(done.map(({ operation, value }) => replyOf(tx, operation.account_id, value))),
   async store(tx, done) {
     for (const { operation, value } of done) {
+      if (isUnnamed(value)) {
+        await noteChat(tx, operation, value)
+        continue
+      }
+      await noteOpened(tx, operation, value)
       const people = (value.participants ?? []).filter(({ kind }) => kind === 'person')
       await Promise.all([
         storeChats(tx, operation, [{ chat: value, last: null }]),
@@ -140,6 +153,19 @@ export const startChat = operationKind<Payload, Person, Chat>({
   },
 })
 export const operations: readonly OperationKind[] = [startChat]
+
+/** What the journal keeps of a chat. The platform shows the rest again. */
+const unnamed = { name: '', username: null, unread_count: null, participants: null } as const
+
+const isUnnamed = ({ name, participants }: Chat): boolean => name === '' && participants === null
+
+/** A person who was erased and may be contacted again: what comes from here on is stored. */
+async function noteOpened(tx: Tx, account: AccountKey, { id }: Chat): Promise<void> {
+  const erased = (await findErasedChats(tx, account, [id])).get(id)
+  if (erased?.from_id === null) {
+    await noteReturned(tx, account, new Map([[id, String(BigInt(erased.last_id) + 1n)]]))
+  }
+}
 
 /** Opening a chat need not show all that asking for the person did. */
 function withFound(opened: Outcome<Chat>, found: Person): Outcome<Chat> {
@@ -156,7 +182,9 @@ async function findPerson(target: Target, identifier: Identifier): Promise<Outco
   if (found.kind !== 'accepted') return found
   if (found.value.kind !== 'person') return { kind: 'refused', reason: 'identity_ineligible' }
   const suppressed = await findSuppressed(db, account, found.value)
-  return suppressed ? { kind: 'forbidden', detail: 'identity_suppressed' } : found
+  if (!suppressed) return found
+  const erased = await wasErased(db, account, { number: found.value.id, tombstones: [] })
+  return { kind: 'forbidden', detail: erased ? 'identity_erased' : 'identity_suppressed' }
 }
 
 /** Asks about the person who had the name last, which is no look-up. Null: it is not known whose it is. */
@@ -183,7 +211,9 @@ async function lookUp({ db, account, session }: Target, identifier: Identifier):
 }
 
 /** The reply of POST /chats/start. `created`: the account did not have the chat before. */
-async function replyOf(tx: Tx, account_id: string, { id, name, username }: Chat) {
-  const known = await tx.maybe(sql`select 1 from chats where account_id = ${account_id} and chat_id = ${id}`)
-  return { chat: { id: chatIdOf(id), account_id, name, username }, created: known === undefined }
+async function replyOf(tx: Tx, account_id: string, chat: Chat) {
+  const known = await tx.maybe<Pick<Chat, 'name' | 'username'>>(sql`
+    select name, username from chats where account_id = ${account_id} and chat_id = ${chat.id}`)
+  const { name, username } = known && isUnnamed(chat) ? known : chat // guard: an answer from a journal has the stored name
+  return { chat: { id: chatIdOf(chat.id), account_id, name, username }, created: known === undefined }
 }

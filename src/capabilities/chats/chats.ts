@@ -6,6 +6,7 @@ import { ApiError } from '../../lib/errors.ts'
 import { type ChatId, type ChatNumber, chatNumber, chatPrefix } from '../../lib/shapes.ts'
 import { tokenise, toTsvector } from '../../lib/tokens.ts'
 import type { Chat, Message, Person } from '../../platform/port.ts'
+import { isGone } from '../people/people.ts'
 
 export { memberName } from './assignees.ts'
 export { type ChatFilters, chatsMatching, requireFilters, startOfChats } from './chat-pages.ts'
@@ -28,7 +29,9 @@ export async function requireChat(
 ): Promise<Account> {
   const rows = await db.rows<{ account_id: string }>(sql`
     select account_id from chats
-    where account_id = any(${accounts.map(({ id }) => id)}) and chat_id = ${chatNumber(chat_id)}`)
+    where account_id = any(${accounts.map(({ id }) => id)}) and chat_id = ${chatNumber(chat_id)}
+      and not ${isGone(sql`chats`)} -- guard: chats of erased people are not in the account
+    `)
   const found = accounts.filter(({ id }) => rows.some(({ account_id }) => account_id === id))
   const [account, another] = found
   if (!account) {
@@ -47,6 +50,17 @@ export interface ChatState {
   readonly chat: Chat
   /** The newest message that came with it. */
   readonly last: Message | null
+}
+
+/** Of a chat from a journal only its number and kind are known: what is stored stays. */
+export async function noteChat(
+  tx: Tx,
+  { account_id, workspace_id }: AccountKey,
+  { id, kind }: Chat,
+): Promise<void> {
+  await tx.run(sql`
+    insert into chats (account_id, chat_id, workspace_id, kind) values (${account_id}, ${id}, ${workspace_id}, ${kind})
+    on conflict do nothing`)
 }
 
 /** Inserts or updates chats. A chat's last message is its newest, whatever order they arrive in. Each chat at most once. */
@@ -352,4 +366,27 @@ export async function clearLastTexts(
         where c.account_id = g.account_id and c.chat_id = g.chat_id and c.last_message_id = g.id for update) c)
     update chats c set last_message_text = null from locked l
     where c.account_id = l.account_id and c.chat_id = l.chat_id`)
+}
+
+/** Deletes the private chats of an erased person in these accounts, with their notes and the values of columns. */
+export async function eraseChats(tx: Tx, account_ids: readonly string[], number: ChatNumber): Promise<void> {
+  await tx.run(sql`
+    delete from chats where account_id = any(${account_ids}) and chat_id = ${number}`)
+}
+
+/** Where an erased person is a member of a group, their name goes. They are shown as a deleted account. */
+export async function eraseMember(
+  tx: Tx,
+  { account_id, number }: { readonly account_id: string; readonly number: ChatNumber },
+): Promise<void> {
+  const named = JSON.stringify([{ id: number }])
+  await tx.run(sql`
+    with locked as materialized (
+      select account_id, chat_id from chats
+      where account_id = ${account_id} and chat_id < 0 and participants @> ${named}::jsonb order by chat_id for update)
+    update chats c set participants = (
+      select jsonb_agg(case when p ->> 'id' = ${number} then
+        jsonb_build_object('id', p -> 'id', 'name', '', 'username', null, 'kind', 'deleted') else p end order by place)
+      from jsonb_array_elements(c.participants) with ordinality as each_one (p, place))
+    from locked l where c.account_id = l.account_id and c.chat_id = l.chat_id`)
 }

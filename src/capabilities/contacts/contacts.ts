@@ -32,3 +32,8 @@ export async function storeContacts(tx: Tx, account: AccountKey, people: readonl
 export async function requireContacts(db: Db): Promise<void> {
   await db.run(sql`select from contacts limit 0`)
 }
+
+/** What these accounts' address books show of an erased person. */
+export async function eraseContacts(tx: Tx, account_ids: readonly string[], number: string): Promise<void> {
+  await tx.run(sql`delete from contacts where account_id = any(${account_ids}) and provider_id = ${number}`)
+}

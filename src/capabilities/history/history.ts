@@ -271,3 +271,15 @@ export function listCompleteness(db: Db, account_ids: readonly string[]): Promis
     from unnest(${account_ids}::text[]) with ordinality as a (id, place)
     left join account_sync s on s.account_id = a.id order by a.place`)
 }
+
+/** What the platform showed of an erased person's private chats, and how far back these were fetched. */
+export async function eraseHistory(
+  tx: Tx,
+  account_ids: readonly string[],
+  number: ChatNumber,
+): Promise<void> {
+  await tx.run(
+    sql`delete from history_questions where account_id = any(${account_ids}) and chat_id = ${number}`,
+  )
+  await tx.run(sql`delete from chat_sync where account_id = any(${account_ids}) and chat_id = ${number}`)
+}

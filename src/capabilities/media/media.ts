@@ -259,3 +259,8 @@ export function forgetMedia(db: Db): Promise<number> {
         or ((ended_at is null or failure is not null) and wanted_at < clock_timestamp() - interval '1 hour') -- guard: an unfinished download is forgotten
       order by wanted_at limit ${forgottenMax} for update skip locked)`)
 }
+
+/** The cached files of an erased person's private chats. */
+export async function eraseFiles(tx: Tx, account_ids: readonly string[], number: string): Promise<void> {
+  await tx.run(sql`delete from media_files where account_id = any(${account_ids}) and chat_id = ${number}`)
+}

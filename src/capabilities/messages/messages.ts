@@ -212,3 +212,24 @@ export async function noteRandomIds(
     from ${given(sent, { chat_id: 'bigint', id: ['bigint', ({ message_id }) => message_id], random_id: 'bigint' })} as s
     where m.account_id = ${account_id} and m.chat_id = s.chat_id and m.id = s.id and m.random_id is null`)
 }
+
+/**
+ * Our own messages to people who were erased, without their content: the random id proves that each was sent. They are stored as deleted
+ * ones, and not counted.
+ */
+export async function noteWitnesses(
+  tx: Tx,
+  { account_id, workspace_id }: AccountKey,
+  seen: readonly Pick<ReceivedMessage, 'chat_id' | 'message'>[],
+): Promise<void> {
+  await tx.run(sql`
+    insert into messages as m (account_id, chat_id, id, workspace_id, text, is_sender, sent_at, random_id, deleted_at)
+    select distinct on (chat_id, id) ${account_id}, chat_id, id, ${workspace_id}::uuid, '', true, sent_at, random_id, domain_now()
+    from ${given(seen, {
+      chat_id: 'bigint',
+      id: ['bigint', ({ message }) => message.id],
+      sent_at: ['timestamptz', ({ message }) => message.timestamp],
+      random_id: ['bigint', ({ message }) => message.random_id],
+    })} as given order by chat_id, id
+    on conflict (account_id, chat_id, id) do update set random_id = excluded.random_id where m.random_id is null`)
+}

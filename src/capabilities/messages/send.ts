@@ -17,6 +17,7 @@ import {
 import type { Sent, UploadedFile } from '../../platform/port.ts'
 import type { FormFile } from '../../route.ts'
 import { noteLastMessages, requireChat } from '../chats/chats.ts'
+import { forbiddenByErasure } from '../people/people.ts'
 import { forbiddenBySuppression } from '../suppressions/suppressions.ts'
 import { type SentRow, storeSentMessages } from './sent-messages.ts'
 
@@ -82,13 +83,19 @@ function sendKind(kind: string, more: { readonly recheck?: Sql } = {}): Operatio
   })
 }
 
+const firstOf = (...reasons: readonly Sql[]): Sql =>
+  reasons.reduce((before, reason) => sql`coalesce(${before}, ${reason})`)
+
 export const sendMessage = sendKind('send_message', {
-  recheck: forbiddenWhileColdStopped, // guard: no first message while they are stopped
+  recheck: firstOf(
+    forbiddenByErasure, // guard: no message crosses to an erased person
+    forbiddenWhileColdStopped, // guard: no first message while they are stopped
+  ),
 })
 /** The first message of a newly opened chat. The person may have been suppressed since, even much later. */
 export const startChatText = sendKind('start_chat_text', {
   // guard: suppression in the second half
-  recheck: sql`coalesce(${forbiddenBySuppression}, ${forbiddenWhileColdStopped})`,
+  recheck: firstOf(forbiddenByErasure, forbiddenBySuppression, forbiddenWhileColdStopped),
 })
 export const operations: readonly OperationKind[] = [sendMessage, startChatText]
 

@@ -4,6 +4,7 @@ import { given } from '../../db/given.ts'
 import { sql, type Tx } from '../../db/sql.ts'
 import type { Attachment } from '../../platform/port.ts'
 import type { LastMessage } from '../chats/chats.ts'
+import { isErased } from '../people/people.ts'
 import { wasDeleted } from './messages.ts'
 
 export interface SentRow extends LastMessage {
@@ -32,7 +33,9 @@ export async function storeSentMessages(tx: Tx, rows: readonly SentRow[]): Promi
         sent_at: 'timestamptz',
         attachments: 'jsonb',
         random_id: 'bigint',
-      })} as given cross join lateral (select ${wasDeleted(sql`given`)} as is_deleted) d -- guard: deleted before it was recorded
+      })} as given cross join lateral (select ${wasDeleted(sql`given`)} -- guard: deleted before it was recorded
+        or ${isErased(sql`given`)} -- guard: what settles after an erasure has no text
+        as is_deleted) d
       order by account_id, chat_id, id
       on conflict (account_id, chat_id, id) do update set random_id = excluded.random_id
         where m.random_id is null

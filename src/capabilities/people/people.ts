@@ -9,6 +9,26 @@ import type { AskedPerson, Person } from '../../platform/port.ts'
 import type { Identifier } from '../../rules/identifier.ts'
 
 export {
+  addTombstones,
+  type ErasedChat,
+  type ErasedPerson,
+  findErasedChats,
+  forbiddenByErasure,
+  forgetNames,
+  heldBy,
+  isErased,
+  isGone,
+  listGone,
+  listNames,
+  markErased,
+  namesOf,
+  noteLast,
+  noteReturned,
+  tombstoneOf,
+  tombstonesOf,
+  wasErased,
+} from './erased.ts'
+export {
   calledOf,
   currentNamesOf,
   isPersonListed,

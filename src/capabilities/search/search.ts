@@ -19,7 +19,7 @@ import {
 import { readNames, readWords } from './query-words.ts'
 import { findNamed, type Message, readMessages, readTimeRange, type SearchPlace } from './stored-messages.ts'
 
-export { forgetWords } from './index/search-index.ts'
+export { areWordsForgotten, forgetWords } from './index/search-index.ts'
 
 interface SearchRequest {
   readonly query?: string | undefined

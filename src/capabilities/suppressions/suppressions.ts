@@ -3,17 +3,19 @@ import type { App } from '../../app.ts'
 import type { AccountKey } from '../../contract.ts'
 import { given } from '../../db/given.ts'
 import { type Db, type Sql, sql, type Tx } from '../../db/sql.ts'
+import { erasedSentence } from '../../ledger/released.ts'
 import { ApiError } from '../../lib/errors.ts'
 import { type ChatNumber, chatIdOf } from '../../lib/shapes.ts'
 import type { Message } from '../../platform/port.ts'
 import { listedDigits } from '../../rules/identifier.ts'
 import { type Actor, record } from '../audit/audit.ts'
-import { peopleUnder, type TiedPerson } from '../people/people.ts'
+import { peopleUnder, type TiedPerson, tombstonesOf, wasErased } from '../people/people.ts'
 import { type Entry, type Kind, kinds, toEntry } from './entries.ts'
 import { isOptOut } from './opt-out.ts'
 import { entryColumns, insertEntries, lockList, type Suppression } from './stored-entries.ts'
 
 export { isChatListed } from './chat-suppression.ts'
+export { eraseEntries, listErased } from './erased-entries.ts'
 export { exportSuppressions, type ImportReport, importSuppressions } from './list-file.ts'
 export { isOptOut } from './opt-out.ts'
 export { listSuppressions } from './stored-entries.ts'
@@ -36,6 +38,21 @@ export async function findSuppressed(
 ): Promise<boolean> {
   const asked = { account_id, id: identity.id ?? null, names: namesOf(identity) }
   return (await listSuppressed(db, workspace_id, [asked])).size > 0
+}
+
+/** Refuses a person on the list, also by a name that only a tombstone knows. Says so if they were erased. */
+export async function requireUnlisted(
+  app: Pick<App, 'db' | 'secrets'>,
+  { workspace_id, account_id }: AccountKey,
+  identity: Identity,
+): Promise<void> {
+  const known = namesOf(identity)
+  const tombstones = tombstonesOf(app, workspace_id, known)
+  const id = identity.id ?? null
+  const names = [...known, ...tombstones] // guard: tombstones are asked about
+  if ((await listSuppressed(app.db, workspace_id, [{ account_id, id, names }])).size === 0) return
+  const erased = await wasErased(app.db, { workspace_id, account_id }, { number: id, tombstones })
+  throw new ApiError('identity_suppressed', erased ? { detail: erasedSentence } : {})
 }
 
 /** Throws if the list cannot be read, so that nothing is sent. */

@@ -296,3 +296,16 @@ function requireUrl(app: App, url: string): void {
 function hostOf(url: string): string {
   return new URL(url).host
 }
+
+/** What receivers answered to deliveries of these events: an answer may repeat what it got. */
+export async function eraseResponses(
+  tx: Tx,
+  workspace_id: string,
+  sequences: readonly string[],
+): Promise<void> {
+  if (sequences.length === 0) return
+  await tx.run(sql`
+    update webhook_attempts a set response = null
+    from webhooks w join webhook_deliveries d on d.webhook_id = w.id and d.sequence = any(${sequences}::bigint[])
+    where w.workspace_id = ${workspace_id} and a.delivery_id = d.id and a.response is not null`)
+}

@@ -6,7 +6,7 @@ export type AccountCompleteness = { account_id: string; history_complete: boolea
 
 export type AccountLoad = { account_id: string; day: string; messages: number; total: number }
 
-export type AccountLogin = { way: 'qr' | 'phone'; state: 'qr' | 'code' | 'password' | 'done' | 'failed'; begun_at: string; expires_at: string; pending: boolean; qr_url: string | null; qr_expires_at: string | null; sent_by: 'app' | 'sms' | 'word' | 'phrase' | 'call' | 'missed_call' | 'email' | 'fragment' | 'other' | null; place: string | null; again: { by: 'app' | 'sms' | 'word' | 'phrase' | 'call' | 'missed_call' | 'email' | 'fragment' | 'other'; at: string } | null; hint: string | null; wrong: boolean; tries_left: number | null; failure: { code: 'invalid_request' | 'invalid_text' | 'invalid_cursor' | 'account_scope_required' | 'idempotency_key_required' | 'idempotency_collision' | 'invalid_username' | 'unsupported_identifier' | 'unsupported_attachment' | 'message_refused' | 'invalid_stage' | 'invalid_column_value' | 'suppressed_recipient' | 'unresolved_personalization' | 'branching_disabled' | 'invalid_key' | 'not_signed_in' | 'sign_in_refused' | 'missing_scope' | 'workspace_disabled' | 'missing_role' | 'origin_refused' | 'not_allowlisted' | 'account_unavailable' | 'chat_unavailable' | 'blocked_by_person' | 'privacy_restricted' | 'cold_stopped' | 'approval_required' | 'approval_used' | 'approval_expired' | 'approval_mismatch' | 'approval_denied' | 'not_found' | 'chat_not_found' | 'column_not_found' | 'username_not_found' | 'campaign_not_found' | 'webhook_not_found' | 'method_not_allowed' | 'request_timeout' | 'conflict' | 'operation_in_progress' | 'account_not_ready' | 'identity_suppressed' | 'identity_ineligible' | 'campaign_completed' | 'campaign_not_paused' | 'not_a_sequence' | 'invalid_sequence_status' | 'webhook_limit_reached' | 'attachment_too_large' | 'payload_too_large' | 'unsupported_media_type' | 'range_not_satisfiable' | 'headers_too_large' | 'rate_limited' | 'flood_wait' | 'internal' | 'rest_disabled' | 'feature_disabled' | 'schema_unavailable' | 'stream_unavailable' | 'store_unavailable' | 'provider_unavailable' | 'session_unavailable' | 'suppression_unavailable' | 'outcome_ambiguous'; error: string; retry_after: number | null } | null }
+export type AccountLogin = { way: 'qr' | 'phone'; state: 'qr' | 'code' | 'password' | 'done' | 'failed'; begun_at: string; expires_at: string; pending: boolean; qr_url: string | null; qr_expires_at: string | null; sent_by: 'app' | 'sms' | 'word' | 'phrase' | 'call' | 'missed_call' | 'email' | 'fragment' | 'other' | null; place: string | null; again: { by: 'app' | 'sms' | 'word' | 'phrase' | 'call' | 'missed_call' | 'email' | 'fragment' | 'other'; at: string } | null; hint: string | null; wrong: boolean; tries_left: number | null; failure: { code: 'invalid_request' | 'invalid_text' | 'invalid_cursor' | 'account_scope_required' | 'idempotency_key_required' | 'idempotency_collision' | 'invalid_username' | 'unsupported_identifier' | 'unsupported_attachment' | 'message_refused' | 'invalid_stage' | 'invalid_column_value' | 'suppressed_recipient' | 'unresolved_personalization' | 'branching_disabled' | 'invalid_key' | 'not_signed_in' | 'sign_in_refused' | 'missing_scope' | 'workspace_disabled' | 'missing_role' | 'origin_refused' | 'not_allowlisted' | 'account_unavailable' | 'chat_unavailable' | 'blocked_by_person' | 'privacy_restricted' | 'cold_stopped' | 'approval_required' | 'approval_used' | 'approval_expired' | 'approval_mismatch' | 'approval_denied' | 'not_found' | 'chat_not_found' | 'column_not_found' | 'username_not_found' | 'campaign_not_found' | 'webhook_not_found' | 'method_not_allowed' | 'request_timeout' | 'conflict' | 'preview_outdated' | 'erasure_in_progress' | 'operation_in_progress' | 'account_not_ready' | 'identity_suppressed' | 'identity_ineligible' | 'campaign_completed' | 'campaign_not_paused' | 'not_a_sequence' | 'invalid_sequence_status' | 'webhook_limit_reached' | 'attachment_too_large' | 'payload_too_large' | 'unsupported_media_type' | 'range_not_satisfiable' | 'headers_too_large' | 'rate_limited' | 'flood_wait' | 'internal' | 'rest_disabled' | 'feature_disabled' | 'schema_unavailable' | 'stream_unavailable' | 'store_unavailable' | 'provider_unavailable' | 'session_unavailable' | 'suppression_unavailable' | 'outcome_ambiguous'; error: string; retry_after: number | null } | null }
 
 export type Analytics = { period: '7d' | '30d' | 'all'; from: string | null; to: string; messages: MessageCounts; campaign_sends: CampaignSends; totals: AnalyticsTotals; campaigns: (CampaignFigures)[] }
 
@@ -138,6 +138,20 @@ export type DeliveryResult = { delivery: DeliveryDetail }
 
 export type ErasedEventData = { erased: true }
 
+export type Erasure = { id: string; state: 'waiting' | 'running' | 'done'; cleared: number; total: number; at: string; done_at: string | null }
+
+export type ErasureAnswer = { erasure: Erasure | null }
+
+export type ErasureBegun = { erasure: Erasure }
+
+export type ErasurePreview = { person_id: string; removes: ErasurePreviewRemoves; stays: ErasurePreviewStays; preview: string; erasure: Erasure | null }
+
+export type ErasurePreviewRemoves = { messages: number; chats: number; files: number; campaigns: number; notes: number; column_values: number; names: number }
+
+export type ErasurePreviewStays = { operations: number }
+
+export type ErasureRequest = { preview: string; contact_allowed?: boolean }
+
 export type Event = MessageReceivedEvent | MessageEditedEvent | MessageDeletedEvent | PipelineMovedEvent | CampaignRepliedEvent
 
 export type EventActor = { type: 'key' | 'user' | 'cli' | 'system'; id: string }
@@ -152,7 +166,7 @@ export type FoundPerson = { id: string; platform: string; platform_id: string; n
 
 export type InboxChat = { account_id: string; id: string; name: string; provider: string; kind: 'private' | 'group' | 'channel'; last_message_text: string | null; last_message_at: string | null; unread_count: number; username: string | null; last_is_sender: boolean | null; last_attempt: { state: 'sending' | 'accepted' | 'refused' | 'ambiguous'; text: string; at: string } | null; suppressed: boolean; stage_key: string | null; assignee: { user_id: string; name: string } | null; columns: (ColumnValue)[] }
 
-export type Key = { name: string; prefix: string; scopes: ('read' | 'write' | 'send' | 'campaigns' | 'people' | 'people_export')[] }
+export type Key = { name: string; prefix: string; scopes: ('read' | 'write' | 'send' | 'campaigns' | 'people' | 'people_export' | 'people_erase')[] }
 
 export type LastAttempt = { at: string; status: number | null; ms: number; error: string | null } | null
 
@@ -324,7 +338,7 @@ export interface Routes {
     answer: { ok: true; message: string }
   }
   'GET /session': {
-    answer: { user: { id: string; email: string; name: string; operator: boolean; time_zone: string | null; has_password: boolean }; session: { id: string; created_at: string; expires_at: string }; workspaces: ({ id: string; name: string; role: 'member' | 'admin' | 'owner'; disabled_at: string | null; scopes: ('read' | 'write' | 'send' | 'campaigns' | 'people' | 'people_export')[] })[]; base_url: string; version: string }
+    answer: { user: { id: string; email: string; name: string; operator: boolean; time_zone: string | null; has_password: boolean }; session: { id: string; created_at: string; expires_at: string }; workspaces: ({ id: string; name: string; role: 'member' | 'admin' | 'owner'; disabled_at: string | null; scopes: ('read' | 'write' | 'send' | 'campaigns' | 'people' | 'people_export' | 'people_erase')[] })[]; base_url: string; version: string }
   }
   'PATCH /profile': {
     body: { name?: string; time_zone?: string | null }
@@ -447,7 +461,7 @@ export interface Routes {
     answer: { version: string; node: string; database: { version: string; size: number; connections: number; connections_max: number; migration: string; embedded: boolean }; workers: ({ id: string; state: 'driving' | 'without_journal' | 'owing' | 'silent' | 'stopped'; version: string; started_at: string; beat_at: string; platforms: (string)[]; accounts: number; failing: (string)[]; disk_free: number | null })[]; queued: number; queued_seconds: number | null; ambiguous: number; files_waiting: number }
   }
   'GET /stream': {
-    answer: ({ workspace_id: string | null; kind: 'chats' | 'messages' | 'operations' | 'notes' | 'assignees' | 'pipeline' | 'columns' | 'saved_replies' | 'accounts' | 'campaigns' | 'suppressions' | 'approvals' | 'keys' | 'members' | 'webhooks' | 'gates' | 'workspace' | 'instance' | 'sessions' | 'presence' | 'everything'; account_id?: string; chat_id?: string; user_id?: string; state?: 'open' | 'typing' | 'gone' })[]
+    answer: ({ workspace_id: string | null; kind: 'chats' | 'messages' | 'operations' | 'notes' | 'assignees' | 'pipeline' | 'columns' | 'saved_replies' | 'accounts' | 'campaigns' | 'suppressions' | 'people' | 'approvals' | 'keys' | 'members' | 'webhooks' | 'gates' | 'workspace' | 'instance' | 'sessions' | 'presence' | 'everything'; account_id?: string; chat_id?: string; user_id?: string; state?: 'open' | 'typing' | 'gone' })[]
   }
   'GET /w/{workspace_id}/me': {
     params: { workspace_id: string }
@@ -505,6 +519,19 @@ export interface Routes {
   'GET /w/{workspace_id}/people/{person_id}/export': {
     params: { workspace_id: string; person_id: string }
     answer: unknown
+  }
+  'GET /w/{workspace_id}/people/{person_id}/erase': {
+    params: { workspace_id: string; person_id: string }
+    answer: ErasurePreview
+  }
+  'POST /w/{workspace_id}/people/{person_id}/erase': {
+    params: { workspace_id: string; person_id: string }
+    body: ErasureRequest
+    answer: ErasureBegun
+  }
+  'GET /w/{workspace_id}/people/{person_id}/erasure': {
+    params: { workspace_id: string; person_id: string }
+    answer: ErasureAnswer
   }
   'POST /w/{workspace_id}/search': {
     params: { workspace_id: string }
@@ -782,16 +809,16 @@ export interface Routes {
   }
   'GET /w/{workspace_id}/keys': {
     params: { workspace_id: string }
-    answer: { keys: ({ id: string; name: string; prefix: string; scopes: ('read' | 'write' | 'send' | 'campaigns' | 'people' | 'people_export')[]; mcp_only: boolean; issued_by: 'user' | 'operator' | null; user: { id: string; email: string }; created_at: string; expires_at: string | null; revoked_at: string | null; last_used_at: string | null })[] }
+    answer: { keys: ({ id: string; name: string; prefix: string; scopes: ('read' | 'write' | 'send' | 'campaigns' | 'people' | 'people_export' | 'people_erase')[]; mcp_only: boolean; issued_by: 'user' | 'operator' | null; user: { id: string; email: string }; created_at: string; expires_at: string | null; revoked_at: string | null; last_used_at: string | null })[] }
   }
   'POST /w/{workspace_id}/keys': {
     params: { workspace_id: string }
-    body: { name: string; scopes: ('read' | 'write' | 'send' | 'campaigns' | 'people' | 'people_export')[]; expires_at?: string; mcp_only?: boolean }
-    answer: { key: { id: string; name: string; prefix: string; scopes: ('read' | 'write' | 'send' | 'campaigns' | 'people' | 'people_export')[]; mcp_only: boolean; issued_by: 'user' | 'operator' | null; user: { id: string; email: string }; created_at: string; expires_at: string | null; revoked_at: string | null; last_used_at: string | null }; secret: string }
+    body: { name: string; scopes: ('read' | 'write' | 'send' | 'campaigns' | 'people' | 'people_export' | 'people_erase')[]; expires_at?: string; mcp_only?: boolean }
+    answer: { key: { id: string; name: string; prefix: string; scopes: ('read' | 'write' | 'send' | 'campaigns' | 'people' | 'people_export' | 'people_erase')[]; mcp_only: boolean; issued_by: 'user' | 'operator' | null; user: { id: string; email: string }; created_at: string; expires_at: string | null; revoked_at: string | null; last_used_at: string | null }; secret: string }
   }
   'POST /w/{workspace_id}/keys/{key_id}/revoke': {
     params: { workspace_id: string; key_id: string }
-    answer: { key: { id: string; name: string; prefix: string; scopes: ('read' | 'write' | 'send' | 'campaigns' | 'people' | 'people_export')[]; mcp_only: boolean; issued_by: 'user' | 'operator' | null; user: { id: string; email: string }; created_at: string; expires_at: string | null; revoked_at: string | null; last_used_at: string | null } }
+    answer: { key: { id: string; name: string; prefix: string; scopes: ('read' | 'write' | 'send' | 'campaigns' | 'people' | 'people_export' | 'people_erase')[]; mcp_only: boolean; issued_by: 'user' | 'operator' | null; user: { id: string; email: string }; created_at: string; expires_at: string | null; revoked_at: string | null; last_used_at: string | null } }
   }
   'GET /w/{workspace_id}/members': {
     params: { workspace_id: string }

@@ -19,10 +19,11 @@ const scopeWords: Readonly<Record<Scope, readonly [label: string, help: string]>
   ],
   people: ['Find people', 'Read what is stored about one person: names, chats, notes, campaigns.'],
   people_export: ['Export people', 'Download everything stored about one person. Grant it sparingly.'],
+  people_erase: ['Erase people', 'Remove everything stored about one person, for good. Grant it sparingly.'],
 }
 
 const forAgents: readonly Scope[] = ['read', 'write', 'send']
-const sparing: readonly Scope[] = ['campaigns', 'people_export']
+const sparing: readonly Scope[] = ['campaigns', 'people_export', 'people_erase']
 
 /** In days. */
 const lifetimes: readonly Option<string>[] = [

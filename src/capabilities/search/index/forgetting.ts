@@ -37,3 +37,11 @@ export async function settleForgetting(db: Db): Promise<void> {
       and f.turn = r.turn -- guard: what was cleared meanwhile is forgotten too
       and f.workspace_id = r.workspace_id`)
 }
+
+/** Whether no list of these accounts has a word of a cleared message. */
+export async function areWordsForgotten(db: Db, account_ids: readonly string[]): Promise<boolean> {
+  const row = await db.maybe(
+    sql`select 1 from search_forgetting where account_id = any(${account_ids}) limit 1`,
+  )
+  return row === undefined
+}

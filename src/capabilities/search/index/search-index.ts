@@ -17,7 +17,7 @@ import { type IndexQuery, rangesIn, toIndexQuery } from './terms.ts'
 
 export type { Condition, Words } from './condition.ts'
 export { inOrder, type MessageKey } from './doc-keys.ts'
-export { forgetWords, settleForgetting } from './forgetting.ts'
+export { areWordsForgotten, forgetWords, settleForgetting } from './forgetting.ts'
 export { findMergeable, mergeSegments } from './merge.ts'
 export { countPending, findPending, indexPending } from './pending.ts'
 export { reindexOutdated } from './reindex.ts'

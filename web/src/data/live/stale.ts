@@ -30,6 +30,7 @@ const keysOf: Readonly<Record<Mark['kind'], (mark: Mark) => Keys>> = {
   accounts: (mark) => inWorkspace(['accounts', 'workspace'], mark),
   campaigns: (mark) => inWorkspace(['campaigns', 'chat', 'person'], mark),
   suppressions: (mark) => inWorkspace(['suppressions', ...lists, 'chat', 'people', 'person'], mark), // guard: a mark of the list reaches the chats
+  people: (mark) => inWorkspace(['people', 'person'], mark),
   approvals: () => [keys.approvals()],
   keys: (mark) => inWorkspace(['keys'], mark),
   members: (mark) => [...inWorkspace(['members'], mark), keys.session()],

@@ -12,6 +12,7 @@ import { Face } from '../../ui/face.tsx'
 import { Page } from '../../ui/page.tsx'
 import { Loaded } from '../../ui/states.tsx'
 import { Time } from '../../ui/time.tsx'
+import { ErasePerson, ErasureState } from './erase-person.tsx'
 import type { PartProps } from './person-card.tsx'
 import { Campaigns, Chats, Names, Sent } from './person-history.tsx'
 import { Notes, Suppression, Values } from './person-side.tsx'
@@ -43,10 +44,12 @@ export function PersonPage() {
               <Download aria-hidden className="size-3.5" />
               Export
             </a>
+            {query.data && <ErasePerson person={query.data.person} workspace_id={workspace.id} />}
           </div>
         )
       }
     >
+      {workspace.role !== 'member' && <ErasureState workspace_id={workspace.id} person_id={person_id} />}
       <Loaded query={query}>{({ person }) => <Whole person={person} workspace_id={workspace.id} />}</Loaded>
     </Page>
   )

@@ -1,0 +1,118 @@
+/** Edits of what erases people, and of what keeps them from coming back. */
+import type { Mutant } from './mutants.ts'
+
+const of =
+  (file: string, still: string) =>
+  (marker: string, test: string, replace: string): Mutant => ({
+    ...{ what: marker, patches: [{ marker, replace }], file, test, still },
+  })
+
+const job = of('src/capabilities/erasing/erasing.test.ts', '404 for a person of another workspace')
+const whole =
+  'an erasure leaves no name and no text in any table, and what is counted, proven and repeated stays'
+const closed =
+  'an erasure 404 and 403: their chat counts as not in the account, and nothing is sent to them by any name'
+const goesOn =
+  'an erasure goes on where a killed worker left it: another one finishes, and no batch counts before its commit'
+const restored =
+  'an older copy of the database learns the erasure from the disk before anything is sent, and loses the person again'
+
+const arriving = of('src/worker/erased.test.ts', 'an account that is added later does not bring them back')
+const anew = 'an update with which they write anew is stored, and nothing before it'
+const hidden =
+  'an update of what came before they wrote anew stores nothing: messages, edits, reads, counts, names'
+const inGroup =
+  'an update of a group leaves out what they wrote there and what they are called; the others stay'
+const synced = 'history, dialogs and the address book leave them out'
+
+const list = of(
+  'src/ledger/erasure-list.test.ts',
+  'erasures are appended, by several processes at once, and each is read once',
+)
+
+const asked = of(
+  'src/capabilities/erasing/routes.test.ts',
+  'GET /people/{person_id}/erase 200 with what goes and what stays, and it changes nothing',
+)
+const inLedger = of(
+  'src/capabilities/erasing/erasing-operations.test.ts',
+  'what is queued ends as released, and what is queued for others stays',
+)
+
+export const erasingMutants: readonly Mutant[] = [
+  job('guard: tombstones are asked about', closed, 'const names = known'),
+  job('guard: an import asks about tombstones', closed, 'const names = given'),
+  job('guard: an erased person is on the list', closed, ''),
+  job('guard: an erasure is on the disk before it begins', goesOn, ''),
+  job('guard: erasures are repeated before anything is sent', restored, ''),
+  job('guard: an erasure waits for the search', whole, 'return done'),
+  job('guard: an erasure runs only as it was shown', '409 for a preview that is out of date', ''),
+  {
+    ...job('guard: only people of the workspace are erased', '404 for a person of another workspace', ''),
+    still: '409 for a preview that is out of date',
+  },
+  job(
+    'guard: others whom an erased entry stops stay stopped',
+    'an erasure keeps whom an entry by their name stops besides, and keeps other people',
+    'where false',
+  ),
+  arriving('guard: updates of erased people are not stored', hidden, 'const updates = all'),
+  arriving('guard: what came before they wrote anew', anew, 'return from === null'),
+  arriving(
+    'guard: history is not written anew',
+    'an update of history is not written anew, however late it arrives',
+    'return !is_sender',
+  ),
+  arriving('guard: what they wrote in groups', inGroup, 'return false'),
+  arriving(
+    'guard: our messages to erased people are witnesses',
+    'an update of a message of ours leaves its id and its random id, without text',
+    '',
+  ),
+  arriving('guard: the past of erased people is not stored', synced, 'return past'),
+  arriving('guard: dialogs of erased people are not stored', synced, 'return [...chats]'),
+  arriving('guard: contacts who were erased are not stored', synced, 'return people'),
+  arriving(
+    'guard: what settles after an erasure has no text',
+    'what settles after the erasure is stored without its text',
+    '',
+  ),
+  arriving(
+    'guard: peers of erased people have no names',
+    'names are not learned, and what an adapter keeps of them has none',
+    'and false)',
+  ),
+  {
+    ...{ what: 'a tombstone refuses whoever has the name by now', patches: [] },
+    functions: [
+      { function: 'is_listed', text: 'o.until is null and p.number <> t.number', replace: 'false' },
+    ],
+    ...{ file: 'src/capabilities/erasing/erasing.test.ts', still: '404 for a person of another workspace' },
+    test: 'an erasure a name that somebody else has by now does not refuse them',
+  },
+  asked(
+    'guard: one erasure of a person at a time',
+    'POST /people/{person_id}/erase 409 erasure_in_progress until it is done, then it can be asked for again',
+    '',
+  ),
+  asked(
+    'guard: chats of erased people are not in the account',
+    'POST /people/{person_id}/erase from the answer on their chat is not in the account: 404, also before a worker has begun',
+    '',
+  ),
+  inLedger(
+    'guard: no message crosses to an erased person',
+    'what is queued while the erasure begins does not cross',
+    '',
+  ),
+  inLedger(
+    'guard: what has crossed settles first',
+    'what has crossed is waited for, and cleared once it has settled',
+    '',
+  ),
+  list(
+    'guard: a list that cannot be read is not missing',
+    'a list that cannot be read is not missing',
+    'return undefined',
+  ),
+]
