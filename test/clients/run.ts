@@ -13,6 +13,7 @@ import { createKey } from '../../src/capabilities/keys/keys.ts'
 import { makeLogger } from '../../src/cli/log.ts'
 import { openApp } from '../../src/cli/open.ts'
 import { readConfig } from '../../src/config.ts'
+import { scopes } from '../../src/contract.ts'
 import { sql } from '../../src/db/sql.ts'
 import { operations } from '../../src/lists/operations.ts'
 import { routes } from '../../src/lists/routes.ts'
@@ -93,9 +94,9 @@ async function walkAll(): Promise<void> {
       return /svc_live_\w+/.exec(parley.stdout())?.[0]
     })
     process.stdout.write(await run([process.execPath, 'walk.ts'], { PARLEY_BASE_URL, PARLEY_API_KEY }))
+    const { agent, whole } = await makeKeys(data_dir)
     const minimal = join('generated', 'minimal-walk.mjs')
-    process.stdout.write(await run([process.execPath, minimal], { PARLEY_BASE_URL, PARLEY_API_KEY }))
-    const agent = await makeAgent(data_dir)
+    process.stdout.write(await run([process.execPath, minimal], { PARLEY_BASE_URL, PARLEY_API_KEY: whole }))
     process.stdout.write(
       await run([process.execPath, 'mcp-walk.ts'], { PARLEY_BASE_URL, PARLEY_MAIN, ...agent }),
     )
@@ -106,8 +107,10 @@ async function walkAll(): Promise<void> {
   }
 }
 
-/** A key for an agent, and the session of the user whose key it is. */
-async function makeAgent(data_dir: string): Promise<{ PARLEY_API_KEY: string; PARLEY_COOKIE: string }> {
+/** A key for an agent, with the session of the user whose key it is, and a key with every scope. */
+async function makeKeys(
+  data_dir: string,
+): Promise<{ agent: { PARLEY_API_KEY: string; PARLEY_COOKIE: string }; whole: string }> {
   const config = readConfig({})
   const log = makeLogger('silent')
   const app = await openApp({ config, data_dir, log, claim: 'command', operations, routes })
@@ -116,6 +119,7 @@ async function makeAgent(data_dir: string): Promise<{ PARLEY_API_KEY: string; PA
       select workspace_id, user_id from keys order by created_at limit 1`)
     const rights = { name: 'agent', scopes: ['read', 'write', 'send'] as const, mcp_only: true }
     const { key } = await createKey(app, 'system', { ...owner, ...rights })
+    const { key: whole } = await createKey(app, 'system', { ...owner, name: 'whole', scopes })
     const { user_id } = owner
     const { via } = await identify(app.db, user_id)
     const visitor = {
@@ -128,7 +132,7 @@ async function makeAgent(data_dir: string): Promise<{ PARLEY_API_KEY: string; PA
       },
     } as const
     const token = await app.db.transaction((tx) => beginSession(tx, visitor, { user_id, ...via.identity }))
-    return { PARLEY_API_KEY: key, PARLEY_COOKIE: `sid=${token}` }
+    return { agent: { PARLEY_API_KEY: key, PARLEY_COOKIE: `sid=${token}` }, whole }
   } finally {
     await app.close()
   }

@@ -98,6 +98,7 @@ export const routes: readonly Route[] = [
       'that arrives of them is stored until they write anew. A worker removes names, texts, files, notes, column values, search entries and ' +
       'the data of events; `GET /people/{person_id}/erasure` says how far it has come. Their number on the platform and the keys ' +
       'of your own requests stay, and that operations happened. They are put on the suppression list unless `contact_allowed` is true.',
+    done: 'The erasure of the person began.',
     scopes: ['people_erase'],
     idempotency: 'required',
     effect: 'local',

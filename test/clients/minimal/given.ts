@@ -11,6 +11,8 @@ export interface Given {
   readonly column_id: string
   readonly column_value: string
   readonly webhook_id: string
+  /** Somebody to erase, as a preview has just shown them. */
+  readonly findErasable: () => Promise<{ readonly person_id: string; readonly preview: string }>
   /** A new key for each change. */
   readonly newKey: () => string
 }

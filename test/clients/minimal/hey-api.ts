@@ -3,6 +3,7 @@ import {
   createBroadcast,
   createCampaign,
   createWebhook,
+  erasePerson,
   moveChat,
   previewCampaign,
   resendFailedDeliveries,
@@ -69,6 +70,10 @@ export const calls: Calls = {
         body: { account_id, audience_type: 'stage', audience_ref: stage_key, message_text: 'Hello' },
       }),
     ),
+  erase_person: async (given) => {
+    const { person_id, preview } = await given.findErasable()
+    return statusOf(erasePerson({ path: { person_id }, headers: keyed(given), body: { preview } }))
+  },
   create_webhook: () => statusOf(createWebhook({ body: { url: 'https://example.com/hook' } })),
   update_webhook: ({ webhook_id }) =>
     statusOf(updateWebhook({ path: { webhook_id }, body: { active: false } })),

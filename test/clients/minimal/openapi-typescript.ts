@@ -78,6 +78,15 @@ export const calls: Calls = {
         },
       }),
     ),
+  erase_person: async (given) => {
+    const { person_id, preview } = await given.findErasable()
+    return statusOf(
+      clientOf(given).POST('/people/{person_id}/erase', {
+        params: { path: { person_id }, ...keyed(given) },
+        body: { preview },
+      }),
+    )
+  },
   create_webhook: (given) =>
     statusOf(clientOf(given).POST('/webhooks', { body: { url: 'https://example.com/hook' } })),
   update_webhook: (given) =>

@@ -4,6 +4,7 @@ import {
   createBroadcast,
   createCampaign,
   createWebhook,
+  erasePerson,
   moveChat,
   previewCampaign,
   resendFailedDeliveries,
@@ -58,6 +59,10 @@ export const calls: Calls = {
         message_text: 'Hello',
       }),
     ),
+  erase_person: async (given) => {
+    const { person_id, preview } = await given.findErasable()
+    return statusOf(erasePerson(person_id, { preview }, keyed(given)))
+  },
   create_webhook: () => statusOf(createWebhook({ url: 'https://example.com/hook' })),
   update_webhook: ({ webhook_id }) => statusOf(updateWebhook(webhook_id, { active: false })),
   resend_failed_deliveries: ({ webhook_id }) =>

@@ -34,7 +34,30 @@ interface Named {
 
 type Chat = Named & { readonly kind: string }
 
-async function prepare(): Promise<Omit<Given, 'recipient'> & { readonly chats: readonly Chat[] }> {
+/** Chats of people who were erased. */
+const erased = new Set<string>()
+
+/** Somebody whom no other call names. The demo's people write: a preview holds only for a moment. */
+async function findErasable(
+  chats: readonly Chat[],
+  others: readonly string[],
+): ReturnType<Given['findErasable']> {
+  for (const { id } of chats.filter(({ id, kind }) => kind === 'private' && !erased.has(id))) {
+    const { people } = await ask<{ people: (Named & { names: string[] })[] }>(
+      `/people?q=${id.replace('platform:chat:', '')}`,
+    )
+    const [person] = people
+    if (!person || [id, ...person.names].some((name) => others.includes(name))) continue
+    erased.add(id)
+    const { preview } = await ask<{ preview: string }>(`/people/${person.id}/erase`)
+    return { person_id: person.id, preview }
+  }
+  throw new Error('No person is left to erase.')
+}
+
+async function prepare(): Promise<
+  Omit<Given, 'recipient' | 'findErasable'> & { readonly chats: readonly Chat[] }
+> {
   const [account] = (await ask<{ accounts: Named[] }>('/me')).accounts
   assert.ok(account)
   const account_id = account.id
@@ -68,7 +91,9 @@ async function findRecipient({
   chat_id,
   chats,
 }: Awaited<ReturnType<typeof prepare>>): Promise<string> {
-  for (const { id } of chats.filter(({ id, kind }) => kind === 'private' && id !== chat_id)) {
+  for (const { id } of chats.filter(
+    ({ id, kind }) => kind === 'private' && id !== chat_id && !erased.has(id),
+  )) {
     const body = { message_text: 'Hello', recipients: [{ account_id, chat_id: id }] }
     const { excluded } = await ask<{ excluded: unknown[] }>('/campaigns/preview', body)
     if (excluded.length === 0) return id
@@ -89,9 +114,12 @@ const withBody = Object.values(document.paths).flatMap((path) =>
 for (const [generator, { calls }] of Object.entries({ openapiTypescript, heyApi, orval })) {
   const names = withBody.map(({ operationId }) => operationId)
   assert.deepEqual(Object.keys(calls).sort(), names.sort(), `${generator} lacks a minimal body`)
-  const given = { ...prepared, recipient: await findRecipient(prepared) }
+  const recipient = await findRecipient(prepared)
+  const others = [prepared.chat_id, recipient, `username:${prepared.username}`]
+  const given = { ...prepared, recipient, findErasable: () => findErasable(prepared.chats, others) }
   for (const { operationId, responses } of withBody) {
-    const status = await calls[operationId]?.(given)
+    let status = await calls[operationId]?.(given)
+    if (operationId === 'erase_person' && status === 409) status = await calls[operationId]?.(given)
     const documented = Object.keys(responses).filter((each) => each.startsWith('2'))
     assert.ok(documented.includes(String(status)), `${generator} ${operationId}: ${status}`)
   }
