@@ -168,6 +168,7 @@ export class Acts {
       ['dispatch', this.#dispatches ? 0.3 : 6],
       ['window', 0.5],
       ['create', 0.5],
+      ['erase', this.#place.erased ? 1.5 : 0],
     ] as const)
     this.#note(act)
     const account_id = random.pick(this.#accounts)
@@ -181,6 +182,7 @@ export class Acts {
     if (act === 'create') return this.#create()
     if (act === 'rename' || act === 'take') return this.#change(act, person_id)
     if (act === 'suppress') return this.#suppress(person_id)
+    if (act === 'erase') return this.#erase(person_id)
     return this.#switch(act)
   }
 
@@ -300,6 +302,11 @@ export class Acts {
     this.#note(name)
     const [kind = '', value = ''] = name.split(':')
     await addSuppression(app, 'system', { workspace_id, [kind]: kind === 'phone' ? `+${value}` : value })
+  }
+
+  async #erase(person_id: number): Promise<void> {
+    const became = await this.#place.erased?.erase(this.#place, person_id, this.#random.chance(0.2))
+    this.#note(`${person_id} ${became}`)
   }
 
   async #switch(act: 'gate' | 'dispatch'): Promise<void> {

@@ -106,6 +106,8 @@ export async function readReached(db: Database): Promise<Record<string, number>>
     union all
     select 'opted out', count(*)::int from campaign_recipients where opted_out
     union all
+    select 'erased', count(*)::int from erasures where done_at is not null
+    union all
     select 'answered by hand', count(*)::int from campaign_recipients where reason = 'answered_by_hand'
     union all
     select 'closed by an operator', count(*)::int from operations where closed_as is not null`)

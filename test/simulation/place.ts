@@ -15,6 +15,7 @@ import { operations } from '../../src/lists/operations.ts'
 import { type LocalSandbox, openLocalSandbox } from '../../src/platform/sandbox/sandbox.ts'
 import type { Random } from '../faults/random.ts'
 import { administer, type Cluster, dropFrom, planOnce } from '../harness/cluster.ts'
+import { Erased } from './erased.ts'
 import { Hands } from './hands.ts'
 import { Persons } from './persons.ts'
 import { Schedule } from './schedule.ts'
@@ -34,6 +35,8 @@ export class Place {
   readonly schedule: Schedule
   readonly persons: Persons
   readonly hands: Hands
+  /** Undefined: nobody is erased in this story. */
+  readonly erased: Erased | undefined
   readonly tenant: SimTenant
   readonly log: string[]
   readonly #cluster: Cluster
@@ -49,6 +52,7 @@ export class Place {
     sandbox: LocalSandbox
     schedule: Schedule
     hands: Hands
+    erased: Erased | undefined
     tenant: SimTenant
     log: string[]
     cluster: Cluster
@@ -60,6 +64,7 @@ export class Place {
     this.schedule = parts.schedule
     this.persons = new Persons(parts.sandbox.world, () => this.now)
     this.hands = parts.hands
+    this.erased = parts.erased
     this.tenant = parts.tenant
     this.log = parts.log
     this.#cluster = parts.cluster
@@ -135,7 +140,9 @@ export async function openPlace(cluster: Cluster, seed: number, random: Random):
   const directory = await makeDirectory()
   const schedule = new Schedule(random.fork('sources'))
   const hands = new Hands(sandbox.world, random.fork('hidden'))
-  return new Place({ app, sandbox, schedule, hands, tenant, log, cluster, name, directory })
+  // One story in four erases people.
+  const erased = seed % 4 === 0 ? new Erased(app.db) : undefined
+  return new Place({ app, sandbox, schedule, hands, erased, tenant, log, cluster, name, directory })
 }
 
 /** Both clocks start at the same time, and nothing changes the tables by itself. */

@@ -12,6 +12,7 @@ export const mustReach: readonly string[] = [
   'recipient suppressed',
   'opted out',
   'answered by hand',
+  'erased',
   'closed by an operator',
   'became refused platform_refused',
   'became released platform_refused',

@@ -150,6 +150,7 @@ class Story {
       heartbeat: 1.5,
       observe: 1,
       journals: 1,
+      erasures: this.#place.erased ? 2 : 0.1,
     }
     const loop = this.#random.weigh(worker.loops.map((one) => [one, weights[one.name] ?? 0.1] as const))
     return this.#takeStep(worker, loop, this.#random.chance(loop.name === 'dispatch' ? 0.2 : 0.75))
@@ -167,7 +168,8 @@ class Story {
 
   /** Nothing crosses in these loops, so they are one step. */
   async #takeCalmSteps(worker: SimWorker): Promise<void> {
-    const loops = worker.loops.filter(({ name }) => calmLoops.has(name))
+    const erases = this.#place.erased !== undefined
+    const loops = worker.loops.filter(({ name }) => calmLoops.has(name) || (erases && name === 'erasures'))
     this.#watch.together = true
     await this.#watch.step(
       `${worker.name} ${loops.map(({ name }) => name).join(', ')} together`,
@@ -254,6 +256,8 @@ class Story {
       await this.#watch.step('an operator closes what is unknown', () => this.#acts.closeUndecided())
       await this.#calmly('every recipient is final, or waits for an operator', () => this.#isOver())
     }
+    const { erased } = this.#place
+    if (erased) await this.#calmly('every erasure is done', () => erased.isDone())
     await this.#watch.judge(true)
   }
 

@@ -77,6 +77,7 @@ export class Watch {
       ...(await wrongCrossings(db, ids)),
       ...(await wrongPersons(db, persons, ids)),
       ...(await wrongHands(db, hands, ids)),
+      ...((await this.#place.erased?.wrong()) ?? []),
       // In steps that run together, the first message may have been refused after that.
       ...(this.together ? [] : await wrongDuplicates(db, duplicates)),
       ...this.#unrecorded(),
@@ -113,7 +114,8 @@ export class Watch {
     const { wrong, reasons } = await judgeAll(this.#place, { in_flight: [...this.#flying.keys()], over })
     for (const reason of reasons) this.reach(`held by ${reason}`)
     const { db, hands } = this.#place
-    const all = [...wrong, ...(await wrongEnds(db, hands))]
+    const back = over ? ((await this.#place.erased?.wrongAtEnd()) ?? []) : []
+    const all = [...wrong, ...(await wrongEnds(db, hands)), ...back]
     if (all[0] !== undefined) this.break(all[0])
   }
 
