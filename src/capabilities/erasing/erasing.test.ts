@@ -152,8 +152,11 @@ describe('an erasure', () => {
 
   test('404 and 403: their chat counts as not in the account, and nothing is sent to them by any name', async () => {
     await erase(mara)
-    expect((await send(mara, 'hello')).body).toMatchObject({ code: 'chat_unavailable' })
+    expect(await send(mara, 'hello')).toMatchObject({ status: 403, body: { code: 'chat_unavailable' } })
+    // The platform is not asked who has the name.
+    for (const on of ['resolve', 'ask'] as const) place.fault({ on, fault: 'unavailable', times: 0, account_id })
     const started = await post('/chats/start', { account_id, identifier: `@${mara.username}` })
+    place.sandbox.world.clearFaults()
     expect([started.status, started.body.code]).toEqual([409, 'identity_suppressed'])
     expect(started.body.error).toMatch(/was erased/)
     const campaign = await post('/campaigns', {
