@@ -183,7 +183,9 @@ async function besideEach(local: readonly Route[]): Promise<Map<string, Answer>>
   const answers = new Map<string, Answer>()
   for (let at = 0; at < local.length; at += besideAtOnce) {
     await Promise.all(
-      local.slice(at, at + besideAtOnce).map(async (each) => answers.set(each.name, await besideUncommitted(each))),
+      local
+        .slice(at, at + besideAtOnce)
+        .map(async (each) => answers.set(each.name, await besideUncommitted(each))),
     )
   }
   return answers

@@ -43,7 +43,8 @@ export const erasingMutants: readonly Mutant[] = [
   job('guard: tombstones are asked about', closed, 'const names = known'),
   job('guard: an import asks about tombstones', closed, 'const names = given'),
   job('guard: an erased person is on the list', closed, ''),
-  job('guard: an erasure is on the disk before it begins', goesOn, ''),
+  // Where it fails, the tests after it have no worker.
+  { ...job('guard: an erasure is on the disk before it begins', goesOn, ''), still: closed },
   job('guard: erasures are repeated before anything is sent', restored, ''),
   job('guard: an erasure waits for the search', whole, 'return done'),
   job('guard: an erasure runs only as it was shown', '409 for a preview that is out of date', ''),

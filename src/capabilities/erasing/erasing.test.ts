@@ -154,7 +154,8 @@ describe('an erasure', () => {
     await erase(mara)
     expect(await send(mara, 'hello')).toMatchObject({ status: 403, body: { code: 'chat_unavailable' } })
     // The platform is not asked who has the name.
-    for (const on of ['resolve', 'ask'] as const) place.fault({ on, fault: 'unavailable', times: 0, account_id })
+    for (const on of ['resolve', 'ask'] as const)
+      place.fault({ on, fault: 'unavailable', times: 0, account_id })
     const started = await post('/chats/start', { account_id, identifier: `@${mara.username}` })
     place.sandbox.world.clearFaults()
     expect([started.status, started.body.code]).toEqual([409, 'identity_suppressed'])
