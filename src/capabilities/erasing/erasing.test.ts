@@ -67,10 +67,10 @@ const post = (path: string, body: object, key: string = randomUUID()) =>
   place.service.post(path, { key: tenant.key, body, headers: { 'idempotency-key': key } })
 const send = (to: Someone, text: string, key?: string) =>
   post('/messages', { account_id, chat_id: chatOf(to), text }, key)
-const sent = (_: Someone) =>
-  place.sandbox.world.state.journal.filter(
-    (entry) => entry.kind === 'send' && entry.account_id === account_id,
-  ).length
+const sentTexts = () =>
+  place.sandbox.world.state.journal
+    .filter((entry) => entry.kind === 'send' && entry.account_id === account_id)
+    .map(({ text }) => text)
 
 async function erase({ person_id }: Someone, contact_allowed = false): Promise<void> {
   const { app } = place.service
@@ -143,7 +143,8 @@ describe('an erasure', () => {
     expect(await tablesWith(word)).toEqual([])
     const again = await send(mara, `${word} answer`, `first-${word.length}-${made}`)
     expect([again.status, again.body]).toEqual([200, first.body])
-    expect(sent(mara)).toBe(1)
+    // A slow machine may have sent the campaign's message before.
+    expect(sentTexts().filter((text) => text === `${word} answer`)).toHaveLength(1)
     const rows = await stored(mara)
     expect(rows.map(({ text, deleted }) => [text, deleted])).toEqual(rows.map(() => ['', true]))
     expect(rows.some(({ random }) => random)).toBe(true)
@@ -166,7 +167,7 @@ describe('an erasure', () => {
       contacts: [{ identifier: `@${mara.username}` }],
     })
     expect(campaign.body).toMatchObject({ code: 'suppressed_recipient' })
-    expect(sent(mara)).toBe(0)
+    expect(sentTexts()).toEqual([])
   })
 
   test('a name that somebody else has by now does not refuse them', async () => {
