@@ -98,12 +98,15 @@ async function walk(browser: Browser, demo: Demo, centre: Centre): Promise<void>
   await step(browser, 'contacts: found by name, a chat started once, limits first, closed gates', () =>
     inSession(browser, demo, (context) => useContacts(context, demo, places.workspace_id)),
   )
-  await step(browser, 'a person: found from the palette, read, exported by keyboard, at 320 px', () =>
-    inSession(browser, demo, (context) => usePerson(context, demo, places.workspace_id)),
-  )
-  await step(browser, 'a person is erased: previewed, confirmed, gone, by keyboard', () =>
-    inSession(browser, demo, (context) => eraseSomebody(context, demo, places.workspace_id)),
-  )
+  // One session for both: a user has ten sign-ins within the time of all journeys.
+  await inSession(browser, demo, async (context) => {
+    await step(browser, 'a person: found from the palette, read, exported by keyboard, at 320 px', () =>
+      usePerson(context, demo, places.workspace_id),
+    )
+    await step(browser, 'a person is erased: previewed, confirmed, gone, by keyboard', () =>
+      eraseSomebody(context, demo, places.workspace_id),
+    )
+  })
   await step(
     browser,
     'campaigns: listed, why not yet, paused, resumed by another, cancelled by name, at 320 px',

@@ -280,6 +280,12 @@ function* checkCounters({ operations, counters }: Evidence): Generator<Violation
   }
 }
 
+/** Journals keep ids of people and no names, so a chat that an older copy does not have is answered without its name. */
+function withoutNames(body: CallRecord['body']): unknown {
+  if (typeof body?.chat !== 'object' || body.chat === null) return body
+  return { ...body, chat: { ...body.chat, name: '', username: null } }
+}
+
 /** The answers to the callers of one key, in the order of their requests. */
 function* checkAnswers(asked: readonly CallRecord[], index: Index): Generator<Violation> {
   const [first] = asked
@@ -292,7 +298,7 @@ function* checkAnswers(asked: readonly CallRecord[], index: Index): Generator<Vi
   if (rows.length > 1) yield { promise: 'P1', what: 'two operations have the same key', ...at }
 
   const good = asked.filter(({ status }) => status === 200)
-  if (new Set(good.map(({ body }) => canonicalize(body))).size > 1) {
+  if (new Set(good.map(({ body }) => canonicalize(evidence.restored ? withoutNames(body) : body))).size > 1) {
     yield { promise: 'P1', what: 'two different successes of one key', ...at }
   }
   if (new Set(good.map(({ payload }) => canonicalize(payload))).size > 1) {

@@ -60,7 +60,8 @@ function ask({ method, path, headers, body }: FuzzRequest): Promise<FuzzAnswer> 
           resolve({
             status: response.statusCode ?? 0,
             headers: given,
-            body: text ? JSON.parse(text) : {},
+            // An export is an archive.
+            body: text && given.get('content-type')?.includes('json') ? JSON.parse(text) : {},
             text,
           })
         })

@@ -131,6 +131,7 @@ async function findKnown({ db }: Workplace): Promise<Map<string, unknown[]>> {
     ['chat_id', await all(sql`select 'platform:chat:' || chat_id as value from chats`)],
     ['column_id', await all(sql`select id as value from columns`)],
     ['campaign_id', await all(sql`select id as value from campaigns`)],
+    ['person_id', await all(sql`select id as value from people`)],
     ['stage_key', ['new', 'contacted', 'won', 'nothing']],
     ['column_value', ['Team', 'API', '5', 'true']],
     ['value', ['Team', ['API'], 5, '2026-11-15', 'https://example.org', true, 'note', null]],

@@ -201,6 +201,7 @@ test('these routes are costly', () => {
     'get_analytics',
     'get_campaign',
     'get_person',
+    'preview_erasure',
     'search_messages',
     'verify_campaign',
   ])

@@ -247,9 +247,10 @@ class Story {
     await this.#watch.judge()
     this.#lost.clear()
     for (const worker of this.#workers) worker.fullDisk = false
+    // A disk that does not know the database, while no worker lives, switches sending off.
+    while (this.#workers.length < 2) await this.#start()
     await this.#watch.step('everything is let go', () => this.#acts.letGo())
     this.#byHand = this.#random.whole(4)
-    while (this.#workers.length < 2) await this.#start()
     // While nobody can know who wrote a message to a person, the follow-ups to them wait for whoever closes the operation.
     await this.#calmly('every recipient is final, or waits for an operator', () => this.#isOver())
     while ((await listOpen(this.#place.db)) !== '') {
