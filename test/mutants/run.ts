@@ -3,7 +3,7 @@
  * it must fail with it and pass without.
  *
  *   npm run test:mutants                          all of them
- *   npm run test:mutants -- --part 2/40           a fortieth of them, as CI does with the day of the year
+ *   npm run test:mutants -- --part 2/60           a sixtieth of them, as CI does with the day of the year
  *   npm run test:mutants -- --only 'guard: live'  those of one marker, or of one function in the database (`--only is_listed`);
  *                                                 may be given several times
  *
