@@ -98,7 +98,7 @@ async function addRecipients(account_id: string): Promise<void> {
     select gen_random_uuid(), ${campaign_id}, ${workspace_id}, n, 'number:' || n,
       case when n = 11 then ${account_id} end, case when n = 11 then n end,
       (select id from people p where p.workspace_id = ${workspace_id} and p.platform = 'telegram' and p.number = n and n > 11),
-      case when n = 13 then 'failed' else 'queued' end, domain_now(), case when n = 13 then domain_now() end
+      case when n = 12 then 'queued' else 'failed' end, domain_now(), case when n <> 12 then domain_now() end
     from unnest(array[11, 12, 13]) n`)
 }
 
