@@ -5,20 +5,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { previewErasure, requestErasure } from '../src/capabilities/erasing/erasing.ts'
-import { setGates } from '../src/capabilities/gates/gates.ts'
-import { createKey } from '../src/capabilities/keys/keys.ts'
-import { sendMessage } from '../src/capabilities/messages/send.ts'
-import { createUser } from '../src/capabilities/users/users.ts'
 import { createWorkspace } from '../src/capabilities/workspaces/workspaces.ts'
-import { type Caller, scopes } from '../src/contract.ts'
 import { sql } from '../src/db/sql.ts'
-import { requestOperation } from '../src/ledger/request.ts'
-import { newId } from '../src/lib/ids.ts'
-import { sha256 } from '../src/lib/secrets.ts'
-import { loops } from '../src/lists/loops.ts'
-import { openLocalSandbox } from '../src/platform/sandbox/sandbox.ts'
-import { assembleWorker, runWorker } from '../src/worker/worker.ts'
-import { addAccounts, makeAccounts, number, quantile, row, verdict, withInstance } from './harness.ts'
+import { addAccounts, number, row, verdict } from './harness.ts'
+import { during, medianOf, printSends, type Sends, withSending } from './sending.ts'
 
 const { values } = parseArgs({
   options: { rounds: { type: 'string', default: '5' }, messages: { type: 'string', default: '10000' } },
@@ -27,42 +17,14 @@ const rounds = Number(values.rounds)
 const messages = Number(values.messages)
 const accounts = 10
 const callers = 10
-/** A round takes as long as an erasure, and this at least. */
+/** A round without an erasure. */
 const roundMs = 8_000
 /** The p99 of another workspace's sends, over that without an erasure. */
 const most = 1.3
 
-interface Measured {
-  readonly perSecond: number
-  readonly p50: number
-  readonly p99: number
-  readonly seconds: number
-}
-
-await withInstance(async (app, data_dir) => {
-  const { workspace_id, ids } = await makeAccounts(app, accounts)
-  const user = await createUser(app, 'system', { email: 'sender@example.org', workspace_id })
-  const { id } = await createKey(app, 'system', { workspace_id, user_id: user.id, name: 'bench', scopes })
+await withSending(accounts, async ({ app, send }) => {
   const other = await createWorkspace(app, 'system', { name: 'Other' })
   const [theirs = ''] = await addAccounts(app, other.id, 1)
-  await setGates(app, 'system', { names: ['all'], enabled: true })
-  const sandbox = await openLocalSandbox({ data_dir: null, failed: console.error })
-  const { person_id } = sandbox.world.addPerson({ name: 'Ada' })
-  const platforms = new Map([['sandbox' as const, sandbox.platform]])
-  const worker = runWorker(app, await assembleWorker(app, { platforms, directory: data_dir, loops }))
-  for (let ready = 0; ready < accounts + 1; await sleep(50)) {
-    ready = (
-      await app.db.one<{ n: number }>(sql`select count(*)::int as n from accounts where status = 'READY'`)
-    ).n
-  }
-  await app.db.run(sql`
-    insert into chats (account_id, chat_id, workspace_id, kind, name)
-    select id, ${person_id}::bigint, workspace_id, 'private', 'Ada' from accounts where id = any(${ids})`)
-  const via = {
-    ...({ kind: 'key', id, name: 'bench', prefix: '', mcp_only: false } as const),
-    ...({ issued_by: 'operator', role: 'owner' } as const),
-  }
-  const caller: Caller = { workspace_id, user_id: user.id, scopes, via }
 
   let people = 50_000
   /** A person of the other workspace with this many messages, of which every second is ours and has its operation and its event. */
@@ -106,69 +68,34 @@ await withInstance(async (app, data_dir) => {
     }
   }
 
-  async function measure(person: string | undefined): Promise<Measured> {
-    const times: number[] = []
-    const startedAt = performance.now()
-    let erasing = person !== undefined
-    const erased = person === undefined ? undefined : erase(person).finally(() => (erasing = false))
-    const call = async (at: number) => {
-      const account_id = ids[at % ids.length] ?? ''
-      // Only sends during the erasure count.
-      while (person === undefined ? performance.now() - startedAt < roundMs : erasing) {
-        const askedAt = performance.now()
-        const { status } = await requestOperation(app, caller, {
-          operation: sendMessage,
-          key: newId(),
-          fingerprint: sha256(account_id),
-          overrides: {},
-          want: async () => ({
-            account_id,
-            chat_id: `${person_id}`,
-            payload: { text: 'A message.', file: null },
-          }),
-        })
-        if (status === 200) times.push(performance.now() - askedAt)
-      }
-    }
-    await Promise.all([erased, ...Array.from({ length: callers }, (_, at) => call(at))])
-    const seconds = (performance.now() - startedAt) / 1000
-    return {
-      perSecond: times.length / seconds,
-      p50: quantile(times, 0.5),
-      p99: quantile(times, 0.99),
-      seconds,
-    }
+  /** Only sends during the erasure count. */
+  async function measure(person: string): Promise<Sends> {
+    let isErasing = true
+    const erased = erase(person).finally(() => {
+      isErasing = false
+    })
+    const [sends] = await Promise.all([send(callers, () => isErasing), erased])
+    return sends
   }
+  const measureWithout = () => send(callers, during(roundMs))
 
   const made: string[] = []
   for (let n = 0; n <= rounds; n++) made.push(await makePerson())
   await app.db.run(sql`analyze`)
-  await measure(undefined)
-  await measure(made.pop())
-  const without: Measured[] = []
-  const during: Measured[] = []
+  const next = () => measure(made.pop() ?? '')
+  await measureWithout()
+  await next()
+  const without: Sends[] = []
+  const erasing: Sends[] = []
   for (let round = 0; round < rounds; round++) {
     // Whichever comes first changes with each round.
-    if (round % 2 === 0) without.push(await measure(undefined))
-    during.push(await measure(made.pop()))
-    if (round % 2 === 1) without.push(await measure(undefined))
+    if (round % 2 === 0) without.push(await measureWithout())
+    erasing.push(await next())
+    if (round % 2 === 1) without.push(await measureWithout())
   }
-  const median = (measured: readonly Measured[], of: keyof Measured) =>
-    quantile(
-      measured.map((one) => one[of]),
-      0.5,
-    )
-  for (const [name, measured] of [['without', without] as const, ['during an erasure', during] as const]) {
-    row(`sends of another workspace, ${name}`, `${number(median(measured, 'perSecond'))} /s`)
-    row(
-      `p50 and p99, ${name}`,
-      `${number(median(measured, 'p50'), 1)} and ${number(median(measured, 'p99'), 1)} ms`,
-    )
-  }
-  row(`erasing a person with ${number(messages)} messages`, `${number(median(during, 'seconds'), 1)} s`)
-  verdict('p99 of another workspace during an erasure', median(during, 'p99') / median(without, 'p99'), {
-    most,
-  })
-  await worker.stop()
-  await sandbox.close()
+  printSends('of another workspace', without)
+  printSends('of another workspace during an erasure', erasing)
+  row(`erasing a person with ${number(messages)} messages`, `${number(medianOf(erasing, 'seconds'), 1)} s`)
+  const ratio = medianOf(erasing, 'p99') / medianOf(without, 'p99')
+  verdict('p99 of another workspace during an erasure', ratio, { most })
 })

@@ -20,7 +20,6 @@ interface ErasedPerson {
  */
 const isOf = ({ account_ids, number, names }: ErasedPerson): Sql => sql`(
   (o.account_id = any(${account_ids}) and o.chat_id = ${number}::bigint)
-  or (o.effect = 'local' and o.reply_body ->> 'chat_id' = ${chatIdOf(number)})
   or (o.effect = 'local' and strpos(o.reply_body::text, ${`"${chatIdOf(number)}"`}) > 0)
   or (o.chat_id is null and o.account_id = any(${account_ids}) and (
     o.reply_body -> 'chat' ->> 'id' = ${chatIdOf(number)}

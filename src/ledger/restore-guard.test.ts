@@ -29,6 +29,7 @@ beforeAll(async () => {
 afterAll(() => rows.close())
 beforeEach(async () => {
   directory = await mkdtemp(join(tmpdir(), 'parley-guard-'))
+  repeated = []
 })
 afterEach(async () => {
   await rm(directory, { recursive: true, force: true })
@@ -38,7 +39,9 @@ afterEach(async () => {
 
 const stopSending = async (app: App) => void (await setDispatch(app, 'system', false))
 
-const erase = async () => {}
+/** What was repeated, in order. */
+let repeated: string[] = []
+const erase = async () => void repeated.push('erasures')
 
 const open = (
   replay: () => Promise<void> = async () => {},
@@ -193,6 +196,15 @@ describe('at the start', () => {
       await open()
       expect(await claims(75)).toBe(false)
     })
+  })
+
+  test.each([
+    ['it looks as before', {}, ['erasures']],
+    ['it is an older copy: first of all', { ahead: 5 }, ['erasures', 'journals']],
+  ])('erasures are repeated in the database where %s', async (_, change, order) => {
+    await remember(change)
+    await open(async () => void repeated.push('journals'))
+    expect(repeated).toEqual(order)
   })
 
   test('puts the journals back into an older copy, and an operator switches sending on', async () => {

@@ -119,7 +119,7 @@ export class RestoreGuard {
     for (const id of debtors) await forgiveWorker(app.db, id)
     if (!guard.#owing) {
       // An older copy need not look like one to this disk.
-      await options.erase()
+      await options.erase() // guard: erasures are repeated at every start
       await guard.#keep()
     }
     return guard

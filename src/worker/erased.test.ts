@@ -75,7 +75,7 @@ const names = async () =>
   ).map(({ name }) => name)
 
 describe('an update', () => {
-  test('of what came before they wrote anew stores nothing: messages, edits, reads, counts, names', async () => {
+  test('of what came before they wrote again stores nothing: messages, edits, reads, counts, names', async () => {
     await arrives(
       said(message('10')),
       said(message('9', { timestamp: after })),
@@ -88,7 +88,7 @@ describe('an update', () => {
     expect(await names()).toEqual([])
   })
 
-  test('with which they write anew is stored, and nothing before it', async () => {
+  test('with which they write again is stored, and nothing before it', async () => {
     await arrives(
       said(message('10')),
       said(message('12', { timestamp: after })),
@@ -100,7 +100,7 @@ describe('an update', () => {
     expect((await stored()).map(({ id }) => id)).toEqual(['12', '13'])
   })
 
-  test('of history is not written anew, however late it arrives', async () => {
+  test('of history is not written again, however late it arrives', async () => {
     await arrives(said(message('14')))
     expect(await stored()).toEqual([])
   })

@@ -1,5 +1,5 @@
 /**
- * What arrives of people who were erased. Nothing of it is stored until they write anew, and nothing from before that message ever:
+ * What arrives of people who were erased. Nothing of it is stored until they write again, and nothing from before that message ever:
  * no history, no edit, no dialog. Our own messages leave their id and random id, because they prove what the ledger says.
  */
 import { noteWitnesses } from '../capabilities/messages/messages.ts'
@@ -18,7 +18,7 @@ interface Seen {
 /** Who of the people that something is about was erased, in one account. */
 export class ErasedPeople {
   readonly #chats: ReadonlyMap<ChatNumber, ErasedChat>
-  /** By chat: the message with which the person wrote anew, as far as this transaction has seen. */
+  /** By chat: the message with which the person wrote again, as far as this transaction has seen. */
   readonly #returned = new Map<ChatNumber, string>()
 
   private constructor(chats: ReadonlyMap<ChatNumber, ErasedChat>) {
@@ -34,7 +34,7 @@ export class ErasedPeople {
     return this.#chats.size === 0
   }
 
-  /** Call it with everything that arrives together: a person who writes anew is known from that message on. */
+  /** Call it with everything that arrives together: a person who writes again is known from that message on. */
   note(seen: readonly Seen[]): void {
     for (const { chat_id, message } of seen) {
       const chat = this.#chats.get(chat_id)
@@ -49,7 +49,7 @@ export class ErasedPeople {
     await noteReturned(tx, account, this.#returned)
   }
 
-  /** Whether nothing is stored of the person: they were erased, and have not written anew. */
+  /** Whether nothing is stored of the person: they were erased, and have not written again. */
   isGone(number: ChatNumber): boolean {
     const chat = this.#chats.get(number)
     return chat !== undefined && this.#fromOf(chat) === null
@@ -60,7 +60,7 @@ export class ErasedPeople {
     const chat = this.#chats.get(chat_id)
     if (chat) {
       const from = this.#fromOf(chat)
-      return from === null || BigInt(message.id) < BigInt(from) // guard: what came before they wrote anew
+      return from === null || BigInt(message.id) < BigInt(from) // guard: what came before they wrote again
     }
     const sender = message.sender_id === null ? undefined : this.#chats.get(message.sender_id as ChatNumber)
     return sender !== undefined && Date.parse(message.timestamp) < sender.erased_at.getTime() // guard: what they wrote in groups
@@ -85,7 +85,7 @@ export class ErasedPeople {
 /** A message of theirs that is newer than all that was stored, and than the erasure. Platforms report whole seconds. */
 function isAnew({ erased_at, last_id }: ErasedChat, { id, is_sender, timestamp }: Message): boolean {
   const erasedMs = Math.floor(erased_at.getTime() / 1_000) * 1_000
-  return !is_sender && BigInt(id) > BigInt(last_id) && Date.parse(timestamp) >= erasedMs // guard: history is not written anew
+  return !is_sender && BigInt(id) > BigInt(last_id) && Date.parse(timestamp) >= erasedMs // guard: history is not written again
 }
 
 /** Stores what stays of hidden messages: of ours, the id and the random id. */

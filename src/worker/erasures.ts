@@ -35,7 +35,7 @@ export function erasureLoop(directory: string): Loop {
     async step(app) {
       kept ??= await readKept(directory)
       const known = kept
-      const missing = (await listErasures(app.db)).filter(({ id }) => !known.has(id))
+      const missing = await listErasures(app.db, known)
       if (missing.length > 0) {
         await keepErasures(erasureListIn(directory), missing)
         for (const { id } of missing) known.add(id)

@@ -73,7 +73,7 @@ async function syncChats(app: App, syncing: SyncContext, after: string | null): 
     const chats = page.chats.slice(at, at + chatsStep)
     const isLast = at + chatsStep >= page.chats.length
     await inOneStep(app, held, async (tx) => {
-      // The last messages first: they may be with what an erased person has written anew.
+      // The last messages first: they may be with what an erased person has written again.
       const events = await storePast(app, tx, syncing, chats.flatMap(lastOf))
       const shown = await chatsWithoutErased(
         tx,

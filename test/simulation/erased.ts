@@ -1,4 +1,4 @@
-/** People who are erased in a story: nothing crosses to them from then on, and nothing of them comes back, until they write anew. */
+/** People who are erased in a story: nothing crosses to them from then on, and nothing of them comes back, until they write again. */
 import { previewErasure, requestErasure } from '../../src/capabilities/erasing/erasing.ts'
 import { type Database, sql } from '../../src/db/sql.ts'
 import type { Place } from './place.ts'
@@ -33,7 +33,7 @@ export class Erased {
     return 'is erased'
   }
 
-  /** What has crossed to people who are erased and have not written anew. */
+  /** What has crossed to people who are erased and have not written again. */
   #listCrossed(): Promise<Crossed[]> {
     return this.#db.rows<Crossed>(sql`
       select o.id || ' ' || o.attempt_no as attempt

@@ -7,6 +7,7 @@ import { type Sql, sql, type Tx } from '../../db/sql.ts'
 import { type HeldLease, requireLease } from '../../ledger/leases.ts'
 import type { Secrets } from '../../lib/secrets.ts'
 import type { AccountStore, StoredPeer } from '../../platform/port.ts'
+import { isGone } from '../people/people.ts'
 
 /** The store of an account, for the worker that holds its lease. */
 export function openAccountStore(app: App, held: Omit<HeldLease, 'writes'>): AccountStore {
@@ -37,11 +38,11 @@ export function openAccountStore(app: App, held: Omit<HeldLease, 'writes'>): Acc
         await requireLease(tx, held) // guard: peers are written under the lease
         await tx.run(sql`
           insert into platform_peers (account_id, number, text)
-          select ${account_id}, p.number, case when exists (
-              select from erased_chats e
-              where e.account_id = ${account_id} and e.chat_id = p.number and e.from_id is null) -- guard: peers of erased people have no names
+          select p.account_id, p.chat_id, case when ${isGone(sql`p`)} -- guard: peers of erased people have no names
             then ${unnamed(sql`p.text`)} else p.text end
-          from ${given(peers, { number: 'bigint', text: 'text' })} as p
+          from (
+            select ${account_id} as account_id, g.number as chat_id, g.text
+            from ${given(peers, { number: 'bigint', text: 'text' })} as g) p
           on conflict (account_id, number) do update set text = excluded.text`)
       }),
   }

@@ -32,16 +32,14 @@ function nextCampaign(
 
 /**
  * Ends what waits for the person in the next campaign, and clears what their recipients there were named and addressed as.
- * `standIn` is put in the place of the address, with the recipient's id. Returns the campaign, how many were cleared, and whether one is still
- * in flight; undefined: all are done.
+ * `standIn` is put in the place of the address, with the recipient's id. Returns the campaign, and whether one of them is still in
+ * flight; undefined: all are done.
  */
 export async function eraseRecipients(
   tx: Tx,
   person: ErasedPerson & { readonly platform: string },
   { after, standIn }: { readonly after: string | null; readonly standIn: string },
-): Promise<
-  { readonly campaign_id: string; readonly cleared: number; readonly in_flight: boolean } | undefined
-> {
+): Promise<{ readonly campaign_id: string; readonly in_flight: boolean } | undefined> {
   const campaign = await nextCampaign(tx, person.workspace_id, after)
   if (!campaign) return undefined
   const rows = await tx.rows<{ id: string; status: string }>(sql`
@@ -55,10 +53,10 @@ export async function eraseRecipients(
         ended_at = (select domain_now())
       where id = any(${ids}::uuid[]) and status in ('queued', 'waiting')`)
   }
-  const cleared = await clearRecipientNames(
+  await clearRecipientNames(
     tx,
     // Several recipients of a campaign may be the person, each under another address.
     ids.map((id) => ({ id, contact: `cleared:${standIn}:${id}` })),
   )
-  return { campaign_id: campaign.id, cleared, in_flight: rows.some(({ status }) => status === 'submitting') }
+  return { campaign_id: campaign.id, in_flight: rows.some(({ status }) => status === 'submitting') }
 }

@@ -72,17 +72,26 @@ const sentTexts = () =>
     .filter((entry) => entry.kind === 'send' && entry.account_id === account_id)
     .map(({ text }) => text)
 
-async function erase({ person_id }: Someone, contact_allowed = false): Promise<void> {
+async function request({ person_id }: Someone, contact_allowed = false): Promise<string> {
   const { app } = place.service
   const { workspace_id } = tenant
   const { preview } = await previewErasure(app.db, workspace_id, person_id)
   const { id } = await app.db.transaction((tx) =>
     requestErasure(app, tx, 'cli:ana', { workspace_id, person_id, preview, contact_allowed }),
   )
-  await until('the erasure is done', 60_000, () =>
+  return id
+}
+
+const isDone = (id: string) =>
+  until('the erasure is done', 60_000, () =>
     place.db.maybe(sql`select 1 from erasures where id = ${id} and done_at is not null`),
   )
-}
+
+const stepOf = async (id: string) =>
+  (await place.db.one<{ step: string }>(sql`select step from erasures where id = ${id}`)).step
+
+const erase = async (person: Someone, contact_allowed = false) =>
+  isDone(await request(person, contact_allowed))
 
 /** The tables that have a row with this word, in text or in bytes. */
 async function tablesWith(word: string): Promise<string[]> {
@@ -182,7 +191,7 @@ describe('an erasure', () => {
     expect((await post('/chats/start', { account_id, identifier: `@${mara.username}` })).status).toBe(200)
   })
 
-  test('a new sync from the platform brings nothing back; what they write anew is stored, from there on', async () => {
+  test('a new sync from the platform brings nothing back; what they write again is stored, from there on', async () => {
     const word = wordOf(mara)
     await send(mara, `${word} ours`)
     await erase(mara)
@@ -195,7 +204,7 @@ describe('an erasure', () => {
     )
     expect(await tablesWith(word)).toEqual([])
     place.write(account_id, Number(mara.number), 'it is me again')
-    await until('what they write anew is stored', 30_000, () =>
+    await until('what they write again is stored', 30_000, () =>
       place.db.maybe(sql`
         select 1 from messages where account_id = ${account_id} and chat_id = ${mara.number} and text = 'it is me again'`),
     )
@@ -206,17 +215,12 @@ describe('an erasure', () => {
   test('goes on where a killed worker left it: another one finishes, and no batch counts before its commit', async () => {
     const word = wordOf(mara)
     const { app } = place.service
-    const { workspace_id } = tenant
     await running.stop()
-    const { preview } = await previewErasure(app.db, workspace_id, mara.person_id)
-    const wanted = { workspace_id, person_id: mara.person_id, preview, contact_allowed: false }
-    const { id } = await app.db.transaction((tx) => requestErasure(app, tx, 'cli:ana', wanted))
-    const stepOf = async () =>
-      (await app.db.one<{ step: string }>(sql`select step from erasures where id = ${id}`)).step
+    const id = await request(mara)
     expect(await eraseNext(app, new Set())).toBe(false)
-    expect(await stepOf()).toBe('begin')
+    expect(await stepOf(id)).toBe('begin')
     expect(await eraseNext(app, new Set([id]))).toBe(true)
-    expect(await stepOf()).toBe('messages')
+    expect(await stepOf(id)).toBe('messages')
     await app.db.run(sql`
       create function kill_once() returns trigger language plpgsql as $$ begin raise exception 'killed'; end $$`)
     await app.db.run(sql`
@@ -224,13 +228,21 @@ describe('an erasure', () => {
     await expect(eraseNext(app, new Set([id]))).rejects.toThrow('killed')
     await app.db.run(sql`drop trigger kill_once on messages`)
     await app.db.run(sql`drop function kill_once()`)
-    expect(await stepOf()).toBe('messages')
+    expect(await stepOf(id)).toBe('messages')
     expect((await stored(mara)).some(({ text }) => text.includes(word))).toBe(true)
     running = await place.work()
-    await until('the erasure is done', 60_000, () =>
-      place.db.maybe(sql`select 1 from erasures where id = ${id} and done_at is not null`),
-    )
+    await isDone(id)
     expect(await tablesWith(word)).toEqual([])
+  })
+
+  test('waits until the search has taken their words out of its lists', async () => {
+    const { app } = place.service
+    await running.stop()
+    const id = await request(mara)
+    while (await eraseNext(app, new Set([id])));
+    expect(await stepOf(id)).toBe('words')
+    running = await place.work()
+    await isDone(id)
   })
 
   test('keeps whom an entry by their name stops besides, and keeps other people', async () => {

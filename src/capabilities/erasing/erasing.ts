@@ -136,9 +136,10 @@ export interface KeptErasure {
 const kept = sql`id, workspace_id, person_id, platform, number::text, contact_allowed,
   array(select encode(t, 'hex') from unnest(tombstones) as t) as tombstones, wire_time(at) as at`
 
-/** All erasures that the database knows. */
-export function listErasures(db: Db): Promise<KeptErasure[]> {
-  return db.rows<KeptErasure>(sql`select ${kept} from erasures order by at, id`)
+/** The erasures that the database knows, besides those that the caller has. */
+export function listErasures(db: Db, known: Iterable<string> = []): Promise<KeptErasure[]> {
+  return db.rows<KeptErasure>(sql`
+    select ${kept} from erasures where id <> all(${[...known]}::uuid[]) order by at, id`)
 }
 
 /**

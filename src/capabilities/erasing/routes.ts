@@ -95,7 +95,7 @@ export const routes: readonly Route[] = [
     summary: 'Erase a person',
     description:
       'Begins the erasure that the preview has shown; it cannot be undone. From the answer on nothing is sent to the person and nothing ' +
-      'that arrives of them is stored until they write anew. A worker removes names, texts, files, notes, column values, search entries and ' +
+      'that arrives of them is stored until they write again. A worker removes names, texts, files, notes, column values, search entries and ' +
       'the data of events; `GET /people/{person_id}/erasure` says how far it has come. Their number on the platform and the keys ' +
       'of your own requests stay, and that operations happened. They are put on the suppression list unless `contact_allowed` is true.',
     done: 'The erasure of the person began.',

@@ -11,7 +11,7 @@ export interface ErasedChat {
   readonly erased_at: Date
   /** The newest message that was stored when they were erased. */
   readonly last_id: string
-  /** The message with which they wrote anew; null: they have not. */
+  /** The message with which they wrote again; null: they have not. */
   readonly from_id: string | null
 }
 
@@ -35,7 +35,7 @@ export function isErased(row: Sql): Sql {
       and (e.from_id is null or ${row}.id < e.from_id))`
 }
 
-/** Of a row with `account_id` and `chat_id`: whether the person of this private chat was erased, and has not written anew. */
+/** Of a row with `account_id` and `chat_id`: whether the person of this private chat was erased, and has not written again. */
 export function isGone(row: Sql): Sql {
   return sql`exists (select from erased_chats e
     where e.account_id = ${row}.account_id and e.chat_id = ${row}.chat_id and e.from_id is null)`
@@ -44,7 +44,7 @@ export function isGone(row: Sql): Sql {
 /** Why the boundary forbids operation `o`. A crossing that begins before the erasure commits counts as one before it. */
 export const forbiddenByErasure: Sql = sql`case when ${isGone(sql`o`)} then 'erased' end`
 
-/** They wrote anew, from this message on: their chat in this account and their names are stored again. */
+/** They wrote again, from this message on: their chat in this account and their names are stored again. */
 export async function noteReturned(
   tx: Tx,
   { account_id, workspace_id }: AccountKey,
@@ -151,7 +151,7 @@ export async function noteLast(tx: Tx, account_ids: readonly string[], number: C
     where e.account_id = any(${account_ids}) and e.chat_id = ${number} and e.from_id is null`)
 }
 
-/** The accounts in which they have not written anew. */
+/** The accounts in which they have not written again. */
 export async function listGone(
   tx: Tx,
   account_ids: readonly string[],

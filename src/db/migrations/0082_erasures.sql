@@ -36,7 +36,7 @@ create table tombstones (
 );
 
 -- Private chats of erased people, in every account of the workspace. Nothing of them is stored before `from_id`, the message with
--- which the person wrote anew; null: they have not.
+-- which the person wrote again; null: they have not.
 create table erased_chats (
   account_id text not null,
   chat_id bigint not null,

@@ -46,7 +46,7 @@ async function shown(): Promise<unknown> {
 beforeEach(async () => {
   database = new FakeDatabase()
   storage = new FakeStorage()
-  stub()
+  useFakes()
   web = await openPage()
 })
 afterEach(() => {
@@ -55,7 +55,8 @@ afterEach(() => {
 })
 afterAll(() => void vi.unstubAllGlobals())
 
-function stub(): void {
+/** The stores of this browser. */
+function useFakes(): void {
   vi.stubGlobal('indexedDB', database.factory)
   vi.stubGlobal('localStorage', storage)
   vi.stubGlobal('BroadcastChannel', undefined)
@@ -244,7 +245,7 @@ test('what version 2 had is taken over: drafts, messages under way, forms and th
       },
     },
   })
-  stub()
+  useFakes()
   const page = await openPage()
   const at = { user_id: 'user', workspace_id: 'workspace' }
   const of = 'acc_a platform:chat:42'

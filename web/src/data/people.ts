@@ -28,7 +28,7 @@ export const personQuery = (workspace_id: string, person_id: string) =>
 
 export type ErasurePreview = Answer<'GET /w/{workspace_id}/people/{person_id}/erase'>
 
-/** Read anew each time that it is shown: an erasure runs only as it was shown. */
+/** Read again each time that it is shown: an erasure runs only as it was shown. */
 export const erasurePreviewQuery = (workspace_id: string, person_id: string) =>
   queryOptions({
     queryKey: keys.person(workspace_id, person_id, 'preview'),
