@@ -200,7 +200,7 @@ describe('at the start', () => {
 
   test.each([
     ['it looks as before', {}, ['erasures']],
-    ['it is an older copy: first of all', { ahead: 5 }, ['erasures', 'journals']],
+    ['it is an older copy: first of all, and in the end', { ahead: 5 }, ['erasures', 'journals', 'erasures']],
   ])('erasures are repeated in the database where %s', async (_, change, order) => {
     await remember(change)
     await open(async () => void repeated.push('journals'))

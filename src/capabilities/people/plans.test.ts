@@ -1,6 +1,6 @@
 /**
  * What the look-ups of people read: a handful of rows each, however many names and entries of the suppression list there are, and
- * however few there were when PostgreSQL planned them. `PEOPLE_ROWS=1000000` makes as many entries, and as many names.
+ * however few there were when PostgreSQL planned them, or looked at them last. `PEOPLE_ROWS=1000000` makes as many entries, and as many names.
  */
 import type pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -23,6 +23,14 @@ const runs = 6
 /** In one batch. */
 const many = 50
 const seedMsMax = 1_800_000
+const tables = [
+  'people',
+  'person_names',
+  'suppressions',
+  'campaign_recipients',
+  'campaign_people',
+  'contacts',
+]
 
 let service: Service
 let tenant: Tenant
@@ -38,6 +46,8 @@ beforeAll(async () => {
   account_id = await service.account(tenant.workspace_id)
   campaign_id = await insertCampaign(service.app.db, tenant, { kind: 'contacts' })
   const seeding = await open()
+  // It would look again within a minute: what is measured is the minute before.
+  for (const table of tables) await seeding.query(`alter table ${table} set (autovacuum_enabled = false)`)
   // Nothing that it would end is here, and one statement for each entry is measured below.
   await seeding.query('alter table suppressions disable trigger suppressions_end_recipients')
   await fill(seeding, 1, few)
@@ -51,6 +61,7 @@ beforeAll(async () => {
     }
     sessions.set(name, client)
   }
+  await seeding.query('analyze')
   for (let from = few + 1; from <= people; from += atOnce / names) {
     await fill(seeding, from, Math.min(people, from + atOnce / names - 1))
   }
@@ -202,7 +213,8 @@ async function countRows(client: pg.Client, statement: Sql): Promise<Record<stri
   const read = async () => {
     const { rows: found } = await client.query<{ name: string; rows: string }>(
       `select relname as name, seq_tup_read + coalesce(idx_tup_fetch, 0) as rows from pg_stat_xact_user_tables
-       where relname in ('people', 'person_names', 'suppressions', 'campaign_recipients', 'campaign_people', 'contacts')`,
+       where relname = any($1)`,
+      [tables],
     )
     return new Map(found.map((row) => [row.name, Number(row.rows)]))
   }
