@@ -1,6 +1,8 @@
 /** What the team writes to a person by hand ends the sequences that ask for it, whichever account and device it comes from. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { identify } from '../../../../test/harness/agents.ts'
 import { type CampaignPlace, openCampaigns } from '../../../../test/harness/campaigns.ts'
+import { callTool } from '../../../../test/harness/mcp.ts'
 import { askDashboard, signIn } from '../../../../test/harness/person.ts'
 import { sql } from '../../../db/sql.ts'
 import { enqueue, withdraw } from '../../../ledger/enqueue.ts'
@@ -8,6 +10,7 @@ import { type ChatNumber, chatIdOf } from '../../../lib/shapes.ts'
 import type { Session, Update } from '../../../platform/port.ts'
 import { writeFromPhone } from '../../../platform/sandbox/person-acts.ts'
 import { ingest } from '../../../worker/ingest.ts'
+import { approve } from '../../approvals/decisions.ts'
 import { sendMessage, wantText } from '../../messages/send.ts'
 import { closeOperation } from '../../operations/operations.ts'
 import { decideNoted } from './hand-messages.ts'
@@ -159,6 +162,17 @@ async function inbox(account_id: string, text: string, key = `inbox-${made++}`) 
   return askDashboard(place.work.service, 'POST', path, { cookie, body, headers })
 }
 
+/** A message that an agent sends over MCP, and the user of its key has approved. */
+async function agent(message: object): Promise<void> {
+  const { key, user_id } = place.tenant
+  const call = { url: place.work.service.url, key }
+  const asked = await callTool(call, 'service_send_message', message)
+  const request_id = String(asked.structuredContent?.request_id)
+  const { token } = await approve(place.app, await identify(place.db, user_id), request_id)
+  const sent = await callTool(call, 'service_send_message', { ...message, approval_token: token })
+  expect(sent.structuredContent).toMatchObject({ ok: true })
+}
+
 /** The account has a chat with the person. */
 async function meets(account_id: string): Promise<void> {
   place.work.write(account_id, person.person_id, 'Hello, who is this?')
@@ -224,18 +238,19 @@ describe('stop_on_own_message', () => {
     expect(texts()).toEqual(['First', 'We agreed on the phone'])
   })
 
-  test('a send of a key, a broadcast and a message of another campaign end nothing', async () => {
+  test('a send of a key, one of an agent, a broadcast and a message of another campaign end nothing', async () => {
     await meets(a)
     await meets(b)
     const id = await begun(b)
     const chat_id = `platform:chat:${person.person_id}`
     const sent = await post('/messages', { account_id: a, chat_id, text: 'From a program' })
     expect(sent.status).toBe(200)
+    await agent({ account_id: a, chat_id, text: 'From an agent' })
     const other = { account_id: a, person_id: person.person_id }
     await place.campaign({ chats: [other], message_text: 'Another campaign' })
     await place.campaign({ kind: 'broadcast', chats: [other], message_text: 'A broadcast' })
     await place.advance(hour)
-    expect(texts()).toEqual(['First', 'From a program', 'Another campaign', 'A broadcast'])
+    expect(texts()).toEqual(['First', 'From a program', 'From an agent', 'Another campaign', 'A broadcast'])
     expect(await place.statuses(id)).toEqual(['waiting'])
     await place.advance(day)
     expect(texts().at(-1)).toBe('Step 1')
