@@ -252,6 +252,21 @@ async function keepRefused(context: BrowserContext, field: Field): Promise<void>
   await page.close()
 }
 
+/** In the page: once it is on its way to the sign-in page, the link whose text begins with `name` is clicked. */
+function clickAgain(name: string): void {
+  for (const way of ['pushState', 'replaceState'] as const) {
+    const go = history[way].bind(history)
+    history[way] = (state, unused, url) => {
+      go(state, unused, url)
+      if (!String(url).includes('/sign-in')) return
+      history[way] = go
+      const links = [...document.querySelectorAll('a')]
+      const link = links.find(({ textContent }) => textContent?.startsWith(name))
+      setTimeout(() => link?.click())
+    }
+  }
+}
+
 /** The sign-in page says what has become of the text, and it is there after the sign-in. */
 async function endSession(context: BrowserContext, field: Field): Promise<void> {
   const page = await context.newPage()
@@ -259,7 +274,8 @@ async function endSession(context: BrowserContext, field: Field): Promise<void> 
   await (await field.open(page)).fill('Half a thought')
   const cookies = await context.cookies()
   await context.clearCookies()
-  // While the first click is on its way to the sign-in page, a second one leads elsewhere and finds no session either.
+  // While the first click is on its way to the sign-in page, a second one leads elsewhere and finds no session either. The page makes
+  // it: a moment later that link is gone.
   let arrive = () => {}
   const arrives = new Promise<void>((resolve) => {
     arrive = resolve
@@ -268,12 +284,13 @@ async function endSession(context: BrowserContext, field: Field): Promise<void> 
     await arrives
     await route.continue()
   })
-  const asked = page.waitForRequest('**/assets/sign-in-*.js')
+  let asked = 0
+  page.on('response', (response) => {
+    if (response.url().endsWith('/dashboard/api/session') && response.status() === 401) asked++
+  })
+  await page.evaluate(clickAgain, 'All')
   await page.getByRole('link', { name: /^Unread/ }).click()
-  await asked
-  const again = page.waitForResponse((response) => response.url().endsWith('/dashboard/api/session'))
-  await page.getByRole('link', { name: /^All/ }).click()
-  await again
+  await until('the second click has found no session', actionMsMax, () => asked >= 2)
   arrive()
   await page.getByText('Your session ended. What you wrote is kept.').waitFor()
   await context.addCookies(cookies)

@@ -19,6 +19,12 @@ import type { Place } from './place.ts'
 const hour = 3_600
 const windows = ['mon-fri 09:00-12:00', 'mon-sun 08:00-20:00', 'tue,thu 14:00-15:30'] as const
 
+/**
+ * What an older copy does not undo: the platform keeps it, or the disks do. Whatever else an operator has done since, they have to do
+ * again.
+ */
+const lasting: ReadonlySet<string> = new Set(['fault', 'write', 'read', 'phone', 'erase'])
+
 /** A message that a member or a program has sent, and may send again. */
 interface Send {
   readonly key: string
@@ -151,7 +157,7 @@ export class Acts {
   async one(): Promise<void> {
     const random = this.#random
     const more = (await this.#listWaiting()).length > 0 ? 2.5 : 0.4
-    const act = random.weigh([
+    const all = [
       ['pause', 1],
       ['resume', 3],
       ['cancel', 0.4],
@@ -169,7 +175,8 @@ export class Acts {
       ['window', 0.5],
       ['create', 0.5],
       ['erase', this.#place.erased ? 1.5 : 0],
-    ] as const)
+    ] as const
+    const act = random.weigh(all.filter(([one]) => !this.#place.isCopied || lasting.has(one)))
     this.#note(act)
     const account_id = random.pick(this.#accounts)
     if (act === 'phone' || act === 'member' || act === 'program') return this.#byHand(act, account_id)
@@ -287,6 +294,11 @@ export class Acts {
       this.#note(`closed as ${closed_as}`)
       await closeOperation(app, 'system', { id, closed_as })
     }
+  }
+
+  /** Whether no worker has anything to put back into an older copy. */
+  async areReplayed(): Promise<boolean> {
+    return (await this.#place.db.maybe(sql`select 1 from workers where owes`)) === undefined
   }
 
   #read(account_id: string, person_id: number): void {

@@ -1,17 +1,30 @@
 /** People who are erased in a story: nothing crosses to them from then on, and nothing of them comes back, until they write again. */
 import { previewErasure, requestErasure } from '../../src/capabilities/erasing/erasing.ts'
 import { type Database, sql } from '../../src/db/sql.ts'
+import type { World } from '../../src/platform/sandbox/world.ts'
 import type { Place } from './place.ts'
 
 interface Crossed {
-  /** An operation and its attempt. */
+  readonly id: string
+  /** The operation and its attempt. */
   readonly attempt: string
+}
+
+interface Begun {
+  readonly id: string
+  readonly number: string
+  readonly contact_allowed: boolean
 }
 
 export class Erased {
   readonly #db: Database
   /** Attempts that had crossed to somebody before they were erased. */
   readonly #before = new Set<string>()
+  /** Operations that had been attempted when the database went back: they come back as unknown, with another number. */
+  readonly #attempted = new Set<string>()
+  /** Erasures that had begun then, and whom nothing may reach since. */
+  #begun: readonly Begun[] = []
+  #sentThen = 0
 
   constructor(db: Database) {
     this.#db = db
@@ -36,7 +49,7 @@ export class Erased {
   /** What has crossed to people who are erased and have not written again. */
   #listCrossed(): Promise<Crossed[]> {
     return this.#db.rows<Crossed>(sql`
-      select o.id || ' ' || o.attempt_no as attempt
+      select o.id, o.id || ' ' || o.attempt_no as attempt
       from erased_chats e join operations o on o.account_id = e.account_id and o.chat_id = e.chat_id
       where e.from_id is null and o.attempt_no > 0 and o.state <> 'queued' and o.kind <> 'set_read_state'
         and not exists (select from erasures x where x.number = e.chat_id and x.contact_allowed)
@@ -46,7 +59,43 @@ export class Erased {
   /** After every step. */
   async wrong(): Promise<string[]> {
     const crossed = await this.#listCrossed()
-    return crossed.filter(({ attempt }) => !this.#before.has(attempt)).map(() => 'erased: crossed to them')
+    return crossed
+      .filter(({ id, attempt }) => !this.#before.has(attempt) && !this.#attempted.has(id))
+      .map(() => 'erased: crossed to them')
+  }
+
+  /** The database goes back to an older copy. An erasure that a worker has begun is on a disk by now. */
+  async goBack(sent: number): Promise<void> {
+    this.#sentThen = sent
+    this.#begun = await this.#db.rows<Begun>(sql`
+      select id, number::text, contact_allowed from erasures where step <> 'begin' order by id`)
+    const rows = await this.#db.rows<{ id: string }>(sql`select id from operations where attempt_no > 0`)
+    for (const { id } of rows) this.#attempted.add(id)
+  }
+
+  /** How many erasures the present database would not know without the disks. */
+  async countForgotten(): Promise<number> {
+    return (await this.#listForgotten()).length
+  }
+
+  #listForgotten(): Promise<{ id: string }[]> {
+    return this.#db.rows(sql`
+      select b.id from unnest(${this.#begun.map(({ id }) => id)}::uuid[]) as b (id)
+      where not exists (select from erasures e where e.id = b.id)`)
+  }
+
+  /** Whom a message has reached since the database went back, although they were erased and have not written again. */
+  async #listReached({ journal }: World['state']): Promise<string[]> {
+    const refused = this.#begun.filter((one) => !one.contact_allowed).map(({ number }) => number)
+    const again = await this.#db.rows<{ chat_id: string }>(
+      sql`select chat_id::text from erased_chats where from_id is not null`,
+    )
+    const wrote = new Set(again.map(({ chat_id }) => chat_id))
+    return journal
+      .slice(this.#sentThen)
+      .filter(({ kind }) => kind === 'send')
+      .map(({ chat_id }) => String(chat_id))
+      .filter((chat_id) => refused.includes(chat_id) && !wrote.has(chat_id))
   }
 
   async isDone(): Promise<boolean> {
@@ -56,7 +105,9 @@ export class Erased {
   }
 
   /** Once every erasure is done. */
-  async wrongAtEnd(): Promise<string[]> {
+  async wrongAtEnd({ state }: World): Promise<string[]> {
+    const forgotten = await this.#listForgotten()
+    const reached = await this.#listReached(state)
     const rows = await this.#db.rows<{ what: string }>(sql`
       with gone as (select * from erased_chats where from_id is null)
       select 'a chat' as what from gone g join chats c on c.account_id = g.account_id and c.chat_id = g.chat_id
@@ -68,6 +119,10 @@ export class Erased {
       select 'the text of an operation' from gone g join operations o on o.account_id = g.account_id and o.chat_id = g.chat_id
       where o.state in ('completed', 'refused', 'released') and o.cleared_at is null and o.kind <> 'set_read_state'
         and not exists (select from erasures x where x.number = g.chat_id and x.contact_allowed)`)
-    return rows.map(({ what }) => `erased: ${what} is back`)
+    return [
+      ...forgotten.map(() => 'erased: an older copy has forgotten it'),
+      ...reached.map(() => 'erased: got a message after the database had gone back'),
+      ...rows.map(({ what }) => `erased: ${what} is back`),
+    ]
   }
 }

@@ -89,6 +89,12 @@ export class Persons {
     }
   }
 
+  /** The database has gone back to when only these were tied. */
+  forget(then: ReadonlySet<number>): void {
+    for (const person_id of this.#tied) if (!then.has(person_id)) this.#tied.delete(person_id)
+    this.#lookUps.clear()
+  }
+
   /**
    * The person had the name within the last hour, or since the account asked for this very message: what changes between a
    * look-up and its crossing, nobody can know.

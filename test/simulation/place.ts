@@ -44,6 +44,8 @@ export class Place {
   readonly #directory: string
   /** Domain time. */
   now = morning
+  /** The tied people of the time when an older copy was made. */
+  #tiedThen: ReadonlySet<number> | undefined
   #ids = 0
   #disks = 0
 
@@ -100,12 +102,50 @@ export class Place {
     await this.schedule.quiet()
   }
 
+  get isCopied(): boolean {
+    return this.#tiedThen !== undefined
+  }
+
+  /** Makes a copy of the database, as a backup is. */
+  async copy(): Promise<void> {
+    await copyDatabase(this.#cluster, this.#name, this.#copy)
+    this.#tiedThen = new Set(this.persons.tied)
+  }
+
+  /** Puts the copy in the place of the database; the clocks go on. Nothing may be using it. */
+  async goBack(): Promise<void> {
+    await this.erased?.goBack(this.sandbox.world.state.journal.length)
+    await dropFrom(this.#cluster, this.#name)
+    await copyDatabase(this.#cluster, this.#copy, this.#name)
+    await this.pass(0)
+    await moveClock(this.db, this.now)
+    // What accounts have learned since is forgotten.
+    this.persons.forget(this.#tiedThen ?? new Set())
+  }
+
+  get #copy(): string {
+    return `${this.#name}_copy`
+  }
+
   async close(): Promise<void> {
     await this.sandbox.close()
     await this.app.close()
     await dropFrom(this.#cluster, this.#name)
+    await dropFrom(this.#cluster, this.#copy)
     await rm(this.#directory, { recursive: true, force: true })
   }
+}
+
+/** A database that is in use cannot be copied: its connections end, and the pool makes new ones. */
+async function copyDatabase(cluster: Cluster, from: string, to: string): Promise<void> {
+  await administer(
+    cluster,
+    `alter database ${from} allow_connections false`,
+    `select pg_terminate_backend(pid, 10000) from pg_stat_activity where datname = '${from}'`,
+    `create database ${to} template ${from}`,
+    `alter database ${from} allow_connections true`,
+    planOnce(to),
+  )
 }
 
 /** In memory if possible: the journals are flushed with every message. */

@@ -13,6 +13,8 @@ export const mustReach: readonly string[] = [
   'opted out',
   'answered by hand',
   'erased',
+  'an older copy',
+  'erased again',
   'closed by an operator',
   'became refused platform_refused',
   'became released platform_refused',

@@ -57,10 +57,15 @@ class Story {
   /** Acts by hand that are still to come when everything else is let go. */
   #byHand = 0
   #started = 0
+  /** The step after which an older copy is made, to which the database goes back later; undefined: never. */
+  readonly #copyAfter: number | undefined
 
   constructor(place: Place, random: Random) {
     this.#place = place
     this.#random = random
+    // Half of the stories that erase people.
+    const goesBack = place.erased && random.fork('older copy').chance(0.5)
+    this.#copyAfter = goesBack ? random.fork('when').whole(disturbedSteps - 50) : undefined
     this.#watch = new Watch(place, () => this.#workers)
     this.#acts = new Acts(place, random.fork('acts'), (what) => this.#watch.note(what))
     this.#workerPlace = {
@@ -78,7 +83,11 @@ class Story {
     let broken: string | undefined
     try {
       await this.#begin()
-      for (let n = 0; n < disturbedSteps; n++) await this.#disturbedStep()
+      for (let n = 0; n < disturbedSteps; n++) {
+        await this.#disturbedStep()
+        if (n === this.#copyAfter) await this.#copy()
+      }
+      if (this.#copyAfter !== undefined) await this.#goBack()
       await this.#end()
     } catch (error) {
       if (!(error instanceof Broken)) throw error
@@ -218,7 +227,8 @@ class Story {
 
   async #crash(worker: SimWorker): Promise<void> {
     const random = this.#random
-    const keeps = random.chance(0.7)
+    // What only a lost disk knew, nobody can put back into an older copy.
+    const keeps = random.chance(0.7) || this.#place.isCopied
     this.#watch.noteCrash(worker)
     await this.#watch.step(
       `${worker.name} crashes, ${worker.disk.name} ${keeps ? 'stays' : 'is lost'}`,
@@ -230,6 +240,30 @@ class Story {
       },
     )
     await this.#watch.judge()
+  }
+
+  async #copy(): Promise<void> {
+    await this.#watch.step('the database is copied', () => this.#place.copy())
+  }
+
+  /** As an operator would: everything is stopped, the copy put back, a worker started on each disk, and then sending allowed. */
+  async #goBack(): Promise<void> {
+    this.#lost.clear()
+    for (const worker of this.#workers) worker.fullDisk = false
+    // One disk at least has seen the counter rise since: others learn from its worker that the database is an older copy.
+    await this.#start()
+    const knowing = this.#workers.at(-1)
+    const beat = knowing?.loops.find(({ name }) => name === 'heartbeat')
+    if (knowing && beat) await this.#takeStep(knowing, beat, true)
+    const idle = this.#disks.splice(0)
+    for (const worker of this.#workers.toReversed()) await this.#crash(worker)
+    this.#disks.push(...idle)
+    await this.#watch.goBack(() => this.#place.goBack())
+    const forgotten = (await this.#place.erased?.countForgotten()) ?? 0
+    while (this.#disks.length > 0) await this.#start()
+    if (forgotten > 0) this.#watch.reach('erased again')
+    await this.#calmly('the journals are replayed', () => this.#acts.areReplayed())
+    this.#watch.reach('an older copy')
   }
 
   #trouble(what: 'lose' | 'disk'): Promise<void> {

@@ -46,6 +46,17 @@ export class Watch {
     concluded: (worker, token) => void this.#concluded.set(token, worker),
   }
 
+  /** The database goes back: what flies and what has ended in it is no news of this step. */
+  async goBack(work: () => Promise<unknown>): Promise<void> {
+    this.note(`${++this.steps} the database goes back`)
+    await work()
+    const seen = await look(this.#place.db)
+    this.#flying = new Map(seen.flying.map((one) => [one.id, one]))
+    this.#duplicates = seen.duplicates
+    this.seen = seen.statuses ?? ''
+    this.note(`  ${this.seen}`)
+  }
+
   #hear(owner: string, random_id: string): void {
     this.#answered.set(random_id, owner)
     const flies = [...this.#flying.values()].some((one) => one.random_id === random_id)
@@ -114,7 +125,7 @@ export class Watch {
     const { wrong, reasons } = await judgeAll(this.#place, { in_flight: [...this.#flying.keys()], over })
     for (const reason of reasons) this.reach(`held by ${reason}`)
     const { db, hands } = this.#place
-    const back = over ? ((await this.#place.erased?.wrongAtEnd()) ?? []) : []
+    const back = over ? ((await this.#place.erased?.wrongAtEnd(this.#place.sandbox.world)) ?? []) : []
     const all = [...wrong, ...(await wrongEnds(db, hands)), ...back]
     if (all[0] !== undefined) this.break(all[0])
   }
