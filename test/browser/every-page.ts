@@ -4,7 +4,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { AxeBuilder } from '@axe-core/playwright'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
-import { exampleChat } from './demo.ts'
+import { callTool, type Demo, exampleChat } from './demo.ts'
 
 export const tags = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa']
 
@@ -221,4 +221,21 @@ export async function frame(
     await page.close()
     server.close()
   }
+}
+
+/** The demo's workspace, and a pending request. */
+export async function placesOf(context: BrowserContext, { address }: Demo, key: string): Promise<Places> {
+  const response = await context.request.get(`${address}/dashboard/api/session`)
+  const { workspaces } = (await response.json()) as { workspaces: { id: string }[] }
+  const { structuredContent } = await callTool(address, key, {
+    name: 'service_send_message',
+    arguments: {
+      account_id: exampleChat.account_id,
+      chat_id: exampleChat.id,
+      text: 'Shall I send the tracking link?',
+    },
+  })
+  const workspace_id = workspaces[0]?.id ?? ''
+  const request_id = String(structuredContent.request_id)
+  return { workspace_id, request_id, campaign_id: await firstCampaign(context, address, workspace_id) }
 }
