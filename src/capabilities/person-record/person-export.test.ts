@@ -1,5 +1,6 @@
 import { connect } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { insertCampaign } from '../../../test/harness/campaigns.ts'
 import { until } from '../../../test/harness/process.ts'
 import { openService, type Service, type Tenant } from '../../../test/harness/service.ts'
 import { readZip } from '../../../test/harness/zip.ts'
@@ -178,6 +179,34 @@ describe('GET /people/{person_id}/export', () => {
       ]),
     )
     for (const content of files.values()) expect(String(content)).not.toContain('canary')
+  })
+
+  test('200 with what no page shows of chats and campaigns', async () => {
+    const { db } = service.app
+    await insertCampaign(db, own, {
+      kind: 'contacts',
+      pool: [account_id],
+      contacts: [{ contact: 'username:person_42' }],
+    })
+    await db.run(sql`
+      update campaign_recipients
+      set identifier = '@Person_42', username = 'person_42', found_id = 42, found_username = 'person_42', found_phone = '491701'
+      where contact = 'username:person_42'`)
+    await db.run(sql`
+      update chats set username = 'person_42', read_by_them_at = '2026-03-01T09:00:00Z'
+      where account_id = ${account_id} and chat_id = 42`)
+    const { person } = await exported()
+    expect(person.parts.chats?.rows).toMatchObject([
+      { username: 'person_42', participants: [{ id: '42' }], read_by_them_at: '2026-03-01T09:00:00.000Z' },
+    ])
+    expect(person.parts.campaigns?.rows).toMatchObject([
+      {
+        contact: 'username:person_42',
+        identifier: '@Person_42',
+        username: 'person_42',
+        ...{ found_id: '42', found_username: 'person_42', found_phone: '491701' },
+      },
+    ])
   })
 
   test('200 with texts of strangers as text in the page', async () => {

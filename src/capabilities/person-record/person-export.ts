@@ -113,7 +113,7 @@ function partsOf(app: App, person: KnownPerson): readonly Part[] {
     {
       name: 'chats',
       from: 'Private chats of the account; stage and assignee were set by the team.',
-      rows: parts.chatRows(person, rowsMax),
+      rows: parts.exportedChats(person, rowsMax),
     },
     {
       name: 'suppressions',
@@ -122,8 +122,8 @@ function partsOf(app: App, person: KnownPerson): readonly Part[] {
     },
     {
       name: 'campaigns',
-      from: 'Campaigns: contact and given_name were given by their maker, told_name and the outcome come from the platform.',
-      rows: parts.campaignRows(person, rowsMax),
+      from: 'Campaigns: contact, identifier and given_name were given by their maker; told_name, username, what was found and the outcome come from the platform.',
+      rows: parts.exportedCampaigns(person, rowsMax),
     },
     { name: 'columns', from: 'Values that the team entered.', rows: parts.valueRows(person, rowsMax) },
     { name: 'notes', from: 'Notes that the team wrote.', rows: parts.noteRows(person, rowsMax) },

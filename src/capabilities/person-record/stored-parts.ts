@@ -52,6 +52,15 @@ export function chatRows(person: PersonRow, limit: number): Sql {
     order by c.last_message_at desc, c.account_id limit ${limit}`
 }
 
+/** With what no page shows of them. */
+export function exportedChats(person: PersonRow, limit: number): Sql {
+  return sql`
+    select shown.*, c.username, c.participants, wire_time(c.read_by_them_at) as read_by_them_at
+    from (${chatRows(person, limit)}) shown
+    join chats c on c.account_id = shown.account_id and c.chat_id = ${person.number}::bigint
+    order by c.last_message_at desc, c.account_id`
+}
+
 /** The entries of the suppression list that stop the person, under any of their names: requests to stop first. */
 export function suppressionRows({ id, workspace_id, number }: PersonRow, limit: number): Sql {
   return sql`
@@ -96,6 +105,14 @@ export function campaignRows(person: PersonRow, limit: number): Sql {
     cross join lateral (select * from campaign_recipients r where r.id = own.id limit 1) r
     join campaigns k on k.id = r.campaign_id and k.workspace_id = ${workspace_id}
     order by r.ended_at is null desc, k.created_at desc, r.id limit ${limit}`
+}
+
+/** With the names that the account had found for them, which no page shows. */
+export function exportedCampaigns(person: PersonRow, limit: number): Sql {
+  return sql`
+    select shown.*, r.identifier, r.username, r.found_id::text, r.found_username, r.found_phone
+    from (${campaignRows(person, limit)}) shown join campaign_recipients r on r.id = shown.recipient_id
+    order by r.ended_at is null desc, shown.created_at desc, r.id`
 }
 
 export function noteRows(person: PersonRow, limit: number): Sql {

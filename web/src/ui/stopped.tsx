@@ -1,6 +1,7 @@
 /** Pages for dead ends: an unknown address, or a page that could not be shown. */
 import { Link, useRouter } from '@tanstack/react-router'
 import { CircleOff, Compass, Unplug } from 'lucide-react'
+import { useEffect } from 'react'
 import { Refused } from '../data/api.ts'
 import { Button, buttonClass } from './button.tsx'
 import { ExactLine } from './exact-text.tsx'
@@ -35,8 +36,24 @@ export function DisabledWorkspace({ name }: { name: string }) {
   )
 }
 
+const againMsMin = 5_000
+
+/** What passes by itself is tried again without a click: what waits to be sent goes out only once a page is shown. */
+function againAfterMs(error: unknown): number | undefined {
+  if (!(error instanceof Refused)) return undefined
+  const passes = error.status === 0 || error.status === 429 || error.status >= 500
+  return passes ? Math.max(againMsMin, (error.retry_after ?? 0) * 1_000) : undefined
+}
+
 export function Stopped({ error }: { error: unknown }) {
   const router = useRouter()
+  // Each failure is a new error, and begins a new wait.
+  useEffect(() => {
+    const waitMs = againAfterMs(error)
+    if (waitMs === undefined) return
+    const timer = setTimeout(() => void router.invalidate(), waitMs)
+    return () => clearTimeout(timer)
+  }, [router, error])
   return (
     <div className="mx-auto max-w-xl px-4 py-16">
       <Empty
@@ -49,7 +66,7 @@ export function Stopped({ error }: { error: unknown }) {
         }
       >
         {error instanceof Refused
-          ? error.message
+          ? `${error.message}${againAfterMs(error) === undefined ? '' : ' This page tries again by itself.'}`
           : 'Something in the page itself went wrong. Nothing was changed.'}
       </Empty>
     </div>
