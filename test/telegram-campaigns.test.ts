@@ -285,6 +285,12 @@ test('a reply and an opt-out that arrive only through a gap end their sequences'
     )
     return row.status === 'RESTRICTED'
   })
+  // Enabling takes the lease away: a gap that is not stored by then restricts the account again.
+  await until('the gap is stored', msMax, () =>
+    stage.db.maybe(sql`
+      select 1 from account_hosts h where h.account_id = ${account_id} and (h.gap_since is not null or exists (
+        select from messages m where m.account_id = h.account_id and m.text = 'Tell me more'))`),
+  )
   await passADay(id)
   await setAccountEnabled(stage.service.app, 'system', { id: account_id, enabled: true })
   await untilStatuses(id, ['completed', 'replied', 'replied'])

@@ -125,6 +125,8 @@ async function untilStored(account_id: string, text: string): Promise<void> {
 
 /** A batch of updates that the platform might send. */
 async function receive(account_id: string, updates: readonly Update[]): Promise<void> {
+  // Its worker stores nothing meanwhile: the position that this batch keeps would be an older one.
+  await place.advance(0)
   const row = await place.db.one<{ worker_id: string; epoch: string; position: string; seen: string }>(sql`
     select lease_owner as worker_id, lease_epoch::text as epoch, position, writes::text as seen
     from account_hosts where account_id = ${account_id}`)
