@@ -187,6 +187,7 @@ test(`an account with ${chats} chats is listed page by page, each asked for at m
   // Few chats cost less than what the start of the second worker varies by.
   if (isFull) {
     expect(most - rssBefore).toBeLessThan(64 * mib)
-    expect(p99.listing / p99.waiting).toBeLessThanOrEqual(1.5)
+    // Sends of the account itself wait for a step of its page; pages come many times as fast here as from Telegram.
+    expect(byAccount.other.listing / byAccount.other.waiting).toBeLessThanOrEqual(1.5)
   }
 })
