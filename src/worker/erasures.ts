@@ -11,6 +11,8 @@ import { beginErasures, erasureListIn, keepErasures, readErasures } from '../led
 import type { Loop } from '../loop.ts'
 
 const restMs = 2_000
+/** After a batch it rests twice as long as it worked, so that an erasure takes a third of one connection and sends of others go on. */
+const rest = { mostMs: 2_000, timesItsWork: 2 }
 
 /** Repeats in the database what the list of this disk has. Throws if that fails: nothing may be sent before. */
 export async function repeatErasures(app: App, directory: string): Promise<void> {
@@ -40,7 +42,11 @@ export function erasureLoop(directory: string): Loop {
         await keepErasures(erasureListIn(directory), missing)
         for (const { id } of missing) known.add(id)
       }
-      return eraseNext(app, known)
+      const startedAt = app.sources.now()
+      const more = await eraseNext(app, known)
+      const restedMs = Math.min(rest.mostMs, rest.timesItsWork * (app.sources.now() - startedAt))
+      if (more && restedMs > 0) await app.sources.sleep(restedMs)
+      return more
     },
   }
 }
