@@ -155,7 +155,7 @@ export const databaseMutants: readonly Mutant[] = [
     '(new.key_id IS NULL) AND ',
     '',
     'a send of a key is taken for one of a member',
-    'stop_on_own_message a send of a key, a broadcast and a message of another campaign end nothing',
+    'stop_on_own_message a send of a key, one of an agent, a broadcast and a message of another campaign end nothing',
   ),
   byHand(
     'operations_by_hand',

@@ -1,6 +1,6 @@
 /** Tests of the edits themselves: one that no longer fits must not look like a guard that no test notices. */
 import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { expect, test } from 'vitest'
 import { repository } from '../faults/markers.ts'
 import { mutants } from './mutants.ts'
@@ -24,3 +24,38 @@ test('an edit that does not fit is refused with a sentence', () => {
   expect(() => patchDefinition('select a', edit)).toThrow('the function f has "and b" 0 times')
   expect(() => patchDefinition('select a and b and b', edit)).toThrow('the function f has "and b" 2 times')
 })
+
+test('every test that a mutant names is in its file', () => {
+  const sources = new Map<string, string>()
+  const gone = mutants.flatMap(({ file, test: named, still }) => {
+    const source = sources.get(file) ?? withImports(file)
+    sources.set(file, source)
+    const titles = titlesIn(source)
+    return [named, ...(still ? [still] : [])]
+      .filter((name) => !titles.some((title) => title.test(name)))
+      .map((name) => `${file}: ${name}`)
+  })
+  expect(gone).toEqual([])
+})
+
+/** A test's file, and the files of tests that it imports: suites of adapters have their titles there. */
+function withImports(file: string): string {
+  const source = readFileSync(join(repository, file), 'utf8')
+  const beside = [...source.matchAll(/from '(\.{1,2}\/[^']+)'/g)]
+    .map(([, path = '']) => join(dirname(file), path))
+    .filter((path) => /(^|\/)conformance/.test(path))
+  return [source, ...beside.map(withImports)].join('\n')
+}
+
+/** What the end of a test's name must match: a text of the source, whose values may be anything. */
+function titlesIn(source: string): RegExp[] {
+  // A test for each of a list may have no title but the word.
+  const oneEach = source.includes("('%s'") ? '( [a-z_]+)?' : ''
+  const texts = source.matchAll(/'((?:[^'\\\n]|\\.)+)'|"((?:[^"\\\n]|\\.)+)"|`((?:[^`\\]|\\.)+)`/g)
+  return [...new Set([...texts].map(([, one, other, template]) => one ?? other ?? template ?? ''))]
+    .map((text) => text.replace(/\\(.)/g, '$1').split(/\$\{[^}]*\}|\$[a-z_]+|%[sdij#]/))
+    .filter((parts) => parts.join('').length >= 3)
+    .map((parts) => new RegExp(`(^| )${parts.map(escaped).join('.*')}${oneEach}$`, 's'))
+}
+
+const escaped = (text: string) => text.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')
