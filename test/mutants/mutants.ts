@@ -3403,6 +3403,42 @@ export const mutants: readonly Mutant[] = [
     'const wasSteady = this.#connectedAt !== undefined',
   ),
   mutant(
+    telegram('connect-memory'),
+    'guard: a short session settles no doubt',
+    'a login that Telegram does not know a second time is tried again if a session in between lasted, however soon after a reconnect',
+    'const wasSteady = false',
+    'no session settles a doubt',
+  ),
+  mutant(
+    telegram('first-day'),
+    'guard: a session that ends settles the doubt before it',
+    'a login that Telegram does not know in the middle of a session for a moment, and hours after it was known again for another one: it is tried again',
+  ),
+  ...(
+    [
+      ['const isFinal = true', 'of a login that Telegram does not know for a moment ends it'],
+      [
+        'const isFinal = tries === logoutTriesMax',
+        'of a login that is over already (401 SESSION_REVOKED) believes it at answer 1',
+      ],
+    ] as const
+  ).map(([replace, test]) =>
+    mutant(telegram('first-day'), 'guard: a logout is tried again', `a logout ${test}`, replace),
+  ),
+  ...(
+    [
+      ['if (seconds === undefined) throw error', '406 SEND_CODE_UNAVAILABLE'],
+      ['if (!isUnavailable) throw error', '420 FLOOD_WAIT_300'],
+    ] as const
+  ).map(([replace, error]) =>
+    mutant(
+      telegram('first-day'),
+      'guard: a code stays valid where no other can be sent',
+      `a code stays valid where Telegram refuses to send another (${error})`,
+      replace,
+    ),
+  ),
+  mutant(
     telegram('first-day'),
     'guard: a login that was ended never passes',
     'a login that Telegram does not know in the middle of a session for good (401 SESSION_REVOKED)',
