@@ -330,6 +330,34 @@ describe('the session of another program', () => {
   })
 })
 
+test('a clock that is wrong is at /metrics while an account connects with it, and not once the account has left', async () => {
+  const metrics = async () => (await fetch(`${await worker.admin()}/metrics`)).text()
+  const offset = async () => {
+    const sample = /^parley_platform_clock_offset_seconds\{platform="telegram"\} (\S+)$/m
+    return Number(sample.exec(await metrics())?.[1])
+  }
+  const { db } = service.app
+  const leave = async () => {
+    const here = await db.rows<{ id: string }>(sql`select id from accounts where status <> 'DISABLED'`)
+    for (const { id } of here) await setAccountEnabled(service.app, 'system', { id, enabled: false })
+    const isAway = async () => !(await metrics()).includes('\nparley_accounts{')
+    await until('their worker has ended every session', hangMs, isAway)
+  }
+  // Others that are connected would learn the time as well.
+  await leave()
+  expect(await offset()).toBe(0)
+  const phone = '+9996620007'
+  await newUser('user_seven', phone)
+  const id = await newAccount()
+  await ask('setServerClock', { ahead_seconds: 600 })
+  expect(await logIn(id, phone, '12345')).toMatchObject({ code: 0 })
+  await untilStatus(id, 'READY')
+  expect(Math.abs((await offset()) - 600)).toBeLessThan(10)
+  await leave()
+  await until('the clock is forgotten', hangMs, async () => (await offset()) === 0)
+  await ask('setServerClock', { ahead_seconds: 0 })
+})
+
 test('no phone number, password, text or session string is in a log, a figure or what a verb has printed', async () => {
   const metrics = await (await fetch(`${await worker.admin()}/metrics`)).text()
   expect(metrics).toContain('parley_accounts')

@@ -3440,6 +3440,31 @@ export const mutants: readonly Mutant[] = [
   ),
   mutant(
     telegram('first-day'),
+    'guard: an account that left has no clock',
+    'a clock that is wrong is forgotten with the account that this process gives up',
+    'forgetAccount: () => {},',
+  ),
+  ...(
+    [
+      ['guard: an account that leaves is forgotten', ''],
+      ['guard: an account that came back is not forgotten', 'const isGone = true'],
+    ] as const
+  ).map(([marker, replace]) =>
+    mutant(
+      { file: worker('account-pool') },
+      marker,
+      'has the platform forget an account that it gives up, but not one that it has claimed again',
+      replace,
+    ),
+  ),
+  mutant(
+    { file: 'test/telegram.test.ts' },
+    'guard: the clock of a platform is a metric',
+    'a clock that is wrong is at /metrics while an account connects with it, and not once the account has left',
+    "figure: 'uploads',",
+  ),
+  mutant(
+    telegram('first-day'),
     'guard: a login that was ended never passes',
     'a login that Telegram does not know in the middle of a session for good (401 SESSION_REVOKED)',
     'return name !== undefined',

@@ -41,6 +41,7 @@ export function telegramPlatform(
         ? beginLogin(endpoint, request, report)
         : beginImport(endpoint, { ...request, session_string: request.session_string }, report),
     logout: (request) => logout(endpoint, request, logoutPauseMs),
+    forgetAccount: (account_id) => void memories.delete(account_id), // guard: an account that left has no clock
     figures: () => ({
       ...tally.figures(),
       clock_offset_seconds: [...memories.values()]

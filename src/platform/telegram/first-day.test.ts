@@ -113,6 +113,16 @@ describe('a clock that is wrong', () => {
     await taken(await platform.connect(account, new Recorder())).close()
   })
 
+  test('is forgotten with the account that this process gives up', async () => {
+    const { centre, platform, connect } = await open()
+    centre.clock.set(600)
+    const { session } = await connect()
+    await session.close()
+    expect(platform.figures?.().clock_offset_seconds).toBeGreaterThan(590)
+    platform.forgetAccount?.(account_id)
+    expect(platform.figures?.().clock_offset_seconds).toBe(0)
+  })
+
   test('is not what keeps an account away once it is corrected for', async () => {
     const { centre, platform, account } = await open()
     centre.clock.set(-600)
