@@ -251,6 +251,28 @@ describe('a login', () => {
     expect((await logIn(id, '+9996620003')).stderr).toContain('Wait 900 s.')
   })
 
+  test('says where a code is, and has it sent again by an empty line', async () => {
+    const phone = '+9996620006'
+    await newUser('user_six', phone)
+    await ask('setCodes', { phone, ways: ['email', 'fragment', 'phrase'], timeout_seconds: 0 })
+    const id = await newAccount()
+    const { code, stderr } = await logIn(id, phone, '', '', 'seven pelicans sleep')
+    expect([code, stderr.split('\n')]).toEqual([
+      0,
+      [
+        "The platform has sent a code to the account's e-mail address.",
+        'm***a@example.org',
+        'An empty line has it sent at Fragment.',
+        'Code: The code is at Fragment, where the number was bought.',
+        'https://fragment.example/number/1',
+        'An empty line has it sent by SMS.',
+        'Code: The platform has sent a phrase by SMS. Type all of it.',
+        'Code: ',
+      ],
+    ])
+    await untilStatus(id, 'READY')
+  })
+
   test('takes only numbers in international form', async () => {
     const { code, stderr } = await logIn('acc_x', '0151 123')
     expect([code, stderr]).toEqual([2, expect.stringContaining('international form')])

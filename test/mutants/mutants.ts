@@ -3438,6 +3438,18 @@ export const mutants: readonly Mutant[] = [
       replace,
     ),
   ),
+  ...(
+    [
+      'guard: the terminal shows where a code is',
+      'guard: the terminal says how a code is sent again',
+    ] as const
+  ).map((marker) =>
+    mutant(
+      { file: 'test/telegram.test.ts' },
+      marker,
+      'a login says where a code is, and has it sent again by an empty line',
+    ),
+  ),
   mutant(
     telegram('first-day'),
     'guard: an account that left has no clock',
