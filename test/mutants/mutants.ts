@@ -3476,6 +3476,12 @@ export const mutants: readonly Mutant[] = [
     "figure: 'uploads',",
   ),
   mutant(
+    { file: alerting },
+    'guard: held campaigns are worth an alert',
+    'an alert of the kind campaigns_held is posted when it begins and when it is over, once each, and not again and again within an hour',
+    'return []',
+  ),
+  mutant(
     telegram('first-day'),
     'guard: a login that was ended never passes',
     'a login that Telegram does not know in the middle of a session for good (401 SESSION_REVOKED)',
