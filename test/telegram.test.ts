@@ -251,6 +251,28 @@ describe('a login', () => {
     expect((await logIn(id, '+9996620003')).stderr).toContain('Wait 900 s.')
   })
 
+  test('says where a code is, and has it sent again by an empty line', async () => {
+    const phone = '+9996620006'
+    await newUser('user_six', phone)
+    await ask('setCodes', { phone, ways: ['email', 'fragment', 'phrase'], timeout_seconds: 0 })
+    const id = await newAccount()
+    const { code, stderr } = await logIn(id, phone, '', '', 'seven pelicans sleep')
+    expect([code, stderr.split('\n')]).toEqual([
+      0,
+      [
+        "The platform has sent a code to the account's e-mail address.",
+        'm***a@example.org',
+        'An empty line has it sent at Fragment.',
+        'Code: The code is at Fragment, where the number was bought.',
+        'https://fragment.example/number/1',
+        'An empty line has it sent by SMS.',
+        'Code: The platform has sent a phrase by SMS. Type all of it.',
+        'Code: ',
+      ],
+    ])
+    await untilStatus(id, 'READY')
+  })
+
   test('takes only numbers in international form', async () => {
     const { code, stderr } = await logIn('acc_x', '0151 123')
     expect([code, stderr]).toEqual([2, expect.stringContaining('international form')])
@@ -328,6 +350,34 @@ describe('the session of another program', () => {
     })
     expect(await findSession(service.app, id)).toBeNull()
   })
+})
+
+test('a clock that is wrong is at /metrics while an account connects with it, and not once the account has left', async () => {
+  const metrics = async () => (await fetch(`${await worker.admin()}/metrics`)).text()
+  const offset = async () => {
+    const sample = /^parley_platform_clock_offset_seconds\{platform="telegram"\} (\S+)$/m
+    return Number(sample.exec(await metrics())?.[1])
+  }
+  const { db } = service.app
+  const leave = async () => {
+    const here = await db.rows<{ id: string }>(sql`select id from accounts where status <> 'DISABLED'`)
+    for (const { id } of here) await setAccountEnabled(service.app, 'system', { id, enabled: false })
+    const isAway = async () => !(await metrics()).includes('\nparley_accounts{')
+    await until('their worker has ended every session', hangMs, isAway)
+  }
+  // Others that are connected would learn the time as well.
+  await leave()
+  expect(await offset()).toBe(0)
+  const phone = '+9996620007'
+  await newUser('user_seven', phone)
+  const id = await newAccount()
+  await ask('setServerClock', { ahead_seconds: 600 })
+  expect(await logIn(id, phone, '12345')).toMatchObject({ code: 0 })
+  await untilStatus(id, 'READY')
+  expect(Math.abs((await offset()) - 600)).toBeLessThan(10)
+  await leave()
+  await until('the clock is forgotten', hangMs, async () => (await offset()) === 0)
+  await ask('setServerClock', { ahead_seconds: 0 })
 })
 
 test('no phone number, password, text or session string is in a log, a figure or what a verb has printed', async () => {

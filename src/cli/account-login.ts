@@ -114,8 +114,8 @@ export async function dialogueAt(prompt: Prompt): Promise<LoginDialogue> {
     async ask(step) {
       if (step.kind === 'code') {
         prompt.say(step.wrong ? 'This code is wrong.' : ways[step.sent_by])
-        if (step.place !== null) prompt.say(printable(step.place))
-        if (step.again) prompt.say(againAt(step.again))
+        if (step.place !== null) prompt.say(printable(step.place)) // guard: the terminal shows where a code is
+        if (step.again) prompt.say(againAt(step.again)) // guard: the terminal says how a code is sent again
         return prompt.ask('Code: ')
       }
       if (step.wrong) prompt.say('This password is wrong.')

@@ -41,6 +41,8 @@ export interface Platform {
   login?(request: LoginRequest, report: (step: LoginStep) => void): Login
   /** Revokes the session that a login stored. Also returns `accepted` if the platform has already revoked it. */
   logout?(request: LogoutRequest): Promise<Outcome<null>>
+  /** This process gives the account up. Only a platform that keeps something of it between its sessions has it. */
+  forgetAccount?(account_id: string): void
   /** What its sessions in this process do, for metrics. Only a platform that counts it has it. */
   figures?(): PlatformFigures
   /** Releases what the adapter itself holds. The caller closes its sessions first. */

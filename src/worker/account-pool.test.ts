@@ -4,6 +4,7 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { hangMs, until } from '../../test/harness/process.ts'
 import { openWorkplace, type Workplace } from '../../test/harness/worker.ts'
 import type { App, Sources } from '../app.ts'
+import { setAccountEnabled } from '../capabilities/accounts/accounts.ts'
 import { sql } from '../db/sql.ts'
 import { Echoes } from '../ledger/echoes.ts'
 import { leaseSeconds, noteWrites } from '../ledger/leases.ts'
@@ -151,6 +152,47 @@ test('reports to a platform whether the lease still holds: while renewals arrive
   monotonic.mockRestore()
   await stop()
   expect(all()).not.toContain(true)
+})
+
+test('has the platform forget an account that it gives up, but not one that it has claimed again', async () => {
+  const account_id = await place.account(await place.service.tenant())
+  const forgotten: string[] = []
+  const mayClose = Promise.withResolvers<void>()
+  const platform: Platform = {
+    ...place.sandbox.platform,
+    forgetAccount: (id) => void forgotten.push(id),
+    connect: async (account, listener) => {
+      const outcome = await place.sandbox.platform.connect(account, listener)
+      if (outcome.kind !== 'accepted' || account.account_id !== account_id) return outcome
+      const session = outcome.value
+      const close = session.close.bind(session)
+      const slowly = async () => {
+        await mayClose.promise
+        await close()
+      }
+      return { ...outcome, value: Object.assign(session, { close: slowly }) }
+    },
+  }
+  const { pool, step, stop } = await openPool({ platform })
+  const held = () => pool.driven().get(account_id)?.held
+  await step()
+  await until('its session is there', hangMs, () => held() !== undefined)
+  const { epoch } = held() ?? {}
+  await place.db.run(sql`
+    update account_hosts set lease_owner = null, lease_until = null where account_id = ${account_id}`)
+  // Claimed again while the session before is slow to close.
+  await until('it is there again', hangMs, async () => {
+    await step()
+    return held() !== undefined && held()?.epoch !== epoch
+  })
+  mayClose.resolve()
+  await setAccountEnabled(place.service.app, 'system', { id: account_id, enabled: false })
+  await until('it is forgotten', hangMs, async () => {
+    await step()
+    return forgotten.includes(account_id)
+  })
+  await stop()
+  expect(forgotten.filter((id) => id === account_id)).toHaveLength(1)
 })
 
 test("waits out a platform's whole flood wait before it connects again", async () => {

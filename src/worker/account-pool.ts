@@ -292,7 +292,11 @@ export class AccountPool {
   }
 
   async #leave(session: AccountSession): Promise<void> {
+    const { account_id, platform } = session.lease
     await session.stop()
+    // This process may have claimed the account again meanwhile.
+    const isGone = !this.#sessions.has(account_id) // guard: an account that came back is not forgotten
+    if (isGone) this.#platforms.get(platform)?.forgetAccount?.(account_id) // guard: an account that leaves is forgotten
     await releaseLease(this.#app.db, this.#worker_id, session.lease)
     this.#app.wake.signal(accountsChanged)
   }

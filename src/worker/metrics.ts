@@ -110,7 +110,7 @@ const platformFigures = [
     kind: Gauge,
   },
   {
-    figure: 'clock_offset_seconds',
+    figure: 'clock_offset_seconds', // guard: the clock of a platform is a metric
     name: 'parley_platform_clock_offset_seconds',
     help: "Seconds that the platform's clock is ahead of this machine's; negative: behind.",
     kind: Gauge,

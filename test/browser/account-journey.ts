@@ -83,6 +83,7 @@ export async function connectAccounts(
   await enabledOnceMore(context, path, centre)
   await byPhone(context, path, centre)
   await killedInBetween(context, demo, path)
+  await atFragment(context, path, centre)
   return path
 }
 
@@ -176,6 +177,32 @@ async function killedInBetween(context: BrowserContext, demo: Demo, path: string
   await demo.restart()
   await page.getByText('The worker that ran the login has stopped.').waitFor({ timeout: 120_000 })
   await page.getByRole('button', { name: 'Show a QR code' }).waitFor()
+  await page.close()
+}
+
+/** A code at Fragment's page, which is shown, and then as a phrase: a phone shows its keyboard for text, not for digits. */
+async function atFragment(context: BrowserContext, path: string, centre: Centre): Promise<void> {
+  const { phone } = users.phone
+  await centre.ask('setCodes', { phone, ways: ['fragment', 'phrase'], timeout_seconds: 0 })
+  const page = await context.newPage()
+  await page.goto(path)
+  const card = page.getByRole('article', { name: 'Desk B' })
+  await card.getByRole('button', { name: 'Log in' }).click()
+  await mouse.press(page, /^Use a phone number instead$/)
+  await mouse.fill(page, /^Phone number/, phone)
+  await mouse.press(page, /^Send a code$/)
+  await page
+    .getByText('The code is at Fragment, where the number was bought. https://fragment.example/number/1')
+    .waitFor()
+  const code = page.getByLabel(/^Code/)
+  assert.equal(await code.getAttribute('inputmode'), 'numeric')
+  await mouse.press(page, /^Send it by SMS$/)
+  await page.getByText('Telegram sent a phrase by SMS. Type all of it.').waitFor()
+  assert.equal(await code.getAttribute('inputmode'), 'text')
+  await mouse.fill(page, /^Code/, 'seven pelicans sleep')
+  await mouse.press(page, /^Continue$/)
+  await page.getByText(/^Logged in/).waitFor()
+  await card.getByText('Ready').waitFor()
   await page.close()
 }
 

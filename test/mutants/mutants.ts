@@ -3403,6 +3403,85 @@ export const mutants: readonly Mutant[] = [
     'const wasSteady = this.#connectedAt !== undefined',
   ),
   mutant(
+    telegram('connect-memory'),
+    'guard: a short session settles no doubt',
+    'a login that Telegram does not know a second time is tried again if a session in between lasted, however soon after a reconnect',
+    'const wasSteady = false',
+    'no session settles a doubt',
+  ),
+  mutant(
+    telegram('first-day'),
+    'guard: a session that ends settles the doubt before it',
+    'a login that Telegram does not know in the middle of a session for a moment, and hours after it was known again for another one: it is tried again',
+  ),
+  ...(
+    [
+      ['const isFinal = true', 'of a login that Telegram does not know for a moment ends it'],
+      [
+        'const isFinal = tries === logoutTriesMax',
+        'of a login that is over already (401 SESSION_REVOKED) believes it at answer 1',
+      ],
+    ] as const
+  ).map(([replace, test]) =>
+    mutant(telegram('first-day'), 'guard: a logout is tried again', `a logout ${test}`, replace),
+  ),
+  ...(
+    [
+      ['if (seconds === undefined) throw error', '406 SEND_CODE_UNAVAILABLE'],
+      ['if (!isUnavailable) throw error', '420 FLOOD_WAIT_300'],
+    ] as const
+  ).map(([replace, error]) =>
+    mutant(
+      telegram('first-day'),
+      'guard: a code stays valid where no other can be sent',
+      `a code stays valid where Telegram refuses to send another (${error})`,
+      replace,
+    ),
+  ),
+  ...(
+    [
+      'guard: the terminal shows where a code is',
+      'guard: the terminal says how a code is sent again',
+    ] as const
+  ).map((marker) =>
+    mutant(
+      { file: 'test/telegram.test.ts' },
+      marker,
+      'a login says where a code is, and has it sent again by an empty line',
+    ),
+  ),
+  mutant(
+    telegram('first-day'),
+    'guard: an account that left has no clock',
+    'a clock that is wrong is forgotten with the account that this process gives up',
+    'forgetAccount: () => {},',
+  ),
+  ...(
+    [
+      ['guard: an account that leaves is forgotten', ''],
+      ['guard: an account that came back is not forgotten', 'const isGone = true'],
+    ] as const
+  ).map(([marker, replace]) =>
+    mutant(
+      { file: worker('account-pool') },
+      marker,
+      'has the platform forget an account that it gives up, but not one that it has claimed again',
+      replace,
+    ),
+  ),
+  mutant(
+    { file: 'test/telegram.test.ts' },
+    'guard: the clock of a platform is a metric',
+    'a clock that is wrong is at /metrics while an account connects with it, and not once the account has left',
+    "figure: 'uploads',",
+  ),
+  mutant(
+    { file: alerting },
+    'guard: held campaigns are worth an alert',
+    'an alert of the kind campaigns_held is posted when it begins and when it is over, once each, and not again and again within an hour',
+    'return []',
+  ),
+  mutant(
     telegram('first-day'),
     'guard: a login that was ended never passes',
     'a login that Telegram does not know in the middle of a session for good (401 SESSION_REVOKED)',

@@ -67,7 +67,7 @@ export async function listProblems(db: Db): Promise<Problem[]> {
 async function findAccounts(db: Db): Promise<Problem[]> {
   const troubled = await listTroubled(db)
   const held = troubled.flatMap(({ id, platform, campaigns_held_by }): Problem[] => {
-    if (campaigns_held_by === null) return []
+    if (campaigns_held_by === null) return [] // guard: held campaigns are worth an alert
     const whose = `the campaign messages of the account ${id} (${platform})`
     return [
       {

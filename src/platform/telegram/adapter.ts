@@ -9,9 +9,16 @@ import { Tally } from './tally.ts'
 
 const paceMsDefault = 1_000 // limit: pace of the sync
 
+/** Those that a test makes small. */
+interface Limits {
+  readonly paceMs?: number
+  readonly doubtMs?: number
+  readonly logoutPauseMs?: number
+}
+
 export function telegramPlatform(
   endpoint: Endpoint,
-  { paceMs = paceMsDefault, doubtMs }: { paceMs?: number; doubtMs?: number } = {},
+  { paceMs = paceMsDefault, doubtMs, logoutPauseMs }: Limits = {},
 ): Platform {
   const tally = new Tally()
   /** By account. Not shared: what a proxy of one account makes up must not touch another. */
@@ -33,7 +40,8 @@ export function telegramPlatform(
       request.session_string === undefined
         ? beginLogin(endpoint, request, report)
         : beginImport(endpoint, { ...request, session_string: request.session_string }, report),
-    logout: (request) => logout(endpoint, request),
+    logout: (request) => logout(endpoint, request, logoutPauseMs),
+    forgetAccount: (account_id) => void memories.delete(account_id), // guard: an account that left has no clock
     figures: () => ({
       ...tally.figures(),
       clock_offset_seconds: [...memories.values()]

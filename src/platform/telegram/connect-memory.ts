@@ -24,7 +24,7 @@ export class ConnectMemory {
   readonly #doubtMs: number
   /** By the monotonic clock. */
   #doubtedSince: number | undefined
-  /** By the monotonic clock: when the last session began. */
+  /** By the monotonic clock: when the session that is open began. */
   #connectedAt: number | undefined
 
   constructor(doubtMs = doubtMsDefault) {
@@ -33,11 +33,8 @@ export class ConnectMemory {
 
   /** Telegram says that it does not know the login, while connecting or in a session. */
   doubt(name: string, { account_id }: Pick<AccountRef, 'account_id'>): Outcome<never> {
+    this.noteEnded()
     const now = performance.now()
-    // A login that connects and fails at once each time would never be over.
-    const wasSteady = this.#connectedAt !== undefined && now - this.#connectedAt >= steadyMs // guard: a short session settles no doubt
-    if (wasSteady) this.#doubtedSince = undefined
-    this.#connectedAt = undefined
     this.#doubtedSince ??= now
     const isOver = now - this.#doubtedSince >= this.#doubtMs // guard: an unknown login may pass
     if (isOver) {
@@ -52,5 +49,14 @@ export class ConnectMemory {
   /** A session begins. */
   noteConnected(): void {
     this.#connectedAt = performance.now()
+  }
+
+  /** The session that is open ends, for whatever reason. The time without one must not count as a part of it. */
+  noteEnded(): void {
+    if (this.#connectedAt === undefined) return
+    // A login that connects and fails at once each time would never be over.
+    const wasSteady = performance.now() - this.#connectedAt >= steadyMs // guard: a short session settles no doubt
+    if (wasSteady) this.#doubtedSince = undefined
+    this.#connectedAt = undefined
   }
 }

@@ -1,7 +1,7 @@
 /** What a first day with Telegram brings and a quiet data centre does not: each failed before its mend. */
 import { randomBytes } from 'node:crypto'
 import { type AddressInfo, createServer } from 'node:net'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { heldAccount, MemoryAccountStore } from '../../../test/platform/account-store.ts'
 import { Recorder } from '../../../test/platform/conformance-recorder.ts'
 import { openStage, type Stage } from '../../../test/platform/data-centre-fixture.ts'
@@ -29,7 +29,10 @@ async function open(doubtMs?: number) {
     ...{ ipv6: false, mediaOnly: false, testMode: false },
   }
   const endpoint = { api_id: 1, api_hash: '0'.repeat(32), test_dc }
-  const platform = telegramPlatform(endpoint, { paceMs: 0, ...(doubtMs !== undefined && { doubtMs }) })
+  const platform = telegramPlatform(endpoint, {
+    ...{ paceMs: 0, logoutPauseMs: 1 },
+    ...(doubtMs !== undefined && { doubtMs }),
+  })
   const key = centre.makeKey(account_id)
   const blob = { version: 1, dc_id: 2, key: Buffer.from(key).toString('base64'), places: {} }
   const store = new MemoryAccountStore(Buffer.from(JSON.stringify(blob)))
@@ -108,6 +111,16 @@ describe('a clock that is wrong', () => {
     expect(await session.ping()).toBe(true)
     await session.close()
     await taken(await platform.connect(account, new Recorder())).close()
+  })
+
+  test('is forgotten with the account that this process gives up', async () => {
+    const { centre, platform, connect } = await open()
+    centre.clock.set(600)
+    const { session } = await connect()
+    await session.close()
+    expect(platform.figures?.().clock_offset_seconds).toBeGreaterThan(590)
+    platform.forgetAccount?.(account_id)
+    expect(platform.figures?.().clock_offset_seconds).toBe(0)
   })
 
   test('is not what keeps an account away once it is corrected for', async () => {
@@ -264,6 +277,21 @@ describe('a login that Telegram does not know in the middle of a session', () =>
     expect(world.state.journal.filter(({ kind }) => kind === 'send')).toHaveLength(1)
   })
 
+  test('for a moment, and hours after it was known again for another one: it is tried again', async () => {
+    const { attempt, centre } = await openChat()
+    expect((await attempt(unknown)).outcome).toMatchObject({ kind: 'not_written' })
+    const { recorder, outcome } = await attempt()
+    expect(outcome).toMatchObject({ kind: 'accepted' })
+    const now = performance.now.bind(performance)
+    const clock = vi.spyOn(performance, 'now').mockImplementation(() => now() + 36_000_000)
+    onTestFinished(() => clock.mockRestore())
+    // Telegram's clock has gone on as well.
+    centre.clock.set(36_000)
+    centre.strike(account_id, 'cut')
+    await until(() => recorder.closedWith !== null)
+    expect((await attempt(unknown)).outcome).toMatchObject({ kind: 'not_written' })
+  })
+
   test('for minutes needs a login, also if every connect succeeds', async () => {
     // The next connect takes longer than that.
     const { attempt } = await openChat(1)
@@ -280,6 +308,35 @@ describe('a login that Telegram does not know in the middle of a session', () =>
     expect(outcome).toMatchObject({ kind: 'refused', reason: 'needs_login' })
     await until(() => recorder.closedWith !== null)
     expect(recorder.closedWith).toMatchObject({ status: 'needs_login' })
+  })
+})
+
+describe('a logout', () => {
+  const unknown = '401 AUTH_KEY_UNREGISTERED'
+
+  async function leave(error: string, times: number) {
+    const place = await open()
+    const { centre, platform, store } = place
+    centre.refusals.add({ on: 'auth.logOut', error, times })
+    const session = (await store.readSession()) ?? Buffer.alloc(0)
+    return { ...place, outcome: await platform.logout?.({ session, proxy: null }) }
+  }
+
+  test('of a login that Telegram does not know for a moment ends it', async () => {
+    const { outcome, platform, account } = await leave(unknown, 2)
+    expect(outcome).toEqual({ kind: 'accepted', value: null })
+    // The key is no longer that of the account.
+    expect(await platform.connect(account, new Recorder())).toMatchObject({ cause: 'doubtful' })
+  })
+
+  test.each([
+    [unknown, 3],
+    ['401 SESSION_REVOKED', 1],
+  ])('of a login that is over already (%s) believes it at answer %i', async (error, tries) => {
+    const { outcome, centre } = await leave(error, 10)
+    expect(outcome).toEqual({ kind: 'accepted', value: null })
+    for (let n = tries; n < 10; n++) expect(centre.refusals.take('auth.logOut', account_id)).toBeDefined()
+    expect(centre.refusals.waiting).toBe(0)
   })
 })
 
@@ -333,6 +390,26 @@ describe('a code', () => {
     expect(await next(4)).toMatchObject({ sent_by: 'call', wrong: true })
     login.answer('12345')
     expect(await next(5)).toMatchObject({ kind: 'done' })
+  })
+
+  test.each([
+    ['406 SEND_CODE_UNAVAILABLE', null],
+    ['420 FLOOD_WAIT_300', 300],
+  ])('stays valid where Telegram refuses to send another (%s)', async (error, seconds) => {
+    const { centre, login, next } = await logIn(['app', 'sms'])
+    const first = await next(1)
+    if (first?.kind !== 'code') throw new Error(JSON.stringify(first))
+    centre.refusals.add({ on: 'auth.resendCode', error })
+    const askedAt = Date.now()
+    login.answer('')
+    const second = await next(2)
+    if (second?.kind !== 'code') throw new Error(JSON.stringify(second))
+    const { again, ...question } = second
+    expect(question).toEqual({ kind: 'code', sent_by: 'app', wrong: false, place: null })
+    expect(again?.by).toBe(seconds === null ? undefined : 'sms')
+    if (seconds !== null) expect(Date.parse(again?.at ?? '') - askedAt).toBeGreaterThanOrEqual(seconds * 1000)
+    login.answer('12345')
+    expect(await next(3)).toMatchObject({ kind: 'done' })
   })
 
   test('that has to be paid for says so', async () => {

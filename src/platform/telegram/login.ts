@@ -2,6 +2,7 @@
  * A login: by QR code, or by phone number and code, then the two-step password if the account has one. It follows the
  * account to its data centre. Only this file makes or revokes an auth key; the caller of the login stores it.
  */
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { tl } from '@mtcute/core'
 import type {
   Login,
@@ -13,6 +14,7 @@ import type {
   Outcome,
 } from '../port.ts'
 import { Client, type ClientOptions, type Endpoint } from './client.ts'
+import { mayPass } from './connect-memory.ts'
 import { ProxyFailed } from './dial.ts'
 import { ConnectionRefused, findErrorText, findSeconds, nameOf, outcomeOf, refusedSeconds } from './errors.ts'
 import { Peers } from './peers.ts'
@@ -249,14 +251,14 @@ class LoginAttempt implements Login {
       ...{ phoneNumber, phoneCodeHash },
       way: ways[type._] ?? 'other',
       place: placeOf(type),
-      again: by ? { by, at: new Date(Date.now() + timeout * 1000).toISOString() } : null,
+      again: by ? { by, at: timeIn(timeout) } : null,
     })
   }
 
   #askForCode(sent: SentCode, wrong = false): void {
     const { way: sent_by, place, again } = sent
     this.#ask({ kind: 'code', sent_by, wrong, place, again }, (text) => {
-      if (text.trim() === '' && again) return this.#sendAgain(sent, again.at) // guard: an empty code has it sent again
+      if (text.trim() === '' && again) return this.#sendAgain(sent, again) // guard: an empty code has it sent again
       return this.#orAgain(
         () => this.#askForCode(sent, true),
         () =>
@@ -267,11 +269,20 @@ class LoginAttempt implements Login {
     })
   }
 
-  /** By the next way, once Telegram allows it. Until then the same question stands. */
-  async #sendAgain(sent: SentCode, at: string): Promise<void> {
+  /** By the next way, once Telegram allows it. Until then the same question stands, and also if Telegram refuses. */
+  async #sendAgain(sent: SentCode, { by, at }: NextWay): Promise<void> {
     const { phoneNumber, phoneCodeHash } = sent
     if (Date.parse(at) > Date.now()) return this.#askForCode(sent)
-    this.#takeSent(await this.#client.call({ _: 'auth.resendCode', phoneNumber, phoneCodeHash }), phoneNumber)
+    try {
+      const next = await this.#client.call({ _: 'auth.resendCode', phoneNumber, phoneCodeHash })
+      this.#takeSent(next, phoneNumber)
+    } catch (error) {
+      // The code that was sent before is still valid.
+      const seconds = findSeconds(error)
+      const isUnavailable = findErrorText(error) === 'SEND_CODE_UNAVAILABLE'
+      if (!isUnavailable && seconds === undefined) throw error // guard: a code stays valid where no other can be sent
+      this.#askForCode({ ...sent, again: seconds === undefined ? null : { by, at: timeIn(seconds) } })
+    }
   }
 
   async #askForPassword(wrong: boolean): Promise<void> {
@@ -340,12 +351,22 @@ class LoginAttempt implements Login {
   }
 }
 
+/** How a code is sent again, and from when on. */
+interface NextWay {
+  readonly by: LoginCodeWay
+  readonly at: string
+}
+
 interface SentCode {
   readonly phoneNumber: string
   readonly phoneCodeHash: string
   readonly way: LoginCodeWay
   readonly place: string | null
-  readonly again: { readonly by: LoginCodeWay; readonly at: string } | null
+  readonly again: NextWay | null
+}
+
+function timeIn(seconds: number): string {
+  return new Date(Date.now() + seconds * 1000).toISOString()
 }
 
 /** A code by e-mail goes another way (TDLib, `AuthManager::send_auth_sign_in_query`), and a phrase has spaces. */
@@ -397,18 +418,34 @@ export function failureOf(error: unknown): Failure {
   return { reason: failures[name] ?? 'refused', detail: name, retry_after_seconds: null }
 }
 
-/** Revokes the key of a session at Telegram. A key that is already revoked counts as revoked. */
-export async function logout(endpoint: Endpoint, { session, proxy }: LogoutRequest): Promise<Outcome<null>> {
+/** How often a logout asks before it believes that Telegram does not know the login, and how long it waits in between. */
+const logoutTriesMax = 3
+const logoutPauseMsDefault = 3_000
+
+/**
+ * Revokes the key of a session at Telegram. A key that is already revoked counts as revoked. That Telegram does not know the login
+ * can pass, and a login that is forgotten here must not stay valid there.
+ */
+export async function logout(
+  endpoint: Endpoint,
+  { session, proxy }: LogoutRequest,
+  pauseMs = logoutPauseMsDefault,
+): Promise<Outcome<null>> {
   const storage = openSessionStorage(session)
   if (!storage) return { kind: 'accepted', value: null }
   const clock = new ServerClock()
-  try {
-    await retryWithTime(clock, () => revokeKey(endpoint, { storage, proxy, clock }))
-    return { kind: 'accepted', value: null }
-  } catch (error) {
-    const outcome = outcomeOf(error, 'reading')
-    const isGone = outcome.kind === 'refused' && outcome.reason === 'needs_login'
-    return isGone ? { kind: 'accepted', value: null } : outcome
+  for (let tries = 1; ; tries++) {
+    try {
+      await retryWithTime(clock, () => revokeKey(endpoint, { storage, proxy, clock }))
+      return { kind: 'accepted', value: null }
+    } catch (error) {
+      const outcome = outcomeOf(error, 'reading')
+      const isGone = outcome.kind === 'refused' && outcome.reason === 'needs_login'
+      if (!isGone) return outcome
+      const isFinal = !mayPass(outcome.detail) || tries === logoutTriesMax // guard: a logout is tried again
+      if (isFinal) return { kind: 'accepted', value: null }
+      await sleep(pauseMs)
+    }
   }
 }
 

@@ -250,21 +250,24 @@ export class TelegramSession implements Session, Reader {
   /** Ends the session from inside: calls the listener once, and never after `close`. */
   finish(closed: Closed): void {
     if (this.#isOver) return
-    this.#isOver = true
     this.endReason = closed.reason
-    this.#unwatch()
-    this.#stream.end()
-    this.#media.close()
+    this.#stop()
     this.#client?.end(closed.reason)
     void this.#handedOver.promise.then(() => this.#listener.closed(closed))
   }
 
   async close(): Promise<void> {
+    this.#stop()
+    await this.#client?.close()
+  }
+
+  #stop(): void {
+    // One that has ended by itself may be closed after the next one has begun.
+    if (!this.#isOver) this.#memory.noteEnded() // guard: a session that ends settles the doubt before it
     this.#isOver = true
     this.#unwatch()
     this.#stream.end()
     this.#media.close()
-    await this.#client?.close()
   }
 
   async ping(): Promise<boolean> {
