@@ -29,6 +29,7 @@ export async function answerWithFiles(
   await page.goto(`${path}?chat=${encodeURIComponent(chat_id)}&of=${exampleChat.account_id}`)
   await page.getByRole('article', { name: 'Message from them' }).first().waitFor()
   await keepPage(page)
+  await dropBesideText(page)
   await dropAndPaste(page)
   await removeByKeyboard(page)
   await sendDespiteReload(page, demo, chat_id)
@@ -83,6 +84,25 @@ async function findNothing(page: Page): Promise<void> {
     violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' | ')}`),
     [],
   )
+}
+
+/** What is dropped on the messages joins the text that stands in the composer, also in the store. */
+async function dropBesideText(page: Page): Promise<void> {
+  const text = 'Hello there'
+  await composer(page).fill(text)
+  await page.getByText('Draft saved').waitFor()
+  // Opening and closing a note changes nothing about it.
+  await page.getByRole('button', { name: 'Write a note' }).click()
+  await page.getByLabel('Note for the team').press('Escape')
+  await give(page.getByRole('region', { name: 'Messages' }), 'drop', [{ name: 'lamp.png' }])
+  for (const isReloaded of [false, true]) {
+    await files(page).getByText('lamp.png').waitFor()
+    assert.equal(await composer(page).inputValue(), text)
+    await page.getByText('Draft saved').waitFor()
+    if (!isReloaded) await page.reload()
+  }
+  await removeButtons(page).click()
+  await composer(page).fill('')
 }
 
 async function dropAndPaste(page: Page): Promise<void> {

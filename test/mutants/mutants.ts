@@ -4612,6 +4612,23 @@ export const mutants: readonly Mutant[] = [
   ),
   mutant(
     typing,
+    'guard: one keeper of a place',
+    'two that show a place from the same moment on share what is typed there',
+  ),
+  mutant(
+    typing,
+    'guard: a keeper that goes leaves the next one',
+    'a place that is left and opened again while it is being saved has one keeper',
+    'if (!shown.isFollowed()) open.delete(id)',
+  ),
+  mutant(
+    typing,
+    'guard: what was typed after a save stays',
+    'what is typed while an earlier text is being saved at the service is not removed with it',
+    'await update({ kept: id }, () => ({}))',
+  ),
+  mutant(
+    typing,
     'guard: files stay where the store has them',
     'a file stays where the store has it, when its text is in the journal',
     'return { ...found, files: [] }',

@@ -72,10 +72,13 @@ export async function saveKept<T>(kept: Kept<T>, empty: T): Promise<boolean> {
   return stored
 }
 
-async function removeKept(place: Place): Promise<void> {
+/** `saved`: up to this change, whoever typed on since. */
+async function removeKept(place: Place, saved?: Kept): Promise<void> {
   const id = idOf(place)
-  await update({ kept: id }, () => ({}))
-  removeJournal('kept', id)
+  const until = saved?.count ?? Number.POSITIVE_INFINITY
+  // guard: what was typed after a save stays
+  await update({ kept: id }, ({ kept }) => ({ kept: kept && kept.count > until ? kept : undefined }))
+  removeJournal('kept', id, until)
   notify(id)
 }
 
@@ -102,7 +105,7 @@ export interface Keeper<T> {
   readonly journal: () => boolean
 }
 
-/** The places that are shown, and those that are not but have something to store. Each has one keeper in a tab. */
+/** The places that are shown or about to be, and those that are not but have something to store. Each has one keeper in a tab. */
 const open = new Map<string, Pick<Keeper<unknown>, 'journal' | 'save' | 'clear'>>()
 
 /** At the end of the page or the session. Whether all that is typed outlives it. */
@@ -147,7 +150,11 @@ function join<T>(stored: T, typed: T): T {
 export function keep<T>(place: Place, empty: T): Keeper<T> {
   const id = idOf(place)
   const earlier = open.get(id) as Keeper<T> | undefined
-  return earlier ?? newKeeper(place, empty)
+  if (earlier) return earlier
+  const keeper = newKeeper(place, empty)
+  // Before anything follows it: two components that appear together ask for it in the same rendering.
+  open.set(id, keeper) // guard: one keeper of a place
+  return keeper
 }
 
 function newKeeper<T>(place: Place, empty: T): Keeper<T> {
@@ -180,7 +187,8 @@ function newKeeper<T>(place: Place, empty: T): Keeper<T> {
   }
   const settle = () => {
     clearTimeout(timer)
-    if (!shown.isFollowed()) open.delete(id)
+    // guard: a keeper that goes leaves the next one
+    if (!shown.isFollowed() && open.get(id) === keeper) open.delete(id)
   }
   const follow = async () => {
     const stored = await readKept(place, empty)
@@ -210,7 +218,7 @@ function newKeeper<T>(place: Place, empty: T): Keeper<T> {
     discard: async (saved) => {
       if (saved && saved.count !== shown.get().kept.count) return
       keeper.clear()
-      await removeKept(place)
+      await removeKept(place, saved)
     },
     save: async () => {
       clearTimeout(timer)
