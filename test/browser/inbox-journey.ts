@@ -31,6 +31,7 @@ export async function useInbox(context: BrowserContext, demo: Demo, workspace_id
   await page.goto(visit.path)
   await openWithoutTrace(page, visit, mara)
   await answerDespiteReload(page, visit, mara)
+  await saysWhyItWaits(page, visit, mara)
   await sendFromTwoTabs(page, visit, mara)
   await getTextBack(page, visit, mara)
   await resolveAmbiguous(page, visit, mara)
@@ -91,6 +92,30 @@ async function answerDespiteReload(page: Page, { demo }: Visit, person: Correspo
   assert.equal(await timesSent(demo, text), 1)
   // Answering marks it read.
   await rowOf(page, person).getByText('1 unread').waitFor({ state: 'detached' })
+}
+
+/** Without a network, and while Parley has a problem: the sentence is about what happens, and the message goes out once. */
+async function saysWhyItWaits(page: Page, { context, demo }: Visit, person: Correspondent): Promise<void> {
+  const text = `${person.name}, I am on the train.`
+  await composerOf(page).fill(text)
+  await page.getByText('Draft saved').waitFor()
+  await context.setOffline(true)
+  await page.keyboard.press('ControlOrMeta+Enter')
+  await ownMessage(page, text)
+    .getByText('You are offline. It goes out once you are back; it won’t be sent twice.')
+    .waitFor()
+  const problem = { code: 'store_unavailable', error: 'The database does not respond.' }
+  await page.route('**/messages', (route) => route.fulfill({ status: 503, json: problem }))
+  await context.setOffline(false)
+  await ownMessage(page, text)
+    .getByText('Parley has a problem. Trying again; it won’t be sent twice.')
+    .waitFor()
+  assert.equal(await timesSent(demo, text), 0)
+  await page.unroute('**/messages')
+  await ownMessage(page, text)
+    .getByText(/Accepted/)
+    .waitFor()
+  assert.equal(await timesSent(demo, text), 1)
 }
 
 async function sendFromTwoTabs(page: Page, { context, demo }: Visit, person: Correspondent): Promise<void> {

@@ -4552,6 +4552,11 @@ export const mutants: readonly Mutant[] = [
   ),
   mutant(
     underway,
+    'guard: a wait says why it waits',
+    'a request that waits says why: no network, no answer, or an answer that Parley has a problem',
+  ),
+  mutant(
+    underway,
     'guard: request of a form stored before it leaves',
     'a form’s request is stored before it leaves, repeated with its key until the outcome is known, and then gone',
   ),
