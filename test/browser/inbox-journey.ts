@@ -42,6 +42,7 @@ export async function useInbox(context: BrowserContext, demo: Demo, workspace_id
   await loseSession(page, visit)
   await page.close()
   await byKeyboard(visit)
+  await goOnBelow(visit)
   await onPhone(visit)
 }
 
@@ -285,6 +286,36 @@ async function byKeyboard({ context, demo, path }: Visit): Promise<void> {
   await page.keyboard.press('g')
   await page.keyboard.press('a')
   await page.getByRole('heading', { name: 'Accounts' }).waitFor()
+  await page.close()
+}
+
+/** A chat far down the list is answered, and with that the newest: the keys go on from the row where it stands. */
+async function goOnBelow({ context, demo, path }: Visit): Promise<void> {
+  const people: Correspondent[] = []
+  for (let n = 1; n <= 14; n++) people.push(await meet(demo, `Row ${n}`, 'Is it my turn?'))
+  const [, below, chosen, above] = people as [Correspondent, ...Correspondent[]]
+  const page = await context.newPage()
+  await page.goto(path)
+  const row = rowOf(page, { name: 'Row 3' })
+  await row.scrollIntoViewIfNeeded()
+  await row.click()
+  const text = 'From further down.'
+  await composerOf(page).fill(text)
+  await page.keyboard.press('ControlOrMeta+Enter')
+  await ownMessage(page, text)
+    .getByText(/Accepted/)
+    .waitFor()
+  await page.getByRole('button', { name: /^\d+ new$/ }).waitFor()
+  await page.keyboard.press('Escape')
+  for (const [key, person] of [
+    ['j', below],
+    ['k', chosen],
+    ['k', above],
+  ] as const) {
+    await page.keyboard.press(key)
+    await page.waitForURL((url) => url.searchParams.get('chat') === person?.chat_id)
+  }
+  assert.equal(await timesSent(demo, text), 1)
   await page.close()
 }
 

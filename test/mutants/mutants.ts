@@ -4901,6 +4901,12 @@ export const mutants: readonly Mutant[] = [
   ),
   mutant(
     chatList,
+    'guard: keys follow the rows on screen',
+    'the keys go through the rows on screen, also while chats that moved up wait at the top',
+    'const rows = still.chats ?? []',
+  ),
+  mutant(
+    chatList,
     'guard: a row that has left the list stays',
     'a chat that has left the list while the user scrolls stays as it was last',
     'const changed = new Map<string, ListedChat>()',
