@@ -4546,6 +4546,11 @@ export const mutants: readonly Mutant[] = [
   ),
   mutant(
     underway,
+    'guard: a composer lets go of what is sent',
+    'a message that the page was left with leaves the composer of the next page before it is sent',
+  ),
+  mutant(
+    underway,
     'guard: leaving warns while something is under way',
     'leaving the page warns only while something is under way',
     'running++',

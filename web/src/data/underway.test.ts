@@ -218,6 +218,32 @@ test('a message sent at the end of the page goes out from any other page, and is
   expect(storage.length).toBe(0)
 })
 
+test('a message that the page was left with leaves the composer of the next page before it is sent', async () => {
+  const draft = write('Only in the journal')
+  await save(draft)
+  const keeper = web.keep(place, '')
+  const hide = keeper.shown.subscribe(() => {})
+  const textIs = (text: string) =>
+    until(`the composer has "${text}"`, 30_000, () => {
+      const { kept, isLoaded } = keeper.shown.get()
+      return (isLoaded && kept.value === text) || undefined
+    })
+  await textIs('Only in the journal')
+  storage.setItem(
+    `parley.underway ${draft.key}`,
+    JSON.stringify({ ...draft, body: draft.value, at: new Date().toISOString() }),
+  )
+  const held = Promise.withResolvers<Response>()
+  answers = [held.promise]
+  const stop = web.startOutbox('user')
+  await textIs('')
+  held.resolve(accepted())
+  await until('the outcome is known', 30_000, isSettled)
+  stop()
+  hide()
+  expect(sent.map(({ key }) => key)).toEqual([draft.key])
+})
+
 test('leaving the page warns only while something is under way', async () => {
   expect(listening.has('beforeunload')).toBe(false)
   const answer = Promise.withResolvers<Response>()
