@@ -133,9 +133,20 @@ async function dropAndPaste(page: Page): Promise<void> {
         (each: HTMLCanvasElement) => each.getContext('2d')?.getImageData(36, 36, 1, 1).data[3] === 255,
       ),
   )
+  await showSign(page, messages)
   assert.ok(await give(composer(page), 'paste', [{ name: 'image.png' }, { name: 'image.png' }]))
   await page.getByText('4 files attached').waitFor({ state: 'attached' })
   await findNothing(page)
+}
+
+/** Chromium knows no HEIC. */
+async function showSign(page: Page, messages: Locator): Promise<void> {
+  await give(messages, 'drop', [{ name: 'holiday.heic', type: 'image/heic', bytes: 500 }])
+  const row = files(page).getByRole('listitem').filter({ hasText: 'holiday.heic' })
+  await row.locator('svg.lucide-image-off').waitFor()
+  assert.equal(await row.locator('canvas').count(), 0)
+  await page.getByRole('button', { name: 'Remove holiday.heic' }).click()
+  await row.waitFor({ state: 'detached' })
 }
 
 /** The focus stays among the files, and ends in the text. */
