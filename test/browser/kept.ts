@@ -335,6 +335,19 @@ async function endSession(context: BrowserContext, field: Field): Promise<void> 
   await page.close()
 }
 
+/** A form that is not kept: the sign-in page does not promise it. */
+async function endSessionInForm(context: BrowserContext, workspace: string): Promise<void> {
+  const page = await context.newPage()
+  await page.goto(`${workspace}/webhooks?open=add`)
+  await page.getByLabel('Address').fill('https://example.com/hook')
+  const cookies = await context.cookies()
+  await context.clearCookies()
+  await page.getByRole('dialog').getByRole('button', { name: 'Add endpoint' }).click()
+  await page.getByText('Your session ended. What stood in the open form is not kept.').waitFor()
+  await context.addCookies(cookies)
+  await page.close()
+}
+
 const browser = await openBrowser()
 if (!browser) {
   process.stdout.write('== skipped: there is no Chromium on this machine, and none that npm carries for it\n')
@@ -377,6 +390,9 @@ if (!browser) {
     )
     await step(browser, 'a value that cannot be stored', () => keepRefused(context, value))
     await step(browser, 'the end of a session', () => endSession(context, note))
+    await step(browser, 'the end of a session in a form that is not kept', () =>
+      endSessionInForm(context, `${demo.address}/dashboard/w/${workspace_id}`),
+    )
     assert.deepEqual(broken, [], 'errors in pages')
   } finally {
     await browser.close()

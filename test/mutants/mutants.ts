@@ -4644,6 +4644,14 @@ export const mutants: readonly Mutant[] = [
     'return { ...found, files: [] }',
   ),
   mutant(
+    {
+      file: 'web/src/frame/session-end.test.ts',
+      still: 'what was written is kept',
+    },
+    'guard: a form that is not kept says so',
+    'what was written beside such a form is kept, and the form is not',
+  ),
+  mutant(
     typing,
     'guard: a full journal says so',
     'a full journal loses nothing that the store has',

@@ -148,7 +148,7 @@ test('a full journal loses nothing that the store has', async () => {
   await isSaved(keeper)
   storage.full = true
   type(keeper, 'Hello again')
-  expect(web.keepAll()).toBe(false)
+  expect(web.keepAll()).toBe('lost')
   await isSaved(keeper)
   expect(await shown()).toBe('Hello again')
 })
@@ -179,7 +179,7 @@ test('a browser without a store keeps what is typed in the journal', async () =>
   await isLoaded(keeper)
   type(keeper, 'Hello')
   hide()
-  expect(page.keepAll()).toBe(true)
+  expect(page.keepAll()).toBe('kept')
   expect(await shown()).toBe('Hello')
 })
 
