@@ -29,6 +29,7 @@ export async function answerWithFiles(
   await page.goto(`${path}?chat=${encodeURIComponent(chat_id)}&of=${exampleChat.account_id}`)
   await page.getByRole('article', { name: 'Message from them' }).first().waitFor()
   await keepPage(page)
+  await dropBesideText(page)
   await dropAndPaste(page)
   await removeByKeyboard(page)
   await sendDespiteReload(page, demo, chat_id)
@@ -85,6 +86,25 @@ async function findNothing(page: Page): Promise<void> {
   )
 }
 
+/** What is dropped on the messages joins the text that stands in the composer, also in the store. */
+async function dropBesideText(page: Page): Promise<void> {
+  const text = 'Hello there'
+  await composer(page).fill(text)
+  await page.getByText('Draft saved').waitFor()
+  // Opening and closing a note changes nothing about it.
+  await page.getByRole('button', { name: 'Write a note' }).click()
+  await page.getByLabel('Note for the team').press('Escape')
+  await give(page.getByRole('region', { name: 'Messages' }), 'drop', [{ name: 'lamp.png' }])
+  for (const isReloaded of [false, true]) {
+    await files(page).getByText('lamp.png').waitFor()
+    assert.equal(await composer(page).inputValue(), text)
+    await page.getByText('Draft saved').waitFor()
+    if (!isReloaded) await page.reload()
+  }
+  await removeButtons(page).click()
+  await composer(page).fill('')
+}
+
 async function dropAndPaste(page: Page): Promise<void> {
   const messages = page.getByRole('region', { name: 'Messages' })
   const target = page.getByText('Drop to attach to your answer')
@@ -113,9 +133,20 @@ async function dropAndPaste(page: Page): Promise<void> {
         (each: HTMLCanvasElement) => each.getContext('2d')?.getImageData(36, 36, 1, 1).data[3] === 255,
       ),
   )
+  await showSign(page, messages)
   assert.ok(await give(composer(page), 'paste', [{ name: 'image.png' }, { name: 'image.png' }]))
   await page.getByText('4 files attached').waitFor({ state: 'attached' })
   await findNothing(page)
+}
+
+/** Chromium knows no HEIC. */
+async function showSign(page: Page, messages: Locator): Promise<void> {
+  await give(messages, 'drop', [{ name: 'holiday.heic', type: 'image/heic', bytes: 500 }])
+  const row = files(page).getByRole('listitem').filter({ hasText: 'holiday.heic' })
+  await row.locator('svg.lucide-image-off').waitFor()
+  assert.equal(await row.locator('canvas').count(), 0)
+  await page.getByRole('button', { name: 'Remove holiday.heic' }).click()
+  await row.waitFor({ state: 'detached' })
 }
 
 /** The focus stays among the files, and ends in the text. */

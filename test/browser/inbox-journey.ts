@@ -31,6 +31,7 @@ export async function useInbox(context: BrowserContext, demo: Demo, workspace_id
   await page.goto(visit.path)
   await openWithoutTrace(page, visit, mara)
   await answerDespiteReload(page, visit, mara)
+  await saysWhyItWaits(page, visit, mara)
   await sendFromTwoTabs(page, visit, mara)
   await getTextBack(page, visit, mara)
   await resolveAmbiguous(page, visit, mara)
@@ -41,6 +42,7 @@ export async function useInbox(context: BrowserContext, demo: Demo, workspace_id
   await loseSession(page, visit)
   await page.close()
   await byKeyboard(visit)
+  await goOnBelow(visit)
   await onPhone(visit)
 }
 
@@ -91,6 +93,30 @@ async function answerDespiteReload(page: Page, { demo }: Visit, person: Correspo
   assert.equal(await timesSent(demo, text), 1)
   // Answering marks it read.
   await rowOf(page, person).getByText('1 unread').waitFor({ state: 'detached' })
+}
+
+/** Without a network, and while Parley has a problem: the sentence is about what happens, and the message goes out once. */
+async function saysWhyItWaits(page: Page, { context, demo }: Visit, person: Correspondent): Promise<void> {
+  const text = `${person.name}, I am on the train.`
+  await composerOf(page).fill(text)
+  await page.getByText('Draft saved').waitFor()
+  await context.setOffline(true)
+  await page.keyboard.press('ControlOrMeta+Enter')
+  await ownMessage(page, text)
+    .getByText('You are offline. It goes out once you are back; it won’t be sent twice.')
+    .waitFor()
+  const problem = { code: 'store_unavailable', error: 'The database does not respond.' }
+  await page.route('**/messages', (route) => route.fulfill({ status: 503, json: problem }))
+  await context.setOffline(false)
+  await ownMessage(page, text)
+    .getByText('Parley has a problem. Trying again; it won’t be sent twice.')
+    .waitFor()
+  assert.equal(await timesSent(demo, text), 0)
+  await page.unroute('**/messages')
+  await ownMessage(page, text)
+    .getByText(/Accepted/)
+    .waitFor()
+  assert.equal(await timesSent(demo, text), 1)
 }
 
 async function sendFromTwoTabs(page: Page, { context, demo }: Visit, person: Correspondent): Promise<void> {
@@ -260,6 +286,36 @@ async function byKeyboard({ context, demo, path }: Visit): Promise<void> {
   await page.keyboard.press('g')
   await page.keyboard.press('a')
   await page.getByRole('heading', { name: 'Accounts' }).waitFor()
+  await page.close()
+}
+
+/** A chat far down the list is answered, and with that the newest: the keys go on from the row where it stands. */
+async function goOnBelow({ context, demo, path }: Visit): Promise<void> {
+  const people: Correspondent[] = []
+  for (let n = 1; n <= 14; n++) people.push(await meet(demo, `Row ${n}`, 'Is it my turn?'))
+  const [, below, chosen, above] = people as [Correspondent, ...Correspondent[]]
+  const page = await context.newPage()
+  await page.goto(path)
+  const row = rowOf(page, { name: 'Row 3' })
+  await row.scrollIntoViewIfNeeded()
+  await row.click()
+  const text = 'From further down.'
+  await composerOf(page).fill(text)
+  await page.keyboard.press('ControlOrMeta+Enter')
+  await ownMessage(page, text)
+    .getByText(/Accepted/)
+    .waitFor()
+  await page.getByRole('button', { name: /^\d+ new$/ }).waitFor()
+  await page.keyboard.press('Escape')
+  for (const [key, person] of [
+    ['j', below],
+    ['k', chosen],
+    ['k', above],
+  ] as const) {
+    await page.keyboard.press(key)
+    await page.waitForURL((url) => url.searchParams.get('chat') === person?.chat_id)
+  }
+  assert.equal(await timesSent(demo, text), 1)
   await page.close()
 }
 

@@ -210,9 +210,8 @@ async function reloadAtRandom(
   assert.deepEqual(lost, [])
 }
 
-/** The tab is closed with the click; another page of the dashboard sends it, once, although that page is refused at first. */
-async function sendAndClose(context: BrowserContext, demo: Demo, { path, open }: Field): Promise<void> {
-  const text = 'Sent with the last click'
+/** The tab is closed with the click: the message waits in the journal alone. */
+async function sendAndLeave(context: BrowserContext, { path, open }: Field, text: string): Promise<void> {
   const page = await context.newPage()
   await page.goto(path)
   await (await open(page)).fill(text)
@@ -220,18 +219,54 @@ async function sendAndClose(context: BrowserContext, demo: Demo, { path, open }:
   await page.evaluate(holdStore)
   await page.getByRole('button', { name: /^Send/ }).click()
   await page.close()
+}
+
+const isSent = (demo: Demo, text: string) =>
+  until('it is sent', actionMsMax, async () => (await demo.journal()).includes(text) || undefined)
+
+/** Another page of the dashboard sends it, once, although that page is refused at first. */
+async function sendAndClose(context: BrowserContext, demo: Demo, field: Field): Promise<void> {
+  const text = 'Sent with the last click'
+  await sendAndLeave(context, field, text)
   assert.ok(!(await demo.journal()).includes(text), 'not sent before')
   const other = await context.newPage()
   const refusal = { status: 429, json: { code: 'rate_limited', error: 'Too many requests.' } }
   await other.route('**/dashboard/api/session', (route) => route.fulfill(refusal), { times: 1 })
   await other.goto(`${demo.address}/dashboard/profile`)
   await other.getByText('Too many requests. This page tries again by itself.').waitFor()
-  await until('it is sent', actionMsMax, async () => (await demo.journal()).includes(text) || undefined)
-  await other.goto(path)
+  await isSent(demo, text)
+  await other.goto(field.path)
   await other.getByRole('article', { name: 'Message from us' }).filter({ hasText: text }).waitFor()
-  assert.equal(await (await open(other)).inputValue(), '')
+  assert.equal(await (await field.open(other)).inputValue(), '')
   assert.equal((await demo.journal()).filter((each) => each === text).length, 1)
   await other.close()
+}
+
+/** The next page is the same chat: its composer is empty although the message is still on its way. */
+async function sendAndReopen(context: BrowserContext, demo: Demo, field: Field): Promise<void> {
+  const text = 'Sent with the last click, in the same chat'
+  await sendAndLeave(context, field, text)
+  const page = await context.newPage()
+  let goOn = () => {}
+  const answered = new Promise<void>((resolve) => {
+    goOn = resolve
+  })
+  await page.route('**/messages', async (route) => {
+    if (route.request().method() === 'POST') await answered
+    await route.continue()
+  })
+  await page.goto(field.path)
+  await page.getByRole('article', { name: 'Message from us' }).filter({ hasText: text }).waitFor()
+  const composer = await field.open(page)
+  await until('the composer is empty', actionMsMax, async () => {
+    return (await composer.inputValue()) === '' || undefined
+  })
+  goOn()
+  await isSent(demo, text)
+  await page.getByText('Sending').waitFor({ state: 'detached' })
+  assert.equal(await composer.inputValue(), '')
+  assert.equal((await demo.journal()).filter((each) => each === text).length, 1)
+  await page.close()
 }
 
 /** A value that the service cannot take stays in its field, with why, and goes with the next attempt. */
@@ -300,6 +335,19 @@ async function endSession(context: BrowserContext, field: Field): Promise<void> 
   await page.close()
 }
 
+/** A form that is not kept: the sign-in page does not promise it. */
+async function endSessionInForm(context: BrowserContext, workspace: string): Promise<void> {
+  const page = await context.newPage()
+  await page.goto(`${workspace}/webhooks?open=add`)
+  await page.getByLabel('Address').fill('https://example.com/hook')
+  const cookies = await context.cookies()
+  await context.clearCookies()
+  await page.getByRole('dialog').getByRole('button', { name: 'Add endpoint' }).click()
+  await page.getByText('Your session ended. What stood in the open form is not kept.').waitFor()
+  await context.addCookies(cookies)
+  await page.close()
+}
+
 const browser = await openBrowser()
 if (!browser) {
   process.stdout.write('== skipped: there is no Chromium on this machine, and none that npm carries for it\n')
@@ -337,8 +385,14 @@ if (!browser) {
     await step(browser, 'sent with the last click, from any page', () =>
       sendAndClose(context, demo, composer),
     )
+    await step(browser, 'sent with the last click, and the same chat opened again', () =>
+      sendAndReopen(context, demo, composer),
+    )
     await step(browser, 'a value that cannot be stored', () => keepRefused(context, value))
     await step(browser, 'the end of a session', () => endSession(context, note))
+    await step(browser, 'the end of a session in a form that is not kept', () =>
+      endSessionInForm(context, `${demo.address}/dashboard/w/${workspace_id}`),
+    )
     assert.deepEqual(broken, [], 'errors in pages')
   } finally {
     await browser.close()

@@ -4622,9 +4622,19 @@ export const mutants: readonly Mutant[] = [
   ),
   mutant(
     underway,
+    'guard: a composer lets go of what is sent',
+    'a message that the page was left with leaves the composer of the next page before it is sent',
+  ),
+  mutant(
+    underway,
     'guard: leaving warns while something is under way',
     'leaving the page warns only while something is under way',
     'running++',
+  ),
+  mutant(
+    underway,
+    'guard: a wait says why it waits',
+    'a request that waits says why: no network, no answer, or an answer that Parley has a problem',
   ),
   mutant(
     underway,
@@ -4688,9 +4698,34 @@ export const mutants: readonly Mutant[] = [
   ),
   mutant(
     typing,
+    'guard: one keeper of a place',
+    'two that show a place from the same moment on share what is typed there',
+  ),
+  mutant(
+    typing,
+    'guard: a keeper that goes leaves the next one',
+    'a place that is left and opened again while it is being saved has one keeper',
+    'if (!shown.isFollowed()) open.delete(id)',
+  ),
+  mutant(
+    typing,
+    'guard: what was typed after a save stays',
+    'what is typed while an earlier text is being saved at the service is not removed with it',
+    'await update({ kept: id }, () => ({}))',
+  ),
+  mutant(
+    typing,
     'guard: files stay where the store has them',
     'a file stays where the store has it, when its text is in the journal',
     'return { ...found, files: [] }',
+  ),
+  mutant(
+    {
+      file: 'web/src/frame/session-end.test.ts',
+      still: 'what was written is kept',
+    },
+    'guard: a form that is not kept says so',
+    'what was written beside such a form is kept, and the form is not',
   ),
   mutant(
     typing,
@@ -4952,6 +4987,12 @@ export const mutants: readonly Mutant[] = [
     'guard: rows stay under the pointer',
     'while the user scrolls, new and moved chats wait, and older ones follow',
     'return { ...noRows, chats, rows: chats }',
+  ),
+  mutant(
+    chatList,
+    'guard: keys follow the rows on screen',
+    'the keys go through the rows on screen, also while chats that moved up wait at the top',
+    'const rows = still.chats ?? []',
   ),
   mutant(
     chatList,

@@ -1,6 +1,6 @@
 /** The inbox's list in memory: pages read at different times, and rows that stay where they are while the user scrolls. */
 import { expect, test } from 'vitest'
-import { chatKey, followChats, type InboxList, mergePage, noRows } from './inbox-list.ts'
+import { chatKey, followChats, type InboxList, mergePage, noRows, rowBelow } from './inbox-list.ts'
 
 type Chat = InboxList['chats'][number]
 
@@ -77,6 +77,13 @@ test('while the user scrolls, new and moved chats wait, and older ones follow', 
   expect(still.waiting).toBe(2)
   expect(keysOf(still.rows)).toEqual([...keysOf(shown.rows), 'acc_a platform:chat:0'])
   expect([...still.changed.values()]).toEqual([chat(1, 50)])
+})
+
+test('the keys go through the rows on screen, also while chats that moved up wait at the top', () => {
+  const still = followChats(shown, [chat(9, 60), chat(2, 50), ...two.chats.slice(0, 2), chat(1, 10)], false)
+  const at = still.rows.findIndex(({ id }) => id === 'platform:chat:2')
+  const beside = [rowBelow(still, at, -1), rowBelow(still, at, 1), rowBelow(still, -1, 1)]
+  expect(beside.map((each) => each?.id)).toEqual(['platform:chat:3', 'platform:chat:1', 'platform:chat:4'])
 })
 
 test('back at the top, what waited is shown', () => {

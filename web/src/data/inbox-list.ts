@@ -109,6 +109,12 @@ export function followChats(before: StillRows, chats: StillRows['chats'], isAtTo
   return { chats, rows: older.length === 0 ? rows : [...rows, ...older], changed, waiting }
 }
 
+/** The row this many below the one at `at`, or the first if that is -1: by what the user sees, whatever the list has become. */
+export function rowBelow(still: StillRows, at: number, step: number): ListedChat | undefined {
+  const { rows } = still // guard: keys follow the rows on screen
+  return at < 0 ? rows[0] : rows[at + step]
+}
+
 function timeOf(chat: ListedChat | undefined): string {
   return chat?.last_message_at ?? ''
 }

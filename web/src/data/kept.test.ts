@@ -35,6 +35,7 @@ const show = (page: Web, empty: unknown = '', at: unknown = place) => {
 const isLoaded = (keeper: Web) =>
   until('the store has answered', 30_000, () => keeper.shown.get().isLoaded || undefined)
 const isSaved = (keeper: Web) => until('it is saved', 30_000, () => keeper.shown.get().isSaved || undefined)
+const namesOf = (files: readonly File[]) => files.map(({ name }) => name)
 const type = (keeper: Web, text: string) => keeper.change(() => text)
 /** What a new page shows there. */
 async function shown(): Promise<unknown> {
@@ -147,7 +148,7 @@ test('a full journal loses nothing that the store has', async () => {
   await isSaved(keeper)
   storage.full = true
   type(keeper, 'Hello again')
-  expect(web.keepAll()).toBe(false)
+  expect(web.keepAll()).toBe('lost')
   await isSaved(keeper)
   expect(await shown()).toBe('Hello again')
 })
@@ -178,7 +179,7 @@ test('a browser without a store keeps what is typed in the journal', async () =>
   await isLoaded(keeper)
   type(keeper, 'Hello')
   hide()
-  expect(page.keepAll()).toBe(true)
+  expect(page.keepAll()).toBe('kept')
   expect(await shown()).toBe('Hello')
 })
 
@@ -263,6 +264,50 @@ test('what version 2 had is taken over: drafts, messages under way, forms and th
   expect(['drafts', 'sending', 'forms'].flatMap((store) => database.keysOf(store))).toEqual([])
 })
 
+test('two that show a place from the same moment on share what is typed there', async () => {
+  // As two components that are rendered together: neither follows before both have asked.
+  const [editor, target] = [web.keep(place, ''), web.keep(place, '')]
+  for (const each of [editor, target]) each.shown.subscribe(() => {})
+  await isLoaded(editor)
+  type(editor, 'Hello there')
+  await isSaved(editor)
+  target.change(
+    (text: string) => text,
+    () => [new File(['x'], 'a.png')],
+  )
+  await isSaved(target)
+  const { value, files } = editor.shown.get().kept
+  expect([value, namesOf(files)]).toEqual(['Hello there', ['a.png']])
+  expect(await shown()).toBe('Hello there')
+})
+
+test('a place that is left and opened again while it is being saved has one keeper', async () => {
+  const { keeper: first, hide } = show(web)
+  await isLoaded(first)
+  hide()
+  const { keeper: second } = show(web)
+  expect(second).not.toBe(first)
+  // What the first one still had to do ends now.
+  await first.save()
+  expect(web.keep(place, '')).toBe(second)
+})
+
+test('what is typed while an earlier text is being saved at the service is not removed with it', async () => {
+  const { keeper: first, hide } = show(web)
+  await isLoaded(first)
+  type(first, 'Call her')
+  await isSaved(first)
+  const { kept: saved } = first.shown.get()
+  // Closed while its request is under way, and opened again.
+  hide()
+  const { keeper: second } = show(web)
+  await isLoaded(second)
+  type(second, 'Call her on Monday')
+  await isSaved(second)
+  await first.discard(saved)
+  expect(await shown()).toBe('Call her on Monday')
+})
+
 test('files that are attached before the store answered come after those it had', async () => {
   const [one, two] = [new File(['1'], '1.txt'), new File(['2'], '2.txt')]
   await web.saveKept(web.changeKept(web.newKept(place, ''), { files: [one] }), '')
@@ -275,5 +320,5 @@ test('files that are attached before the store answered come after those it had'
   database.release()
   await isLoaded(keeper)
   await isSaved(keeper)
-  expect(keeper.shown.get().kept.files.map(({ name }: File) => name)).toEqual(['1.txt', '2.txt'])
+  expect(namesOf(keeper.shown.get().kept.files)).toEqual(['1.txt', '2.txt'])
 })

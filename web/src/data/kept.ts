@@ -72,10 +72,13 @@ export async function saveKept<T>(kept: Kept<T>, empty: T): Promise<boolean> {
   return stored
 }
 
-async function removeKept(place: Place): Promise<void> {
+/** `saved`: up to this change, whoever typed on since. */
+async function removeKept(place: Place, saved?: Kept): Promise<void> {
   const id = idOf(place)
-  await update({ kept: id }, () => ({}))
-  removeJournal('kept', id)
+  const until = saved?.count ?? Number.POSITIVE_INFINITY
+  // guard: what was typed after a save stays
+  await update({ kept: id }, ({ kept }) => ({ kept: kept && kept.count > until ? kept : undefined }))
+  removeJournal('kept', id, until)
   notify(id)
 }
 
@@ -98,19 +101,47 @@ export interface Keeper<T> {
   /** Removes it; what was saved only if nothing was typed since. */
   readonly discard: (saved?: Kept<T>) => Promise<void>
   readonly save: () => Promise<void>
+  readonly isEmpty: () => boolean
   /** Whether all of it outlives the page. */
   readonly journal: () => boolean
 }
 
-/** The places that are shown, and those that are not but have something to store. Each has one keeper in a tab. */
-const open = new Map<string, Pick<Keeper<unknown>, 'journal' | 'save' | 'clear'>>()
+/** The places that are shown or about to be, and those that are not but have something to store. Each has one keeper in a tab. */
+const open = new Map<string, Pick<Keeper<unknown>, 'isEmpty' | 'journal' | 'save' | 'clear'>>()
 
-/** At the end of the page or the session. Whether all that is typed outlives it. */
-export function keepAll(): boolean {
+/** What becomes of what is typed at open places. */
+export type Fate = 'nothing' | 'kept' | 'lost'
+
+/** At the end of the page or the session. `nothing`: no place has any text. */
+export function keepAll(): Fate {
+  const typed = [...open.values()].filter((each) => !each.isEmpty())
   const outlives = [...open.values()].map((each) => each.journal())
   for (const each of open.values()) void each.save()
-  return outlives.every(Boolean)
+  if (!outlives.every(Boolean)) return 'lost'
+  return typed.length > 0 ? 'kept' : 'nothing'
 }
+
+/** How often a keeper took what was typed. */
+let changes = 0
+
+/** Whether a keeper takes what this types. */
+export function isKeptBy(act: () => void): boolean {
+  const before = changes
+  act()
+  return changes !== before
+}
+
+/** Fields whose text ends with the page, because no keeper has it. */
+const unkept = new Set<object>()
+
+/** Until the returned function is called. */
+export function noteUnkept(): () => void {
+  const field = {}
+  unkept.add(field)
+  return () => void unkept.delete(field)
+}
+
+export const hasUnkept = () => unkept.size > 0
 
 globalThis.addEventListener?.('pagehide', () => keepAll())
 globalThis.document?.addEventListener('visibilitychange', () => {
@@ -147,7 +178,11 @@ function join<T>(stored: T, typed: T): T {
 export function keep<T>(place: Place, empty: T): Keeper<T> {
   const id = idOf(place)
   const earlier = open.get(id) as Keeper<T> | undefined
-  return earlier ?? newKeeper(place, empty)
+  if (earlier) return earlier
+  const keeper = newKeeper(place, empty)
+  // Before anything follows it: two components that appear together ask for it in the same rendering.
+  open.set(id, keeper) // guard: one keeper of a place
+  return keeper
 }
 
 function newKeeper<T>(place: Place, empty: T): Keeper<T> {
@@ -180,7 +215,8 @@ function newKeeper<T>(place: Place, empty: T): Keeper<T> {
   }
   const settle = () => {
     clearTimeout(timer)
-    if (!shown.isFollowed()) open.delete(id)
+    // guard: a keeper that goes leaves the next one
+    if (!shown.isFollowed() && open.get(id) === keeper) open.delete(id)
   }
   const follow = async () => {
     const stored = await readKept(place, empty)
@@ -198,6 +234,7 @@ function newKeeper<T>(place: Place, empty: T): Keeper<T> {
     place,
     shown,
     change: (next, files = same) => {
+      changes++
       const { kept } = shown.get()
       // The first letter begins a draft, also after the last one was emptied.
       const begun = isEmpty(kept, empty) ? { ...newKept(place, empty), count: kept.count } : kept
@@ -210,7 +247,7 @@ function newKeeper<T>(place: Place, empty: T): Keeper<T> {
     discard: async (saved) => {
       if (saved && saved.count !== shown.get().kept.count) return
       keeper.clear()
-      await removeKept(place)
+      await removeKept(place, saved)
     },
     save: async () => {
       clearTimeout(timer)
@@ -222,6 +259,7 @@ function newKeeper<T>(place: Place, empty: T): Keeper<T> {
       set({ isSaved: true })
       settle()
     },
+    isEmpty: () => isEmpty(shown.get().kept, empty),
     // guard: what is not stored is in the journal
     journal: () => shown.get().isSaved || writeJournal('kept', id, shown.get().kept),
   }

@@ -28,7 +28,15 @@ interface Attempts<A> {
   readonly resumed: boolean
   /** What an answer that says it is not known leads to: the same request again, or the end. */
   readonly ambiguous: 'repeat' | 'end'
-  readonly unknownYet: string
+  readonly words: WaitingWords
+}
+
+/** How a page says what the request does, while its outcome is not known. */
+interface WaitingWords {
+  /** As "It goes out". */
+  readonly begins: string
+  /** As "it won’t be sent twice". */
+  readonly once: string
 }
 
 export type Outcome<A> =
@@ -64,7 +72,7 @@ async function repeat<A>({
   onWait,
   resumed,
   ambiguous,
-  unknownYet,
+  words,
 }: Attempts<A>): Promise<Outcome<A>> {
   let isRepeat = resumed
   for (let attempt = 0; await isOpen(); attempt++) {
@@ -81,7 +89,7 @@ async function repeat<A>({
       }
       // guard: ambiguous is not sent again
       if (code === 'outcome_ambiguous' && ambiguous === 'end') return { is: 'ambiguous' }
-      const wait = waitOf(error, attempt, unknownYet)
+      const wait = waitOf(error, attempt, words)
       if (!wait) {
         onWait(null)
         return { is: 'refused', error, unsure: isRepeat && unprovenStatuses.includes(status) }
@@ -98,7 +106,7 @@ async function repeat<A>({
 function waitOf(
   { code, status, message, retry_after }: Refused,
   attempt: number,
-  unknownYet: string,
+  words: WaitingWords,
 ): { ms: number; because: string } | undefined {
   const ms = (retry_after ?? 0) * 1_000 || (backoffMs[Math.min(attempt, backoffMs.length - 1)] ?? 0)
   if (code === 'operation_in_progress')
@@ -106,7 +114,14 @@ function waitOf(
   if (code === 'rate_limited') return { ms, because: message }
   // The service stores the key with what it names, so the same key finds out.
   const isLost = ['unreachable', 'internal', 'outcome_ambiguous', 'store_unavailable'].includes(code)
-  return isLost || status === 0 ? { ms, because: unknownYet } : undefined
+  return isLost || status === 0 ? { ms, because: lossWords(code, words) } : undefined
+}
+
+function lossWords(code: string, { begins, once }: WaitingWords): string {
+  // guard: a wait says why it waits
+  if (navigator.onLine === false) return `You are offline. ${begins} once you are back; ${once}.`
+  const why = code === 'unreachable' ? 'The connection dropped.' : 'Parley has a problem.'
+  return `${why} Trying again; ${once}.`
 }
 
 function alone<A>(key: string, work: () => Promise<A>): Promise<A> {

@@ -127,7 +127,7 @@ export async function takeBack({ entry }: PendingSend): Promise<void> {
   await endMessage(entry, { key: messageKey(entry) })
 }
 
-const unknownYet = 'Parley’s answer was lost. The same request is repeated; it cannot send twice.'
+const words = { begins: 'It goes out', once: 'it won’t be sent twice' }
 
 async function run(entry: Underway): Promise<void> {
   const { key } = entry
@@ -165,7 +165,7 @@ async function runPart(part: Underway): Promise<EndedPart | undefined> {
     onWait: (waiting) => change(key, waiting ?? { because: null, until: null }),
     resumed: !begun.has(key),
     ambiguous: 'end',
-    unknownYet,
+    words,
   })
   if (outcome.is === 'left') {
     const now = await readAgain(part)

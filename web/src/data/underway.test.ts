@@ -14,6 +14,7 @@ interface SentRequest {
   readonly stored: boolean
 }
 
+const navigatorOfNode = navigator
 const database = new FakeDatabase()
 const storage = new FakeStorage()
 const sent: SentRequest[] = []
@@ -61,6 +62,7 @@ beforeEach(() => {
 })
 afterEach(() => {
   vi.useRealTimers()
+  vi.stubGlobal('navigator', navigatorOfNode)
   database.release()
   database.full = false
   storage.full = false
@@ -216,6 +218,32 @@ test('a message sent at the end of the page goes out from any other page, and is
   expect(storage.length).toBe(0)
 })
 
+test('a message that the page was left with leaves the composer of the next page before it is sent', async () => {
+  const draft = write('Only in the journal')
+  await save(draft)
+  const keeper = web.keep(place, '')
+  const hide = keeper.shown.subscribe(() => {})
+  const textIs = (text: string) =>
+    until(`the composer has "${text}"`, 30_000, () => {
+      const { kept, isLoaded } = keeper.shown.get()
+      return (isLoaded && kept.value === text) || undefined
+    })
+  await textIs('Only in the journal')
+  storage.setItem(
+    `parley.underway ${draft.key}`,
+    JSON.stringify({ ...draft, body: draft.value, at: new Date().toISOString() }),
+  )
+  const held = Promise.withResolvers<Response>()
+  answers = [held.promise]
+  const stop = web.startOutbox('user')
+  await textIs('')
+  held.resolve(accepted())
+  await until('the outcome is known', 30_000, isSettled)
+  stop()
+  hide()
+  expect(sent.map(({ key }) => key)).toEqual([draft.key])
+})
+
 test('leaving the page warns only while something is under way', async () => {
   expect(listening.has('beforeunload')).toBe(false)
   const answer = Promise.withResolvers<Response>()
@@ -305,14 +333,18 @@ const refused = (status: number, code: string) => () => {
 }
 const created = () => ({ id: 'made' })
 
+interface Waiting {
+  readonly because: string
+}
+
 const writeForm = (value: string) => web.changeKept(web.newKept(page, ''), { value })
-const run = async (request: unknown, resumed = false) => {
+const run = async (request: unknown, { resumed = false, onWait = (_: Waiting | null) => {} } = {}) => {
   vi.useFakeTimers({ toFake: ['setTimeout'] })
   const ask = async (body: unknown, key: string) => {
     asked.push({ key, body, stored: (await web.readForm(page))?.key === key })
     return formAnswers.shift()?.()
   }
-  const outcome = web.runForm(request, { ask, onWait: () => {}, resumed })
+  const outcome = web.runForm(request, { ask, onWait, resumed })
   let isDone = false
   void outcome.then(() => {
     isDone = true
@@ -328,6 +360,21 @@ test('a form’s request is stored before it leaves, repeated with its key until
   expect(await run(await web.beginForm(draft, { n: 1 }))).toEqual({ is: 'done', answer: { id: 'made' } })
   expect(asked).toEqual(Array.from({ length: 4 }, () => ({ key: draft.key, body: { n: 1 }, stored: true })))
   expect([database.keysOf('kept'), database.keysOf('underway')]).toEqual([[], []])
+})
+
+test('a request that waits says why: no network, no answer, or an answer that Parley has a problem', async () => {
+  for (const [given, onLine, because] of [
+    [lost, false, 'You are offline. It starts once you are back; it won’t start twice.'],
+    [lost, true, 'The connection dropped. Trying again; it won’t start twice.'],
+    [refused(503, 'store_unavailable'), true, 'Parley has a problem. Trying again; it won’t start twice.'],
+  ] as const) {
+    vi.stubGlobal('navigator', { onLine })
+    formAnswers = [given, created]
+    const said: unknown[] = []
+    const onWait = (waiting: Waiting | null) => said.push(waiting?.because)
+    await run(await web.beginForm(writeForm('Once'), {}), { onWait })
+    expect(said).toEqual([because, undefined])
+  }
 })
 
 test('a second tab that starts the same form repeats the request of the first', async () => {
@@ -395,7 +442,7 @@ test('a repeat refused before the service looks the key up keeps its key, becaus
   ] as const) {
     formAnswers = [...given]
     const draft = writeForm('Kept')
-    expect(await run(await web.beginForm(draft, {}), resumed)).toMatchObject({ is: 'refused', unsure })
+    expect(await run(await web.beginForm(draft, {}), { resumed })).toMatchObject({ is: 'refused', unsure })
     const kept = await web.readKept(page, '')
     expect([kept.value, kept.key === draft.key]).toEqual(['Kept', unsure])
     await web.forgetAll()

@@ -76,7 +76,9 @@ export async function listMessages(user_id: string): Promise<Underway[]> {
       kept: isSent(kept, sent) ? undefined : kept,
       underway: underway ?? sent,
     }))
-    if (stored) removeJournal('underway', sent.key)
+    if (!stored) continue
+    removeJournal('underway', sent.key)
+    notify(idOf(sent)) // guard: a composer lets go of what is sent
   }
   const all = await readUnderway()
   return all

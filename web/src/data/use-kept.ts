@@ -1,6 +1,6 @@
 /** What is typed at one place of a page: see `kept.ts`. */
-import { useState } from 'react'
-import { type Keeper, type KeptState, keep } from './kept.ts'
+import { useEffect, useState } from 'react'
+import { isKeptBy, type Keeper, type KeptState, keep, noteUnkept } from './kept.ts'
 import type { Place } from './records.ts'
 import { useShared } from './shared-state.ts'
 
@@ -13,4 +13,16 @@ export const shown = () => {}
 export function useKept<T>(place: Place, empty: T): KeptPlace<T> {
   const [keeper] = useState(() => keep(place, empty))
   return { ...keeper, ...useShared(keeper.shown) }
+}
+
+/**
+ * For a field that does not know whether its text is kept. Returns its `onChange`; while the text is neither kept nor saved, the
+ * end of the session says that it is lost. `saved`: what the service has; without it, what the field began with.
+ */
+export function useUnkept(text: string, onChange: (text: string) => void, saved?: string) {
+  const [first] = useState(text)
+  const [isUnkept, setUnkept] = useState(false)
+  const isLost = isUnkept && text !== (saved ?? first)
+  useEffect(() => (isLost ? noteUnkept() : undefined), [isLost])
+  return (typed: string) => setUnkept(!isKeptBy(() => onChange(typed)))
 }

@@ -12,7 +12,7 @@ export interface StartState {
   readonly busy: boolean
   readonly waiting: Waiting | null
   readonly error: unknown
-  /** It was refused after an answer that was lost: it may have started all the same. */
+  /** It was refused after an attempt whose outcome is not known: it may have started all the same. */
   readonly unsure: boolean
   readonly start: (body: unknown) => Promise<void>
   /** A start of long ago, which a person continues or not. */
@@ -29,7 +29,7 @@ interface StartActions<A> {
   readonly onRefused: () => void
 }
 
-const unknownYet = 'Parley’s answer was lost. The same request is repeated; it cannot start twice.'
+const words = { begins: 'It starts', once: 'it won’t start twice' }
 
 /** Sends the request of a form until its outcome is known. Refused, the draft is back. */
 export async function runForm<A>(
@@ -43,7 +43,7 @@ export async function runForm<A>(
     onWait,
     resumed,
     ambiguous: 'repeat',
-    unknownYet,
+    words,
   })
   if (outcome.is === 'done') await endForm(request)
   if (outcome.is === 'refused') {

@@ -1,5 +1,6 @@
 /** The one form: labels above, help below, the service's refusal at the end, one submit button. */
 import { type ComponentProps, createContext, type ReactNode, useContext, useId } from 'react'
+import { useUnkept } from '../data/use-kept.ts'
 import { Button } from './button.tsx'
 import { DateInput, type DateInputProps } from './date-input.tsx'
 import { Failure } from './notice.tsx'
@@ -114,24 +115,26 @@ interface TextProps extends Omit<ComponentProps<'input'>, 'onChange' | 'value'> 
 }
 
 export function TextInput({ className = '', onChange, ...rest }: TextProps) {
+  const type = useUnkept(rest.value, onChange)
   return (
     <input
       {...useContext(Labelled)}
       autoComplete="off"
       {...rest}
-      onChange={(event) => onChange(event.target.value)}
+      onChange={(event) => type(event.target.value)}
       className={`${box} h-9 ${className}`}
     />
   )
 }
 
 export function TextArea({ onChange, ...rest }: AreaProps) {
+  const type = useUnkept(rest.value, onChange)
   return (
     <textarea
       {...useContext(Labelled)}
       dir="auto"
       {...rest}
-      onChange={(event) => onChange(event.target.value)}
+      onChange={(event) => type(event.target.value)}
       className={`${box} resize-y py-2`}
     />
   )

@@ -54,6 +54,6 @@ function consequenceOf({ error, unsure }: StartState, thing: string): string {
     return `An earlier version of this ${thing} was started: look at the list before you start this one. Your draft is kept.`
   }
   return unsure
-    ? `Parley’s first answer was lost, so this ${thing} may have started before: look at the list. Started again unchanged, it does not start twice.`
+    ? `An earlier attempt may have started this ${thing}: look at the list. Started again unchanged, it won’t start twice.`
     : 'Nothing was started. Your draft is kept.'
 }

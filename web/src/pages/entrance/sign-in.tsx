@@ -11,12 +11,13 @@ import { buttonClass } from '../../ui/button.tsx'
 import { Form, TextField } from '../../ui/form.tsx'
 import { Failure, Notice } from '../../ui/notice.tsx'
 import { Entrance, Or } from './entrance.tsx'
+import { type Ended, endedWords } from './session-ended.ts'
 
 export interface SignInSearch {
   return_to?: string
   refused?: string
-  /** A session has ended, and whether what was being written outlives this page. */
-  ended?: 'kept' | 'lost'
+  /** A session has ended on this page. */
+  ended?: Ended
 }
 
 export function SignInPage() {
@@ -50,10 +51,7 @@ export function SignInPage() {
       )}
       {ended && (
         <div className="mb-5">
-          <Notice tone="info">
-            Your session ended.{' '}
-            {ended === 'kept' ? 'What you wrote is kept.' : 'This browser could not keep what you wrote.'}
-          </Notice>
+          <Notice tone="info">Your session ended. {endedWords[ended]}</Notice>
         </div>
       )}
       {ways.data?.oidc && (

@@ -25,6 +25,7 @@ import { useRowWindow } from '../../ui/row-window.ts'
 import { Reading } from '../../ui/states.tsx'
 import { ChatRow } from './chat-row.tsx'
 import type { Go } from './inbox-search.ts'
+import { useInboxKeys } from './use-inbox-keys.ts'
 
 /** Loads when a list is empty. */
 const NoChats = lazy(async () => ({ default: (await import('./no-chats.tsx')).NoChats }))
@@ -115,13 +116,14 @@ function searchOf<S extends { view?: string | undefined }>(before: S, view: View
 }
 
 function Rows(props: ListProps) {
-  const { filter, workspace, chat } = props
+  const { filter, workspace, chat, go } = props
   const query = useQuery(inboxQuery(filter))
   const { data: stages = [] } = useQuery(stagesQuery(workspace.id))
   const { data: accounts } = useQuery(accountsQuery(workspace.id))
   const place = useRef<HTMLDivElement>(null)
   const [isAtTop, setAtTop] = useState(true)
-  const { rows, changed, waiting } = useStillRows(query.data?.chats, isAtTop)
+  const still = useStillRows(query.data?.chats, isAtTop)
+  const { rows, changed, waiting } = still
   const showNew = () => {
     if (place.current) place.current.scrollTop = 0
     setAtTop(true)
@@ -134,11 +136,13 @@ function Rows(props: ListProps) {
     overscan,
   })
   useMorePages(filter, query.data, { rows, first, last })
-  const at =
-    chat && rows.findIndex(({ account_id, id }) => id === chat.chat_id && account_id === chat.account_id)
+  const at = chat
+    ? rows.findIndex(({ account_id, id }) => id === chat.chat_id && account_id === chat.account_id)
+    : -1
   useEffect(() => {
-    if (at !== undefined && at >= 0) show(at)
+    if (at >= 0) show(at)
   }, [at, show])
+  useInboxKeys({ filter, chat, still, at, go })
   const nameOf = (id: string) => accounts?.accounts.find((account) => account.id === id)?.name
   return (
     <div className="relative min-h-0 flex-1">

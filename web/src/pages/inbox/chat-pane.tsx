@@ -20,6 +20,7 @@ import { DropTarget } from './drop-target.tsx'
 import type { Go } from './inbox-search.ts'
 import { SidePanel } from './side-panel.tsx'
 import { TimelineView } from './timeline.tsx'
+import { useAnswer } from './use-answer.ts'
 
 interface PaneProps {
   chat: ChatRef
@@ -36,6 +37,7 @@ export function ChatPane({ chat, workspace }: PaneProps) {
   // For a chat that the list has not reached, as it was set here.
   const assignee = row === undefined ? set : row.assignee
   const { others, typed } = usePresence(chat)
+  const answer = useAnswer(chat)
   const [mode, setMode] = useState<'answer' | 'note'>('answer')
   const [refused, setRefused] = useState<readonly RefusedFile[]>([])
   const [isAboutOpen, setAboutOpen] = useState(false)
@@ -60,7 +62,7 @@ export function ChatPane({ chat, workspace }: PaneProps) {
   return (
     <>
       <DropTarget
-        chat={chat}
+        answer={answer}
         onAttached={(files) => {
           setRefused(files)
           setMode('answer')
@@ -78,6 +80,7 @@ export function ChatPane({ chat, workspace }: PaneProps) {
         <TimelineView chat={chat} unread={detail?.unread_count} />
         <Composer
           chat={chat}
+          answer={answer}
           workspace={workspace}
           account={account}
           name={detail?.name ?? ''}

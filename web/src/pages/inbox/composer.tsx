@@ -12,6 +12,7 @@ import { useSession } from '../../data/place.ts'
 import type { Workspace } from '../../data/queries.ts'
 import { dismissFailure, failureKey, placeOf, sendDraft, useSending } from '../../data/sending.ts'
 import { serviceTimeOf } from '../../data/service-clock.ts'
+import { useShared } from '../../data/shared-state.ts'
 import { useKept } from '../../data/use-kept.ts'
 import { Button } from '../../ui/button.tsx'
 import { IconButton } from '../../ui/icon-button.tsx'
@@ -24,12 +25,13 @@ import { closedBecause } from './closed-composer.tsx'
 import { DraftFiles } from './draft-files.tsx'
 import { NoteForm } from './note-form.tsx'
 import { overtakenBy } from './overtaken.ts'
-import { useAnswer } from './use-answer.ts'
+import type { Answer } from './use-answer.ts'
 
 interface ComposerProps {
   mode: 'answer' | 'note'
   setMode: (mode: 'answer' | 'note') => void
   chat: ChatRef
+  answer: Answer
   workspace: Workspace
   account: Account | undefined
   name: string
@@ -44,12 +46,13 @@ export function Composer(props: ComposerProps) {
   return props.mode === 'note' ? (
     <NoteForm chat={props.chat} onClose={() => props.setMode('answer')} />
   ) : (
-    <Answer {...props} onNote={() => props.setMode('note')} />
+    <AnswerForm {...props} onNote={() => props.setMode('note')} />
   )
 }
 
-function Answer({
+function AnswerForm({
   chat,
+  answer,
   workspace,
   account,
   name,
@@ -59,7 +62,8 @@ function Answer({
   onNote,
 }: ComposerProps & { onNote: () => void }) {
   const { user } = useSession()
-  const { kept, isLoaded, isSaved, change, clear, attach, removeFile } = useAnswer(chat)
+  const { change, clear, attach, removeFile } = answer
+  const { kept, isLoaded, isSaved } = useShared(answer.shown)
   const { value: text, files } = kept
   const at = { user_id: user.id, workspace_id: chat.workspace_id, of: placeOf(chat) }
   const note = useKept({ ...at, kind: 'note' }, '').kept.value

@@ -1,6 +1,6 @@
 /** The files of an answer that is being written: what each is, and why it is not taken or was not sent. */
-import { FileText, TriangleAlert, X } from 'lucide-react'
-import { type RefObject, useCallback, useRef } from 'react'
+import { FileText, ImageOff, TriangleAlert, X } from 'lucide-react'
+import { type RefObject, useCallback, useRef, useState } from 'react'
 import { ExactLine } from '../../ui/exact-text.tsx'
 import { IconButton } from '../../ui/icon-button.tsx'
 import { focusAfter, type RefusedFile, sizeOf } from './chosen-files.ts'
@@ -110,21 +110,27 @@ const previewPx = 72
 
 /** A small picture of an image; of what the browser cannot draw, a sign. */
 function Preview({ file }: { file: File }) {
+  const [undrawn, setUndrawn] = useState<File>()
   const draw = useCallback(
     (canvas: HTMLCanvasElement | null) => {
-      if (canvas) void drawImage(canvas, file)
+      if (canvas) void drawImage(canvas, file).then((isDrawn) => !isDrawn && setUndrawn(file))
     },
     [file],
   )
-  if (!/^image\//.test(file.type)) return <FileText aria-hidden className="size-4.5" />
+  const isImage = /^image\//.test(file.type)
+  if (!isImage || undrawn === file) {
+    const Sign = isImage ? ImageOff : FileText
+    return <Sign aria-hidden className="size-4.5" />
+  }
   return <canvas ref={draw} aria-hidden width={previewPx} height={previewPx} className="size-full" />
 }
 
-async function drawImage(canvas: HTMLCanvasElement, file: File): Promise<void> {
+/** Whether the browser can: some know no HEIC, and a picture may be damaged. */
+async function drawImage(canvas: HTMLCanvasElement, file: File): Promise<boolean> {
   const image = await createImageBitmap(file, { resizeHeight: previewPx, resizeQuality: 'medium' }).catch(
     () => null,
   )
-  if (!image) return
+  if (!image) return false
   const side = Math.min(image.width, image.height)
   const context = canvas.getContext('2d')
   context?.clearRect(0, 0, previewPx, previewPx)
@@ -140,4 +146,5 @@ async function drawImage(canvas: HTMLCanvasElement, file: File): Promise<void> {
     previewPx,
   )
   image.close()
+  return true
 }

@@ -1,19 +1,20 @@
 /** The open chat: files that are dropped anywhere on it join the answer. */
 import { FileUp } from 'lucide-react'
 import { type DragEvent, type ReactNode, useState } from 'react'
-import type { ChatRef } from '../../data/chats.ts'
+import { useShared } from '../../data/shared-state.ts'
 import { filesDropped, hasFiles, type RefusedFile } from './chosen-files.ts'
-import { useAnswer } from './use-answer.ts'
+import type { Answer } from './use-answer.ts'
 
 interface DropTargetProps {
-  chat: ChatRef
+  answer: Answer
   /** Called with the files that the answer does not take. */
   onAttached: (refused: readonly RefusedFile[]) => void
   children: ReactNode
 }
 
-export function DropTarget({ chat, onAttached, children }: DropTargetProps) {
-  const { attach } = useAnswer(chat)
+export function DropTarget({ answer, onAttached, children }: DropTargetProps) {
+  // Also while a note is written, and the answer is not shown: files join what the store and other tabs have by then.
+  useShared(answer.shown)
   const [isOver, setOver] = useState(false)
   const onDrag = (event: DragEvent) => {
     if (!hasFiles(event.dataTransfer)) return
@@ -25,7 +26,7 @@ export function DropTarget({ chat, onAttached, children }: DropTargetProps) {
     if (!hasFiles(event.dataTransfer)) return
     event.preventDefault()
     setOver(false)
-    onAttached(attach(filesDropped(event.dataTransfer)))
+    onAttached(answer.attach(filesDropped(event.dataTransfer)))
   }
   return (
     <section

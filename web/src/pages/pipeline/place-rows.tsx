@@ -2,6 +2,7 @@
 import { ArrowDown, ArrowUp, Trash2 } from 'lucide-react'
 import { type ReactNode, useState } from 'react'
 import { nameMax } from '../../../../src/rules/limits.ts'
+import { useUnkept } from '../../data/use-kept.ts'
 import { Button } from '../../ui/button.tsx'
 import { colourClass } from '../../ui/face.tsx'
 import { type Change, TextInput } from '../../ui/form.tsx'
@@ -69,6 +70,7 @@ export function NameField({ label, value, onChange }: NameProps) {
     setSaved(value)
     setText(value)
   }
+  const type = useUnkept(text, setText, value)
   const save = () => {
     const name = text.trim()
     if (name === '') setText(value)
@@ -79,7 +81,7 @@ export function NameField({ label, value, onChange }: NameProps) {
       aria-label={label}
       value={text}
       maxLength={nameMax}
-      onChange={(event) => setText(event.target.value)}
+      onChange={(event) => type(event.target.value)}
       onBlur={save}
       onKeyDown={(event) => {
         if (event.key === 'Enter') {
