@@ -5,6 +5,7 @@ import { type ReactNode, useEffect, useRef, useState } from 'react'
 import { type Account, type Login, loginQuery } from '../../data/accounts.ts'
 import { useChange } from '../../data/queries.ts'
 import { Button } from '../../ui/button.tsx'
+import { ExactLine } from '../../ui/exact-text.tsx'
 import { type Change, Form, TextField } from '../../ui/form.tsx'
 import { Failure, Notice } from '../../ui/notice.tsx'
 import { Loading } from '../../ui/states.tsx'
@@ -30,9 +31,9 @@ export function LoginDrawer({ account, workspace_id, onClose }: DrawerProps) {
         <h2
           ref={heading}
           tabIndex={-1}
-          className="min-w-0 flex-1 truncate text-lg font-semibold outline-none"
+          className="flex min-w-0 flex-1 gap-1.25 text-lg font-semibold whitespace-nowrap outline-none"
         >
-          Log in <bdi>{account.name}</bdi>
+          Log in <ExactLine text={account.name} cut />
         </h2>
         <button
           type="button"

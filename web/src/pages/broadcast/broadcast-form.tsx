@@ -196,7 +196,7 @@ function Reach({ filter, reach }: { filter: AudienceFilter; reach: ReturnType<ty
         <ul aria-label="Who gets it" className="columns-2 gap-6 sm:columns-3">
           {those.map(({ account_id, chat_id, name }) => (
             <li key={`${account_id} ${chat_id}`} className="truncate">
-              <ExactLine text={name} empty="No name" />
+              <ExactLine text={name} empty="No name" cut />
             </li>
           ))}
         </ul>

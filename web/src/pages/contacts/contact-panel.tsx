@@ -70,7 +70,7 @@ function Person({ name, username, of }: { name: string; username: string | null;
         </h2>
         {username !== null && (
           <p className="truncate text-xs text-muted">
-            <bdi>@{username}</bdi>
+            <ExactLine text={`@${username}`} cut />
           </p>
         )}
       </div>

@@ -105,7 +105,7 @@ function Meta({ message }: { message: TimelineMessage }) {
       {own && state === 'accepted' && <Check aria-hidden className="size-3.5 shrink-0 text-accent" />}
       {words.length > 0 && (
         <span className="min-w-0 truncate">
-          <bdi>{words.join(', ')}</bdi>
+          <ExactLine text={words.join(', ')} cut />
         </span>
       )}
     </p>
@@ -126,8 +126,9 @@ function CampaignLine({ campaign }: { campaign: NonNullable<TimelineMessage['cam
   return (
     <p className="-mb-1 mr-1 mt-3 flex max-w-[min(86%,520px)] items-center gap-1.25 self-end text-xs text-muted">
       <Send aria-hidden className="size-3.5 shrink-0" />
-      <span className="min-w-0 truncate">
-        <ExactLine text={campaign.name ?? ''} empty="A campaign" />, {stepWords(campaign.step)}
+      <span className="flex min-w-0 whitespace-pre">
+        <ExactLine text={campaign.name ?? ''} empty="A campaign" cut />
+        <span className="shrink-0">, {stepWords(campaign.step)}</span>
       </span>
     </p>
   )

@@ -55,7 +55,7 @@ export function StageColumn(props: ColumnProps) {
       <header className="flex h-8 shrink-0 items-center gap-2 pl-1.5 pr-1">
         <span aria-hidden className={`size-2 shrink-0 rounded-[3px] bg-(--c) ${colourClass(colour)}`} />
         <h2 className="min-w-0 truncate font-semibold">
-          <ExactLine text={stage.label} />
+          <ExactLine text={stage.label} cut />
         </h2>
         <span className="shrink-0 text-muted">
           {countedText(stage.count)}
