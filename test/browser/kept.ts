@@ -225,7 +225,7 @@ async function sendAndClose(context: BrowserContext, demo: Demo, { path, open }:
   const refusal = { status: 429, json: { code: 'rate_limited', error: 'Too many requests.' } }
   await other.route('**/dashboard/api/session', (route) => route.fulfill(refusal), { times: 1 })
   await other.goto(`${demo.address}/dashboard/profile`)
-  await other.getByText('Too many requests. This page tries again by itself.').waitFor()
+  await other.getByText('Too many requests. Trying again in a moment.').waitFor()
   await until('it is sent', actionMsMax, async () => (await demo.journal()).includes(text) || undefined)
   await other.goto(path)
   await other.getByRole('article', { name: 'Message from us' }).filter({ hasText: text }).waitFor()

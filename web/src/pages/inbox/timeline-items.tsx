@@ -51,7 +51,12 @@ export function MessageItem({ message, chat, previous, next, wanted }: MessagePr
         {!isUnknown && (own || !isSaidWith(message, next)) && <Meta message={message} />}
       </article>
       {isUnknown && message.operation_id !== null && (
-        <Ambiguous operation_id={message.operation_id} chat={chat} sentence="" isOpen />
+        <Ambiguous
+          operation_id={message.operation_id}
+          chat={chat}
+          sentence="We keep looking for it in the chat, and won’t send it again."
+          isOpen
+        />
       )}
     </>
   )
@@ -208,7 +213,7 @@ function Ambiguous({ operation_id, chat, sentence, isOpen }: AmbiguousProps) {
     >
       <CircleHelp aria-hidden className="mt-0.5 size-4 shrink-0 text-warn" />
       <div className="min-w-0">
-        <b className="font-semibold text-ink">Ambiguous, not sent again.</b> {sentence}
+        <b className="font-semibold text-ink">We could not see whether this arrived.</b> {sentence}
         {isOpen && (
           <div className="mt-2 flex flex-wrap gap-1.5">
             <Button size="small" busy={close.isPending} onClick={() => say(true)}>
