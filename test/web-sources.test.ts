@@ -82,3 +82,25 @@ test('text that may run from right to left is cut at its own end, by the element
   expect(seen('const a = <p className="truncate"><ExactLine text={name} cut /></p>')).toEqual([])
   expect(wronglyCut(written)).toEqual([])
 })
+
+const ownHeight = /(?:^|[\s"'`:!])(?:(?:min-|max-)?h|size)-(?!full\b)/
+
+/** Buttons, and links that look like one, whose use says how high they are. */
+function wronglyHigh(elements: readonly Written[]): string[] {
+  return elements
+    .filter(({ name, attributes }) => name === 'Button' || attributes.className?.includes('buttonClass('))
+    .filter(({ attributes }) => ownHeight.test(attributes.className ?? ''))
+    .map(({ place }) => place)
+}
+
+test('a button has one of three sizes, each as high as a finger needs, and no use changes it', () => {
+  const text = readFileSync(join(source, 'ui', 'button.tsx'), 'utf8')
+  const sizes = /const sizes[^{]*\{([^}]*)\}/.exec(text)?.[1]?.match(/'[^']*'/g) ?? []
+  expect(sizes).toHaveLength(3)
+  for (const size of sizes) expect(size).toMatch(/[ ']((pointer-coarse:)?h-11)[ ']/)
+  const seen = (text: string) => wronglyHigh(elementsIn('a.tsx', text))
+  expect(seen('const a = <Button className="ml-2 min-[761px]:!h-8">Send</Button>')).toEqual(['a.tsx:1'])
+  expect(seen('const a = <Link className={buttonClass() + " pointer-coarse:h-11"} />')).toEqual(['a.tsx:1'])
+  expect(seen('const a = <Button size="small" className="w-full">Send</Button>')).toEqual([])
+  expect(wronglyHigh(written)).toEqual([])
+})

@@ -7,6 +7,7 @@ import { useChange } from '../../data/queries.ts'
 import { Button } from '../../ui/button.tsx'
 import { ExactLine } from '../../ui/exact-text.tsx'
 import { type Change, Form, TextField } from '../../ui/form.tsx'
+import { IconButton } from '../../ui/icon-button.tsx'
 import { Failure, Notice } from '../../ui/notice.tsx'
 import { Loading } from '../../ui/states.tsx'
 import { Countdown, useHasCome } from '../../ui/time.tsx'
@@ -35,14 +36,9 @@ export function LoginDrawer({ account, workspace_id, onClose }: DrawerProps) {
         >
           Log in <ExactLine text={account.name} cut />
         </h2>
-        <button
-          type="button"
-          aria-label="Close"
-          onClick={onClose}
-          className="grid size-8 place-items-center rounded-lg text-muted hover:bg-hover hover:text-ink"
-        >
+        <IconButton label="Close" onClick={onClose}>
           <X aria-hidden className="size-4" />
-        </button>
+        </IconButton>
       </header>
       <div className="grid gap-4 p-5">
         <Steps account={account} workspace_id={workspace_id} onClose={onClose} />

@@ -49,8 +49,7 @@ export function Head({ chat, detail, name, workspace, account, others, onAbout }
           {name !== undefined && <ExactLine text={name} empty="No name" cut />}
         </h2>
         <p className="flex gap-1 text-xs whitespace-nowrap text-muted">
-          <SuppressedLine chat={chat} />{' '}
-          <ExactLine text={where?.filter(Boolean).join(', ') ?? ''} cut />
+          <SuppressedLine chat={chat} /> <ExactLine text={where?.filter(Boolean).join(', ') ?? ''} cut />
         </p>
       </div>
       <Others others={others} />
@@ -102,7 +101,7 @@ function Move({ chat, detail, workspace }: Pick<HeadProps, 'chat' | 'workspace'>
       </span>
       {/* A native list over the button: it loads nothing, and works with every keyboard, finger and screen reader. */}
       <span
-        className={`relative ${buttonClass()} !h-8 !px-2.5 has-focus-visible:outline-2 has-focus-visible:outline-accent pointer-coarse:!h-11`}
+        className={`relative ${buttonClass({ size: 'small' })} has-focus-visible:outline-2 has-focus-visible:outline-accent`}
       >
         <span aria-hidden>Move</span> <Keys keys="M" />
         <Select

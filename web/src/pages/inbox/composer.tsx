@@ -180,7 +180,6 @@ function Answer({
           </span>
           <Button
             kind="primary"
-            className="!h-11 min-[761px]:!h-8"
             disabled={Boolean(closed) || isEmpty || Boolean(fault)}
             onClick={() => void send()}
           >
