@@ -107,7 +107,7 @@ async function closeGates({ page, demo, address }: Visit, context: BrowserContex
   assert.ok(await page.getByRole('button', { name: 'Start chat' }).isDisabled())
   await set('start_chat', true)
   await set('crm', false)
-  await page.getByRole('heading', { name: 'Contacts are closed' }).waitFor()
+  await page.getByRole('heading', { name: 'Contacts are turned off here' }).waitFor()
   await set('crm', true)
   await page.getByLabel('Username').waitFor()
   await page.setViewportSize({ width: 320, height: 720 })

@@ -233,7 +233,7 @@ async function sendAndClose(context: BrowserContext, demo: Demo, field: Field): 
   const refusal = { status: 429, json: { code: 'rate_limited', error: 'Too many requests.' } }
   await other.route('**/dashboard/api/session', (route) => route.fulfill(refusal), { times: 1 })
   await other.goto(`${demo.address}/dashboard/profile`)
-  await other.getByText('Too many requests. This page tries again by itself.').waitFor()
+  await other.getByText('Too many requests. Trying again in a moment.').waitFor()
   await isSent(demo, text)
   await other.goto(field.path)
   await other.getByRole('article', { name: 'Message from us' }).filter({ hasText: text }).waitFor()

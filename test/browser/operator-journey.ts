@@ -47,7 +47,7 @@ async function switchGate(page: Page, other: Page, address: string): Promise<voi
   await page.waitForURL('**/dashboard/operator')
   const gate = page.getByRole('switch', { name: 'crm' })
   await gate.click()
-  await other.getByRole('heading', { name: 'Contacts are closed' }).waitFor()
+  await other.getByRole('heading', { name: 'Contacts are turned off here' }).waitFor()
   await gate.click()
   await other.getByRole('list', { name: 'Contacts' }).waitFor()
 }

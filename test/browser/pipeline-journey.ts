@@ -298,7 +298,7 @@ async function closeGate({ owner, member, ask, person }: Visit): Promise<void> {
     [owner, 'You can turn this on as the operator (“pipeline”).'],
     [member, 'This is turned off here. The operator can turn it on (“pipeline”).'],
   ] as const) {
-    await page.getByRole('heading', { name: 'The pipeline is closed' }).waitFor()
+    await page.getByRole('heading', { name: 'The pipeline is turned off here' }).waitFor()
     await page.getByText(words).waitFor()
   }
   await ask('POST', '/gates/pipeline', { enabled: true })

@@ -56,7 +56,7 @@ export async function visitAsMember(
     ['campaigns', 'Only admins and owners see campaigns', 'Campaigns'],
     ['campaigns/new', 'Only admins and owners see campaigns', 'Campaigns'],
     ['broadcast', 'Only admins and owners send broadcasts', 'Broadcast'],
-    ['webhooks', 'Webhooks are closed', 'Webhooks'],
+    ['webhooks', 'Only admins and owners see webhooks', 'Webhooks'],
   ] as const) {
     await page.goto(`${address}/dashboard/w/${workspace_id}/${name}`)
     await page.getByRole('heading', { name: heading }).waitFor()

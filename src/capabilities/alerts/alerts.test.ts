@@ -98,8 +98,8 @@ const kinds: readonly Kind[] = [
       )
     },
     end: () => service.app.db.run(sql`update accounts set status = 'READY' where id = ${account_id}`),
-    said: /^The account acc_\S+ \(sandbox\) needs a person: its status is NEEDS_LOGIN\.$/,
-    over: /^Over: the account acc_\S+ \(sandbox\) no longer needs a person\.$/,
+    said: /^The account acc_\S+ \(sandbox\) needs attention: its status is NEEDS_LOGIN\.$/,
+    over: /^Over: the account acc_\S+ \(sandbox\) no longer needs attention\.$/,
   },
   {
     kind: 'campaigns_held',

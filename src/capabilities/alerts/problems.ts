@@ -84,8 +84,8 @@ async function findAccounts(db: Db): Promise<Problem[]> {
       ({ id, platform, status }): Problem => ({
         kind: 'account_needs_person',
         subject: id,
-        text: `The account ${id} (${platform}) needs a person: its status is ${status}.`,
-        over_text: `Over: the account ${id} (${platform}) no longer needs a person.`,
+        text: `The account ${id} (${platform}) needs attention: its status is ${status}.`,
+        over_text: `Over: the account ${id} (${platform}) no longer needs attention.`,
       }),
     )
   return [...needy, ...held]

@@ -103,7 +103,7 @@ describe('GET /chats/{chat_id}/timeline', () => {
       file_name: null,
       state: 'ambiguous',
       closed_as: null,
-      sentence: expect.stringMatching(/did not answer in time.*Not sent again/),
+      sentence: expect.stringMatching(/did not answer in time\. We keep looking for it in the chat/),
       by: null,
       campaign: null,
     })
@@ -211,6 +211,32 @@ describe('GET /chats/{chat_id}/timeline', () => {
     const { items } = await read(team)
     expect(items.filter(({ type }) => type === 'operation')).toMatchObject([
       { text: 'o1', state: 'refused', sentence: 'The person has blocked this account.' },
+    ])
+  })
+
+  test('200 with what is known of each outcome, in words for people', async () => {
+    const team = await openChat(1)
+    const at = minute(5)
+    const unclear = [
+      { reason: 'lease' },
+      { reason: 'restored' },
+      { reason: 'unknown' },
+      { reason: 'timeout', closed_as: 'sent' },
+      { reason: 'timeout', closed_as: 'not_sent' },
+    ] as const
+    for (const row of unclear) await addOperation(service, team, { ...row, state: 'ambiguous', at })
+    await addOperation(service, team, { state: 'refused', detail: 'blocked_by_person', at })
+    const { items } = await read(team)
+    const sentences = items.filter(({ type }) => type === 'operation').map(({ sentence }) => sentence)
+    const looking =
+      'We keep looking for it in the chat, and won’t send it again. Or tell us what you see on the phone.'
+    expect(sentences).toEqual([
+      `Parley stopped while it was being sent. ${looking}`,
+      `It may have been sent before Parley was restored from a backup. ${looking}`,
+      `The connection dropped while it was being sent. ${looking}`,
+      'The platform did not answer in time. A person recorded it as sent. It won’t be sent again.',
+      'The platform did not answer in time. A person recorded it as not sent. It won’t be sent again.',
+      'Nothing was sent.',
     ])
   })
 

@@ -8,7 +8,7 @@ import { makeCursor, readCursor } from '../../lib/cursor.ts'
 import { notFound } from '../../lib/names.ts'
 import { type ChatId, type ChatNumber, chatIdOf, chatNumber } from '../../lib/shapes.ts'
 import { fetchOlder } from '../history/history.ts'
-import { type OperationOutcome, sentenceOn } from '../operations/operations.ts'
+import type { OperationOutcome } from '../operations/operations.ts'
 import {
   endOfTimeline,
   ranks,
@@ -205,6 +205,29 @@ function shownItem(item: TimelineItem) {
   if (item.type !== 'operation') return item
   const { refusal, reason: _, cause: __, ...shown } = item
   const sending = item.state === 'queued' || item.state === 'submitting'
-  const sentence = refusal ?? sentenceOn(item)
-  return { ...shown, state: sending ? 'sending' : item.state, sentence }
+  return { ...shown, state: sending ? 'sending' : item.state, sentence: refusal ?? wordsForTeam(item) }
+}
+
+/** The page says before it whether it arrived. What worker, journal and random id say is for operators and programs. */
+function wordsForTeam({ state, reason, closed_as }: OperationOutcome): string {
+  if (state === 'refused') return 'Nothing was sent.'
+  if (state !== 'ambiguous') return 'It is being sent.'
+  const next =
+    closed_as === null
+      ? 'We keep looking for it in the chat, and won’t send it again. Or tell us what you see on the phone.'
+      : `A person recorded it as ${closed_as === 'sent' ? 'sent' : 'not sent'}. It won’t be sent again.`
+  return `${unclearBecause(reason)} ${next}`
+}
+
+function unclearBecause(reason: string | null): string {
+  switch (reason) {
+    case 'timeout':
+      return 'The platform did not answer in time.'
+    case 'lease':
+      return 'Parley stopped while it was being sent.'
+    case 'restored':
+      return 'It may have been sent before Parley was restored from a backup.'
+    default:
+      return 'The connection dropped while it was being sent.'
+  }
 }

@@ -24,6 +24,7 @@ import { ask } from '../data/api.ts'
 import { forgetAll } from '../data/kept.ts'
 import { useSession, useWorkspace } from '../data/place.ts'
 import { queryClient, type Workspace, waitingQuery, workspaceQuery } from '../data/queries.ts'
+import { ExactLine } from '../ui/exact-text.tsx'
 import { Select } from '../ui/select.tsx'
 import { PaletteButton } from './palette/opening.tsx'
 
@@ -168,7 +169,11 @@ function WorkspaceMenu() {
   const navigate = useNavigate()
   if (!workspace) return null
   if (workspaces.length === 1)
-    return <p className="truncate px-2.5 pb-1 text-xs font-medium text-muted">{workspace.name}</p>
+    return (
+      <p className="px-2.5 pb-1 text-xs font-medium text-muted">
+        <ExactLine text={workspace.name} cut />
+      </p>
+    )
   return (
     <Select
       look="bar"
@@ -210,7 +215,9 @@ function AccountRow() {
         </span>
         <span className="min-w-0">
           <span className="sr-only">Profile of</span>
-          <span className="block truncate font-medium">{user.name || user.email}</span>
+          <span className="block font-medium">
+            <ExactLine text={user.name} empty={user.email} cut />
+          </span>
           {user.name && <span className="block truncate text-xs text-muted">{user.email}</span>}
         </span>
       </Link>

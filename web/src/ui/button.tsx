@@ -11,9 +11,10 @@ const kinds: Record<Kind, string> = {
   quiet: 'text-soft hover:bg-hover hover:text-ink',
   danger: 'bg-danger-solid text-danger-ink hover:opacity-90',
 }
+/** A finger needs 44 px, whatever the size. */
 const sizes: Record<Size, string> = {
-  small: 'h-7 gap-1.5 rounded-md px-2.5 text-xs',
-  normal: 'h-9 gap-2 rounded-lg px-3.5 text-sm',
+  small: 'h-7 gap-1.5 rounded-md px-2.5 text-xs pointer-coarse:h-11',
+  normal: 'h-9 gap-2 rounded-lg px-3.5 text-sm pointer-coarse:h-11',
   large: 'h-11 gap-2 rounded-lg px-5 text-base',
 }
 

@@ -13,7 +13,7 @@ export function IconButton({ label, keys, ...rest }: IconButtonProps) {
       aria-label={label}
       title={keys === undefined ? label : `${label} (${keys})`}
       {...rest}
-      className="grid size-7 shrink-0 place-items-center rounded-md text-soft hover:bg-hover hover:text-ink pointer-coarse:size-11"
+      className="grid size-7 shrink-0 place-items-center rounded-md text-soft hover:bg-hover hover:text-ink aria-disabled:cursor-default aria-disabled:opacity-40 pointer-coarse:size-11"
     />
   )
 }

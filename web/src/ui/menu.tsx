@@ -2,6 +2,7 @@
 import { Menu as Base } from '@base-ui/react/menu'
 import { Ellipsis } from 'lucide-react'
 import type { ReactElement, ReactNode } from 'react'
+import { IconButton } from './icon-button.tsx'
 
 interface MenuProps {
   trigger: ReactElement
@@ -30,13 +31,9 @@ export function ActionsMenu({ of, children }: { of: string; children: ReactNode 
   return (
     <Menu
       trigger={
-        <button
-          type="button"
-          aria-label={`Actions for ${of}`}
-          className="grid size-8 place-items-center rounded-lg text-muted hover:bg-hover hover:text-ink"
-        >
+        <IconButton label={`Actions for ${of}`}>
           <Ellipsis aria-hidden className="size-4" />
-        </button>
+        </IconButton>
       }
     >
       {children}

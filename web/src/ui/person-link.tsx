@@ -18,7 +18,7 @@ export function PersonLink({ workspace_id, q, children = 'About this person' }: 
       to="/w/$workspace_id/people"
       params={{ workspace_id }}
       search={{ q, open: true }}
-      className={`${buttonClass({ size: 'small' })} pointer-coarse:h-11`}
+      className={buttonClass({ size: 'small' })}
     >
       <UserRound aria-hidden className="size-3.5" />
       {children}

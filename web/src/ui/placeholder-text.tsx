@@ -8,6 +8,7 @@ import { textMax } from '../../../src/rules/limits.ts'
 import { findPlaceholders, forms, type PlaceholderForm, type Word } from '../../../src/rules/placeholders.ts'
 import { lengthOf } from '../../../src/rules/text.ts'
 import { useWorkspace } from '../data/place.ts'
+import { Button } from './button.tsx'
 import { ExactLine } from './exact-text.tsx'
 import { placeholder, replacePlaceholders } from './placeholders.ts'
 import { SavedReplies } from './saved-replies.tsx'
@@ -94,25 +95,20 @@ export function PlaceholderText({
           />
         )}
         {forms[form].words.map((word) => (
-          <button
+          <Button
             key={word}
-            type="button"
+            kind="quiet"
+            size="small"
             onClick={() => insert(placeholder(form, word, fallbackOf[word] || undefined))}
-            className="inline-flex h-7 items-center gap-1.5 rounded-md px-1.5 text-xs font-medium text-soft hover:bg-hover hover:text-ink pointer-coarse:h-11"
           >
             <Braces aria-hidden className="size-3.5" />
             {word === 'name' ? 'Name' : 'Username'}
-          </button>
+          </Button>
         ))}
-        <button
-          type="button"
-          aria-expanded={isPicking}
-          onClick={() => setPicking(!isPicking)}
-          className="inline-flex h-7 items-center gap-1.5 rounded-md px-1.5 text-xs font-medium text-soft hover:bg-hover hover:text-ink pointer-coarse:h-11"
-        >
+        <Button kind="quiet" size="small" aria-expanded={isPicking} onClick={() => setPicking(!isPicking)}>
           <Slash aria-hidden className="size-3.5" />
           Saved reply
-        </button>
+        </Button>
         <Chips value={value} form={form} onChange={onChange} />
         <Length value={value} />
       </div>

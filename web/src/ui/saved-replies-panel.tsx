@@ -83,10 +83,10 @@ export function SavedRepliesPanel({ workspace_id, text, below = false, onPick, o
           {(reply) => (
             <>
               <p className="truncate font-medium">
-                <ExactLine text={reply.title} />
+                <ExactLine text={reply.title} cut />
               </p>
               <p className="truncate text-xs text-muted">
-                <ExactLine text={reply.text} />
+                <ExactLine text={reply.text} cut />
               </p>
             </>
           )}

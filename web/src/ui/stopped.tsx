@@ -38,7 +38,7 @@ export function DisabledWorkspace({ name }: { name: string }) {
 
 const againMsMin = 5_000
 
-/** What passes by itself is tried again without a click: what waits to be sent goes out only once a page is shown. */
+/** What passes is tried again without a click: what waits to be sent goes out only once a page is shown. */
 function againAfterMs(error: unknown): number | undefined {
   if (!(error instanceof Refused)) return undefined
   const passes = error.status === 0 || error.status === 429 || error.status >= 500
@@ -66,7 +66,7 @@ export function Stopped({ error }: { error: unknown }) {
         }
       >
         {error instanceof Refused
-          ? `${error.message}${againAfterMs(error) === undefined ? '' : ' This page tries again by itself.'}`
+          ? `${error.message}${againAfterMs(error) === undefined ? '' : ' Trying again in a moment.'}`
           : 'Something in the page itself went wrong. Nothing was changed.'}
       </Empty>
     </div>

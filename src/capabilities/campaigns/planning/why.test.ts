@@ -122,7 +122,7 @@ const waits: Record<keyof typeof causes, readonly [Given, Block, string]> = {
   lookups_used: [
     { campaign: stranger, recipient: { chat_id: null }, account: { lookups: 200 } },
     'quota',
-    'Sales has looked up its 200 contacts for today. Tue 00:00 UTC',
+    'Sales has used its 200 lookups for today. Tue 00:00 UTC',
   ],
   cold_used: [
     { account: { cold_per_day: 5, used_cold: 5 } },

@@ -126,7 +126,7 @@ export const causes: Record<Cause, (about: Circumstances, when: string | null) =
   messages_used: (about) =>
     `${nameOf(about)} has sent its ${about.campaign.daily_quota_per_account} for today.`,
   lookups_used: (about) =>
-    `${nameOf(about)} has looked up its ${about.account?.lookups_per_day} contacts for today.`,
+    `${nameOf(about)} has used its ${about.account?.lookups_per_day} lookups for today.`,
   cold_used: (about) => `${nameOf(about)} has sent its ${allowanceOf(about)} first messages for today.`,
   cold_forbidden: (about) => `${nameOf(about)} may not send first messages.`,
   cold_stopped: (about) =>

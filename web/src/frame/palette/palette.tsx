@@ -115,11 +115,11 @@ function Found({ item: { group, label, about, keys } }: { item: Item }) {
     <>
       <Icon aria-hidden className="size-4 shrink-0 text-muted" />
       <span className="min-w-0 flex-1 truncate">
-        <ExactLine text={label} empty="No name" />
+        <ExactLine text={label} empty="No name" cut />
       </span>
       {about !== undefined && (
         <span className="max-w-40 shrink-0 truncate text-xs text-muted">
-          <ExactLine text={about} />
+          <ExactLine text={about} cut />
         </span>
       )}
       {keys !== undefined && (

@@ -7,6 +7,7 @@ import { Meter, Notes, Use } from '../../ui/account-limits.tsx'
 import { AsApi } from '../../ui/as-api.tsx'
 import type { ApiRequest } from '../../ui/as-api-text.ts'
 import { Button } from '../../ui/button.tsx'
+import { ExactLine } from '../../ui/exact-text.tsx'
 import { Failure } from '../../ui/notice.tsx'
 import { ClockTime, Time } from '../../ui/time.tsx'
 import { offersEnable } from './account-acts.ts'
@@ -32,7 +33,7 @@ export function AccountCard({ account, admin, selected, ...actions }: CardProps)
     >
       <div className="min-w-0">
         <h2 className="truncate text-base font-semibold">
-          <bdi>{account.name}</bdi>
+          <ExactLine text={account.name} cut />
         </h2>
         <p className="truncate text-muted">{identityOf(account)}</p>
         <StateLine account={account} />

@@ -5,7 +5,9 @@ import { type ReactNode, useEffect, useRef, useState } from 'react'
 import { type Account, type Login, loginQuery } from '../../data/accounts.ts'
 import { useChange } from '../../data/queries.ts'
 import { Button } from '../../ui/button.tsx'
+import { ExactLine } from '../../ui/exact-text.tsx'
 import { type Change, Form, TextField } from '../../ui/form.tsx'
+import { IconButton } from '../../ui/icon-button.tsx'
 import { Failure, Notice } from '../../ui/notice.tsx'
 import { Loading } from '../../ui/states.tsx'
 import { Countdown, useHasCome } from '../../ui/time.tsx'
@@ -30,18 +32,13 @@ export function LoginDrawer({ account, workspace_id, onClose }: DrawerProps) {
         <h2
           ref={heading}
           tabIndex={-1}
-          className="min-w-0 flex-1 truncate text-lg font-semibold outline-none"
+          className="flex min-w-0 flex-1 gap-1.25 text-lg font-semibold whitespace-nowrap outline-none"
         >
-          Log in <bdi>{account.name}</bdi>
+          Log in <ExactLine text={account.name} cut />
         </h2>
-        <button
-          type="button"
-          aria-label="Close"
-          onClick={onClose}
-          className="grid size-8 place-items-center rounded-lg text-muted hover:bg-hover hover:text-ink"
-        >
+        <IconButton label="Close" onClick={onClose}>
           <X aria-hidden className="size-4" />
-        </button>
+        </IconButton>
       </header>
       <div className="grid gap-4 p-5">
         <Steps account={account} workspace_id={workspace_id} onClose={onClose} />

@@ -24,7 +24,10 @@ export function AnalyticsPage() {
   if (closed) {
     return (
       <Page title="Analytics">
-        <ClosedPage title="Analytics are closed" closed_by={state.capabilities.analytics.closed_by} />
+        <ClosedPage
+          title="Analytics are turned off here"
+          closed_by={state.capabilities.analytics.closed_by}
+        />
       </Page>
     )
   }

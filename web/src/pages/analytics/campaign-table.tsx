@@ -31,12 +31,7 @@ export function CampaignTable({
         <h2 className="text-base font-semibold">Campaigns</h2>
         <p className="text-xs text-muted">Each from start to end</p>
         {campaigns.length > 0 && (
-          <Button
-            kind="quiet"
-            size="small"
-            className="ml-auto pointer-coarse:h-11"
-            onClick={() => save(campaigns)}
-          >
+          <Button kind="quiet" size="small" className="ml-auto" onClick={() => save(campaigns)}>
             <Download aria-hidden className="size-3.5" />
             CSV
           </Button>

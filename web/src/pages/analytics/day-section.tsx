@@ -47,18 +47,12 @@ export function DaySection({ workspace_id, search, go }: SectionProps) {
           }}
         />
         <span className="ml-auto flex gap-1">
-          <Button
-            kind="quiet"
-            size="small"
-            className="pointer-coarse:h-11"
-            aria-pressed={isTable}
-            onClick={() => setTable(!isTable)}
-          >
+          <Button kind="quiet" size="small" aria-pressed={isTable} onClick={() => setTable(!isTable)}>
             <Table2 aria-hidden className="size-3.5" />
             As a table
           </Button>
           {shown && (
-            <Button kind="quiet" size="small" className="pointer-coarse:h-11" onClick={() => save(shown)}>
+            <Button kind="quiet" size="small" onClick={() => save(shown)}>
               <Download aria-hidden className="size-3.5" />
               CSV
             </Button>
@@ -100,7 +94,7 @@ function Range({ days, search, go }: { days: Days | undefined } & Pick<SectionPr
       From <DateInput aria-label="From" required value={from} onChange={setFrom} />
       to <DateInput aria-label="To" required value={to} onChange={setTo} />
       {isNew && (
-        <Button type="submit" size="small" className="pointer-coarse:h-11">
+        <Button type="submit" size="small">
           Show
         </Button>
       )}

@@ -265,7 +265,7 @@ function endings(state: Approval['state'], outcome: Approval['outcome']): ['good
     return ['info', 'Expired. Nothing was sent and nothing was changed; the agent may ask again.']
   if (outcome?.state === 'completed') return ['good', 'Sent once. The token is spent.']
   if (outcome?.state === 'ambiguous')
-    return ['warn', 'It is not known yet whether it was sent. Parley does not send it again.']
+    return ['warn', 'We could not see whether it was sent. We keep looking, and won’t send it again.']
   if (outcome?.state === 'refused')
     return ['warn', `It was refused, and nothing was sent. ${outcome.error ?? ''}`]
   if (outcome?.state === 'released') return ['warn', `It was not carried out. ${outcome.error ?? ''}`]

@@ -80,13 +80,7 @@ export function BroadcastForm({ workspace, onDone }: { workspace: Workspace; onD
         />
       </div>
       <div className="flex flex-wrap items-center gap-3">
-        <Button
-          kind="primary"
-          className="pointer-coarse:h-11"
-          busy={start.busy}
-          disabled={!isReady}
-          onClick={() => setAsked(true)}
-        >
+        <Button kind="primary" busy={start.busy} disabled={!isReady} onClick={() => setAsked(true)}>
           <Megaphone aria-hidden className="size-4" />
           Send to {count.toLocaleString('en')} {count === 1 ? 'person' : 'people'}
         </Button>
@@ -196,7 +190,7 @@ function Reach({ filter, reach }: { filter: AudienceFilter; reach: ReturnType<ty
         <ul aria-label="Who gets it" className="columns-2 gap-6 sm:columns-3">
           {those.map(({ account_id, chat_id, name }) => (
             <li key={`${account_id} ${chat_id}`} className="truncate">
-              <ExactLine text={name} empty="No name" />
+              <ExactLine text={name} empty="No name" cut />
             </li>
           ))}
         </ul>

@@ -38,7 +38,7 @@ export function BroadcastList({ workspace_id }: { workspace_id: string }) {
                       search={{ broadcast: broadcast_id }}
                       className="block max-w-[52ch] truncate font-medium underline-offset-3 hover:underline"
                     >
-                      <ExactLine text={message_text} />
+                      <ExactLine text={message_text} cut />
                     </Link>
                   ),
                 },

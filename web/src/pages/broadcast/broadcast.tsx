@@ -27,7 +27,9 @@ export function BroadcastPage() {
       <Page title="Broadcast">
         <ClosedPage
           title={
-            closed_by?.kind === 'role' ? 'Only admins and owners send broadcasts' : 'Broadcasts are closed'
+            closed_by?.kind === 'role'
+              ? 'Only admins and owners send broadcasts'
+              : 'Broadcasts are turned off here'
           }
           closed_by={closed_by}
         />

@@ -48,13 +48,7 @@ export function EditorBar({ workspace, draft, change, onDiscard, busy, children 
       <span className="hidden text-xs text-muted min-[1181px]:inline">
         {isStored() ? 'Draft, kept in this browser' : 'This browser keeps no drafts'}
       </span>
-      <Button
-        size="small"
-        kind="quiet"
-        className="pointer-coarse:h-11"
-        disabled={busy || isEmptyDraft(draft)}
-        onClick={onDiscard}
-      >
+      <Button size="small" kind="quiet" disabled={busy || isEmptyDraft(draft)} onClick={onDiscard}>
         Discard
       </Button>
       {children}

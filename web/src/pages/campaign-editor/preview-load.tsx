@@ -1,6 +1,7 @@
 /** Messages by day: of this campaign and of everything else on its accounts, as bars and as a table by account. */
 import { type ReactNode, useState } from 'react'
 import { zoneWords } from '../../../../src/rules/zones.ts'
+import { ExactLine } from '../../ui/exact-text.tsx'
 import { Card } from './preview-card.tsx'
 import type { Forecast, Names } from './previews.ts'
 
@@ -158,7 +159,9 @@ function LoadTable({ load, names }: { load: Forecast['load']; names: Names }) {
               <td className="whitespace-nowrap py-1 pr-2">
                 {dayWords(day, { weekday: 'short', day: 'numeric', month: 'short' })}
               </td>
-              <td className="max-w-28 truncate py-1 pr-2">{names.account(account_id)}</td>
+              <td className="max-w-28 truncate py-1 pr-2">
+                <ExactLine text={names.account(account_id)} cut />
+              </td>
               <td className="py-1 text-right">{messages}</td>
               <td className="py-1 text-right">{total}</td>
             </tr>

@@ -21,8 +21,8 @@ export function PreviewTexts({ forecast, names }: { forecast: Forecast; names: N
   return (
     <section className="rounded-xl bg-surface px-3.5 py-3 ring-1 ring-line">
       <div className="mb-1 flex items-center gap-1">
-        <h2 className="min-w-0 flex-1 truncate font-semibold">
-          What <ExactLine text={names.recipient(one)} empty="this person" /> will read
+        <h2 className="flex min-w-0 flex-1 gap-1 font-semibold whitespace-nowrap">
+          What <ExactLine text={names.recipient(one)} empty="this person" cut /> will read
         </h2>
         <IconButton label="The recipient before" disabled={at === 0} onClick={() => setWanted(at - 1)}>
           <ChevronLeft aria-hidden className="size-4" />

@@ -113,22 +113,11 @@ function Excluded({ preview, groups, count, names, change }: ExcludedProps) {
           after={
             <>
               <div className="flex flex-wrap gap-1.5">
-                <Button
-                  size="small"
-                  className="pointer-coarse:h-11"
-                  disabled={forecast !== undefined && !isCurrent}
-                  onClick={leaveOut}
-                >
+                <Button size="small" disabled={forecast !== undefined && !isCurrent} onClick={leaveOut}>
                   Leave {excluded.length === 1 ? 'this one' : `these ${excluded.length.toLocaleString('en')}`}{' '}
                   out
                 </Button>
-                <Button
-                  size="small"
-                  kind="quiet"
-                  className="pointer-coarse:h-11"
-                  aria-expanded={shows}
-                  onClick={() => setShows(!shows)}
-                >
+                <Button size="small" kind="quiet" aria-expanded={shows} onClick={() => setShows(!shows)}>
                   {shows ? 'Hide them' : 'Show them'}
                   <span className="sr-only">: who cannot be written to</span>
                 </Button>

@@ -30,7 +30,6 @@ export function StartLine({ preview, body, names, count, because, busy, onStart 
       <Button
         kind="primary"
         size="small"
-        className="pointer-coarse:h-11"
         busy={busy}
         disabled={!isOpen && !busy}
         onClick={() => body && onStart(body)}

@@ -137,7 +137,6 @@ function Track({ draft, change, faults, branch, title }: WhatProps & { branch: B
           <Button
             kind="quiet"
             size="small"
-            className="pointer-coarse:h-11"
             onClick={() => change((each) => ({ ...each, steps: [...each.steps, newStep(branch)] }))}
           >
             <Plus aria-hidden className="size-3.5" />

@@ -87,7 +87,7 @@ function FileButton({ onFile }: { onFile: (file: File | undefined) => void }) {
   const input = useRef<HTMLInputElement>(null)
   return (
     <>
-      <Button size="small" className="pointer-coarse:h-11" onClick={() => input.current?.click()}>
+      <Button size="small" onClick={() => input.current?.click()}>
         <FileUp aria-hidden className="size-3.5" />
         CSV file
       </Button>

@@ -130,7 +130,7 @@ function People({
                 className="size-4 shrink-0 accent-accent"
               />
               <span className="min-w-0 truncate">
-                <ExactLine text={person.name} empty="No name" />
+                <ExactLine text={person.name} empty="No name" cut />
               </span>
               {person.sentence !== null && (
                 <span className="ml-auto min-w-0 truncate text-xs text-warn">{person.sentence}</span>

@@ -19,17 +19,11 @@ interface ActionsProps {
 export function CampaignActions({ at, campaign }: ActionsProps) {
   const { can } = campaign
   const control = useControl(at)
-  const small = 'pointer-coarse:h-11'
   return (
     <>
       <div className="ml-auto flex flex-wrap items-center gap-1">
         {can.pause && (
-          <Button
-            size="small"
-            className={small}
-            busy={control.isPending}
-            onClick={() => control.mutate('pause')}
-          >
+          <Button size="small" busy={control.isPending} onClick={() => control.mutate('pause')}>
             <Pause aria-hidden className="size-3.5" />
             Pause
           </Button>
@@ -39,7 +33,6 @@ export function CampaignActions({ at, campaign }: ActionsProps) {
           <Button
             size="small"
             kind="primary"
-            className={small}
             busy={control.isPending}
             onClick={() => control.mutate('resume')}
           >
@@ -50,7 +43,7 @@ export function CampaignActions({ at, campaign }: ActionsProps) {
         <EditorLink
           workspace_id={at.workspace_id}
           copy={at.campaign_id}
-          className={`${buttonClass({ kind: 'quiet', size: 'small' })} ${small}`}
+          className={buttonClass({ kind: 'quiet', size: 'small' })}
         >
           Start a copy
         </EditorLink>
@@ -86,12 +79,7 @@ function CancelButton({ at, campaign }: ActionsProps) {
   const title = titleOf(campaign)
   return (
     <>
-      <Button
-        kind="quiet"
-        size="small"
-        className="text-danger! pointer-coarse:h-11"
-        onClick={() => setOpen(true)}
-      >
+      <Button kind="quiet" size="small" className="text-danger!" onClick={() => setOpen(true)}>
         Cancel campaign
       </Button>
       {isOpen && (

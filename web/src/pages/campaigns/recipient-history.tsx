@@ -67,7 +67,7 @@ export function RecipientHistory({ workspace_id, recipient, steps, account }: Hi
             to="/w/$workspace_id/inbox"
             params={{ workspace_id }}
             search={{ chat: chat_id, of: account_id }}
-            className={`${buttonClass({ size: 'small' })} pointer-coarse:h-11`}
+            className={buttonClass({ size: 'small' })}
           >
             <MessageCircle aria-hidden className="size-3.5" />
             Open chat

@@ -24,7 +24,7 @@ export function Verification({ at }: { at: CampaignRef }) {
         <Button
           kind="quiet"
           size="small"
-          className="-my-1 ml-auto pointer-coarse:h-11"
+          className="-my-1 ml-auto"
           busy={isFetching}
           onClick={() => void refetch()}
         >

@@ -35,7 +35,7 @@ export function ContactBar({ workspace, search, go, closed }: BarProps) {
           />
           <Button
             size="small"
-            className="ml-auto pointer-coarse:h-11"
+            className="ml-auto"
             onClick={() => go({ ...withoutContact(search), start: 'new' })}
           >
             <Plus aria-hidden className="size-3.5" />

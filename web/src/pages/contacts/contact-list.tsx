@@ -94,14 +94,14 @@ function Row({ contact, selected, workspace_id, here, account }: RowProps) {
           size="small"
         />
         <span className="min-w-0 truncate font-medium text-ink">
-          <ExactLine text={contact.name} empty="No name" />
+          <ExactLine text={contact.name} empty="No name" cut />
         </span>
       </span>
       <span className="truncate text-muted">
-        {contact.username !== null && <ExactLine text={`@${contact.username}`} />}
+        {contact.username !== null && <ExactLine text={`@${contact.username}`} cut />}
       </span>
-      <span className="hidden truncate text-right text-xs text-muted min-[761px]:block">
-        <ExactLine text={account ?? ''} />
+      <span className="hidden min-w-0 justify-end text-xs text-muted min-[761px]:flex">
+        <ExactLine text={account ?? ''} cut />
       </span>
     </Link>
   )

@@ -70,7 +70,7 @@ function Person({ name, username, of }: { name: string; username: string | null;
         </h2>
         {username !== null && (
           <p className="truncate text-xs text-muted">
-            <bdi>@{username}</bdi>
+            <ExactLine text={`@${username}`} cut />
           </p>
         )}
       </div>
@@ -81,7 +81,7 @@ function Person({ name, username, of }: { name: string; username: string | null;
 /** On a narrow screen the list is behind the contact. */
 export function BackButton({ onClose }: { onClose: () => void }) {
   return (
-    <Button kind="quiet" className="-ml-2.5 h-11 justify-self-start min-[761px]:hidden" onClick={onClose}>
+    <Button kind="quiet" className="-ml-2.5 justify-self-start min-[761px]:hidden" onClick={onClose}>
       <ChevronLeft aria-hidden className="size-4" />
       Back to the contacts
     </Button>
@@ -115,7 +115,7 @@ function OpenChat({
       to="/w/$workspace_id/inbox"
       params={{ workspace_id }}
       search={{ chat: chat_id, of: account_id }}
-      className={`${buttonClass({ kind: 'primary' })} pointer-coarse:h-11`}
+      className={buttonClass({ kind: 'primary' })}
     >
       <MessageCircle aria-hidden className="size-4" />
       Open chat <Keys keys="↵" onAccent />
@@ -178,14 +178,7 @@ export function StartButton({ busy, because, onStart, ...rest }: StartButtonProp
   const isClosed = because !== undefined
   return (
     <div className="grid gap-1.5">
-      <Button
-        {...rest}
-        kind="primary"
-        busy={busy}
-        disabled={isClosed}
-        className="pointer-coarse:h-11"
-        {...(onStart && { onClick: onStart })}
-      >
+      <Button {...rest} kind="primary" busy={busy} disabled={isClosed} {...(onStart && { onClick: onStart })}>
         Start chat <Keys keys="↵" onAccent />
       </Button>
       <p className="text-xs text-muted">

@@ -42,7 +42,7 @@ export function ContactsPage() {
     <div data-own-bar className="flex h-dvh flex-col bg-surface">
       <ContactBar workspace={workspace} search={search} go={go} closed={isClosed} />
       {isClosed ? (
-        <ClosedPage title="Contacts are closed" closed_by={capability.closed_by} />
+        <ClosedPage title="Contacts are turned off here" closed_by={capability.closed_by} />
       ) : (
         <Content workspace={workspace} search={search} go={go} />
       )}

@@ -6,14 +6,15 @@ import type { WorkspaceState } from '../../data/chats.ts'
 import { Notes, statusWords, Use } from '../../ui/account-limits.tsx'
 import { AccountsLink } from '../../ui/accounts-link.tsx'
 import { ClosedWords } from '../../ui/closed-page.tsx'
+import { ExactLine } from '../../ui/exact-text.tsx'
 import { ClockTime } from '../../ui/time.tsx'
 
 export function StartLimits({ account }: { account: Account }) {
   const { first_messages, lookups } = account.today
   return (
     <section aria-label="Limits of today" className="grid gap-1.5">
-      <h3 className="truncate text-xs font-medium text-muted">
-        <bdi>{account.name}</bdi> today
+      <h3 className="flex gap-1 text-xs font-medium text-muted">
+        <ExactLine text={account.name} cut /> today
       </h3>
       <Use label="Names looked up" of={lookups} />
       <Use label="To people who never wrote" of={first_messages} />

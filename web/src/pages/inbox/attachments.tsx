@@ -171,7 +171,7 @@ function FileWords({ file, more }: { file: Attachment; more?: string }) {
   return (
     <span className="min-w-0 flex-1">
       <span className="block truncate font-medium text-ink">
-        <ExactLine text={file.file_name} empty="A file without a name" />
+        <ExactLine text={file.file_name} empty="A file without a name" cut />
       </span>
       <span className="block text-xs text-muted [overflow-wrap:anywhere]">
         {more ?? `${file.media_type.slice(0, 60)}, ${sizeOf(file.size)}`}

@@ -36,7 +36,7 @@ export function ChatCampaigns({ chat }: { chat: ChatRef }) {
 function sentenceOf({ status, recipient }: ChatCampaign): ReactNode {
   const sent = sentWords(recipient.step)
   if (recipient.opted_out) return `No follow-up goes out: they asked to stop. ${sent}`
-  if (recipient.status === 'replied') return `No follow-up goes out: they answered. ${sent}`
+  if (recipient.status === 'replied') return `No follow-up goes out: they replied. ${sent}`
   if (recipient.status === 'suppressed') return `On the suppression list: nothing more goes out. ${sent}`
   if (recipient.status === 'ambiguous')
     return `We can’t tell whether this message was sent. It won’t be sent again. ${sent}`
@@ -46,7 +46,7 @@ function sentenceOf({ status, recipient }: ChatCampaign): ReactNode {
   return (
     <>
       {sent} The next goes out no earlier than <ClockTime at={recipient.next_action_at} />
-      {recipient.step > 0 && ', unless they answer'}.
+      {recipient.step > 0 && ', unless they reply'}.
     </>
   )
 }

@@ -48,8 +48,8 @@ export function Head({ chat, detail, name, workspace, account, others, onAbout }
         <h2 tabIndex={-1} className="truncate text-base font-semibold">
           {name !== undefined && <ExactLine text={name} empty="No name" cut />}
         </h2>
-        <p className="truncate text-xs text-muted">
-          <SuppressedLine chat={chat} /> <bdi>{where?.filter(Boolean).join(', ')}</bdi>
+        <p className="flex gap-1 text-xs whitespace-nowrap text-muted">
+          <SuppressedLine chat={chat} /> <ExactLine text={where?.filter(Boolean).join(', ') ?? ''} cut />
         </p>
       </div>
       <Others others={others} />
@@ -75,11 +75,14 @@ function Others({ others }: Pick<HeadProps, 'others'>) {
   const typing = others.find(({ state }) => state === 'typing')
   const shown = typing ?? others[0]
   return (
-    <p role="status" className="max-w-28 truncate text-xs text-soft">
+    <p role="status" className="flex max-w-28 gap-1 text-xs whitespace-nowrap text-soft">
       {shown && (
         <>
-          <bdi>{shown.name}</bdi> {typing ? 'is typing' : 'has it open'}
-          {others.length > 1 && `, and ${others.length - 1} more`}
+          <ExactLine text={shown.name} cut />{' '}
+          <span className="min-w-0 truncate">
+            {typing ? 'is typing' : 'has it open'}
+            {others.length > 1 && `, and ${others.length - 1} more`}
+          </span>
         </>
       )}
     </p>
@@ -98,7 +101,7 @@ function Move({ chat, detail, workspace }: Pick<HeadProps, 'chat' | 'workspace'>
       </span>
       {/* A native list over the button: it loads nothing, and works with every keyboard, finger and screen reader. */}
       <span
-        className={`relative ${buttonClass()} !h-8 !px-2.5 has-focus-visible:outline-2 has-focus-visible:outline-accent pointer-coarse:!h-11`}
+        className={`relative ${buttonClass({ size: 'small' })} has-focus-visible:outline-2 has-focus-visible:outline-accent`}
       >
         <span aria-hidden>Move</span> <Keys keys="M" />
         <Select

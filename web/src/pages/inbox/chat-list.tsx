@@ -148,7 +148,6 @@ function Rows(props: ListProps) {
     <div className="relative min-h-0 flex-1">
       {waiting > 0 && (
         <Button
-          kind="primary"
           size="small"
           className="absolute left-1/2 top-2 z-10 -translate-x-1/2 shadow-float"
           onClick={showNew}

@@ -77,12 +77,12 @@ export const ChatRow = memo(function ChatRow({ chat, workspace_id, selected, sta
         )}
         {chat.stage_key !== null && <StageDot stages={stages} of={chat.stage_key} />}
         <span className="min-w-0 flex-1 truncate">
-          {[stageName(stages, chat.stage_key), account].filter(Boolean).join(', ')}
+          <ExactLine text={[stageName(stages, chat.stage_key), account].filter(Boolean).join(', ')} cut />
         </span>
         {chat.assignee && (
           <span className="max-w-24 shrink-0 truncate">
             <span className="sr-only">Assigned to </span>
-            <bdi>{chat.assignee.name}</bdi>
+            <ExactLine text={chat.assignee.name} cut />
           </span>
         )}
       </span>

@@ -30,7 +30,7 @@ export function SuppressedLine({ chat }: Pick<SuppressionProps, 'chat'>) {
   const { data: [first] = [] } = useQuery(chatSuppressionQuery(chat))
   if (!first) return null
   return (
-    <span className="font-medium text-warn">
+    <span className="max-w-full shrink-0 truncate font-medium text-warn">
       <UserX aria-hidden className="-mt-0.5 mr-1 inline size-3.5" />
       {suppressedWords(first, date)},
     </span>

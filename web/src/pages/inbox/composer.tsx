@@ -184,7 +184,6 @@ function AnswerForm({
           </span>
           <Button
             kind="primary"
-            className="!h-11 min-[761px]:!h-8"
             disabled={Boolean(closed) || isEmpty || Boolean(fault)}
             onClick={() => void send()}
           >

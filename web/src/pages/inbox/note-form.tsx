@@ -78,10 +78,10 @@ export function NoteForm({ chat, onClose }: { chat: ChatRef; onClose: () => void
         </div>
       )}
       <div className="flex justify-end gap-1.5 px-1.5 pb-1.5">
-        <Button kind="quiet" className="!h-11 min-[761px]:!h-8" onClick={onClose}>
+        <Button kind="quiet" onClick={onClose}>
           Close
         </Button>
-        <Button className="!h-11 min-[761px]:!h-8" busy={add.isPending} disabled={!canAdd} onClick={submit}>
+        <Button busy={add.isPending} disabled={!canAdd} onClick={submit}>
           {add.error ? 'Try again' : 'Add note'} <Keys keys="⌘↵" />
         </Button>
       </div>

@@ -4,6 +4,7 @@ import { Lock, Trash2 } from 'lucide-react'
 import { type ChatRef, refreshChat, type TimelineNote } from '../../data/chats.ts'
 import { useChange } from '../../data/queries.ts'
 import { ExactLine, ExactText } from '../../ui/exact-text.tsx'
+import { IconButton } from '../../ui/icon-button.tsx'
 import { Failure } from '../../ui/notice.tsx'
 import { useClock } from '../../ui/time.tsx'
 
@@ -38,20 +39,17 @@ export function DeleteNote({ note, chat }: { note: TimelineNote; chat: ChatRef }
   const remove = useChange('DELETE /w/{workspace_id}/notes/{note_id}', [])
   return (
     <>
-      <button
-        type="button"
-        aria-label="Delete this note"
-        title="Delete this note"
+      <IconButton
+        label="Delete this note"
         onClick={() =>
           remove.mutate(
             { params: { workspace_id: chat.workspace_id, note_id: note.id } },
             { onSettled: () => refreshChat(client, chat) },
           )
         }
-        className="grid size-7 shrink-0 place-items-center rounded-md text-muted hover:bg-hover hover:text-ink pointer-coarse:size-11"
       >
         <Trash2 aria-hidden className="size-3.5" />
-      </button>
+      </IconButton>
       <Failure error={remove.error} />
     </>
   )

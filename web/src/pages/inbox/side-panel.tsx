@@ -53,7 +53,7 @@ export function SidePanel({ chat, detail, assignee, notes, workspace, onNote }: 
         <StageField chat={chat} detail={detail} workspace={workspace} />
         <AssigneeField chat={chat} assignee={assignee} workspace={workspace} />
         {columns.map((column) => (
-          <Property key={column.id} name={<ExactLine text={column.name} />}>
+          <Property key={column.id} name={<ExactLine text={column.name} cut />}>
             <ColumnField
               chat={chat}
               column={column}
@@ -118,7 +118,7 @@ function Person({ detail }: { detail: ChatDetail }) {
         </p>
         {detail.username !== null && (
           <p className="truncate text-xs text-muted">
-            <bdi>@{detail.username}</bdi>
+            <ExactLine text={`@${detail.username}`} cut />
           </p>
         )}
         {detail.last_message_at !== null && (
@@ -200,8 +200,11 @@ function Jot({ note, chat }: { note: TimelineNote; chat: ChatRef }) {
         <div dir="auto">
           <ExactText text={note.text} />
         </div>
-        <p className="mt-0.5 truncate text-xs text-muted">
-          <ExactLine text={note.author.name} empty="A former member" />, {day(note.at)} {clock(note.at)}
+        <p className="mt-0.5 flex text-xs whitespace-pre text-muted">
+          <ExactLine text={note.author.name} empty="A former member" cut />
+          <span className="shrink-0">
+            , {day(note.at)} {clock(note.at)}
+          </span>
         </p>
       </div>
       {note.deletable && <DeleteNote note={note} chat={chat} />}

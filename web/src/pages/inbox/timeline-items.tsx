@@ -51,7 +51,12 @@ export function MessageItem({ message, chat, previous, next, wanted }: MessagePr
         {!isUnknown && (own || !isSaidWith(message, next)) && <Meta message={message} />}
       </article>
       {isUnknown && message.operation_id !== null && (
-        <Ambiguous operation_id={message.operation_id} chat={chat} sentence="" isOpen />
+        <Ambiguous
+          operation_id={message.operation_id}
+          chat={chat}
+          sentence="We keep looking for it in the chat, and won’t send it again."
+          isOpen
+        />
       )}
     </>
   )
@@ -105,7 +110,7 @@ function Meta({ message }: { message: TimelineMessage }) {
       {own && state === 'accepted' && <Check aria-hidden className="size-3.5 shrink-0 text-accent" />}
       {words.length > 0 && (
         <span className="min-w-0 truncate">
-          <bdi>{words.join(', ')}</bdi>
+          <ExactLine text={words.join(', ')} cut />
         </span>
       )}
     </p>
@@ -126,8 +131,9 @@ function CampaignLine({ campaign }: { campaign: NonNullable<TimelineMessage['cam
   return (
     <p className="-mb-1 mr-1 mt-3 flex max-w-[min(86%,520px)] items-center gap-1.25 self-end text-xs text-muted">
       <Send aria-hidden className="size-3.5 shrink-0" />
-      <span className="min-w-0 truncate">
-        <ExactLine text={campaign.name ?? ''} empty="A campaign" />, {stepWords(campaign.step)}
+      <span className="flex min-w-0 whitespace-pre">
+        <ExactLine text={campaign.name ?? ''} empty="A campaign" cut />
+        <span className="shrink-0">, {stepWords(campaign.step)}</span>
       </span>
     </p>
   )
@@ -207,7 +213,7 @@ function Ambiguous({ operation_id, chat, sentence, isOpen }: AmbiguousProps) {
     >
       <CircleHelp aria-hidden className="mt-0.5 size-4 shrink-0 text-warn" />
       <div className="min-w-0">
-        <b className="font-semibold text-ink">Ambiguous, not sent again.</b> {sentence}
+        <b className="font-semibold text-ink">We could not see whether this arrived.</b> {sentence}
         {isOpen && (
           <div className="mt-2 flex flex-wrap gap-1.5">
             <Button size="small" busy={close.isPending} onClick={() => say(true)}>

@@ -131,7 +131,8 @@ function MadeThings({ made, own, taken, onChange }: MadeThingsProps) {
           )}
           {!own && campaigns.length > 0 && !can_take_over.campaigns && (
             <p className="text-xs text-muted">
-              You cannot take campaigns over: you are not on the campaign allowlist, or campaigns are closed.
+              You cannot take campaigns over: you are not on the campaign allowlist, or campaigns are turned
+              off here.
             </p>
           )}
         </fieldset>

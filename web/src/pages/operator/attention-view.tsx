@@ -67,7 +67,7 @@ function Accounts({ accounts }: { accounts: readonly TroubledAccount[] }) {
             heading: 'Account',
             lead: true,
             cell: ({ id, name, workspace_id }) => {
-              const text = <ExactLine text={name} empty={id} />
+              const text = <ExactLine text={name} empty={id} cut />
               return (
                 <span title={id} className="block max-w-72 truncate font-medium">
                   {isMember(workspace_id) ? (
@@ -100,7 +100,7 @@ function Accounts({ accounts }: { accounts: readonly TroubledAccount[] }) {
 function WorkspaceName({ name }: { name: string }) {
   return (
     <span className="block max-w-56 truncate">
-      <ExactLine text={name} />
+      <ExactLine text={name} cut />
     </span>
   )
 }

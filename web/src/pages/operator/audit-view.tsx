@@ -141,11 +141,11 @@ function Rows({ rows, broken }: { rows: readonly AuditRow[]; broken: string | un
           cell: ({ actor, actor_email, workspace_name }) => (
             <span title={actor} className="block max-w-64">
               <span className="block truncate">
-                <ExactLine text={actor_email ?? actor} />
+                <ExactLine text={actor_email ?? actor} cut />
               </span>
               {workspace_name !== null && (
                 <span className="block truncate text-xs text-muted">
-                  <ExactLine text={workspace_name} />
+                  <ExactLine text={workspace_name} cut />
                 </span>
               )}
             </span>

@@ -1,4 +1,4 @@
-/** For operators: gates, sending, workspaces and users, what needs a person, the audit log and the system. */
+/** For operators: gates, sending, workspaces and users, what needs attention, the audit log and the system. */
 import { useQuery } from '@tanstack/react-query'
 import { Link, useSearch } from '@tanstack/react-router'
 import { Lock } from 'lucide-react'
@@ -20,7 +20,7 @@ const contents: Readonly<Record<View, readonly [label: string, content: Componen
     lazy(async () => ({ default: (await import('./people-view.tsx')).PeopleView })),
   ],
   attention: [
-    'Needs a person',
+    'Needs attention',
     lazy(async () => ({ default: (await import('./attention-view.tsx')).AttentionView })),
   ],
   audit: ['Audit log', lazy(async () => ({ default: (await import('./audit-view.tsx')).AuditView }))],

@@ -107,7 +107,7 @@ function Workspaces({ workspaces, users, onOpen }: Given) {
             lead: true,
             cell: ({ id, name }) => (
               <span title={id} className="block max-w-72 truncate font-medium">
-                <ExactLine text={name} empty={id} />
+                <ExactLine text={name} empty={id} cut />
               </span>
             ),
           },
@@ -186,7 +186,7 @@ function UserList({ users, workspaces, onOpen }: Given) {
             cell: ({ id, email, name }) => (
               <span title={id} className="block max-w-72">
                 <span className="block truncate font-medium">
-                  <ExactLine text={name} empty={email} />
+                  <ExactLine text={name} empty={email} cut />
                 </span>
                 {name !== '' && <span className="block truncate text-xs text-muted">{email}</span>}
               </span>

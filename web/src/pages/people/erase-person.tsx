@@ -15,13 +15,7 @@ export function ErasePerson({ workspace_id, person }: EraseProps) {
   const isUnderWay = data?.erasure != null && data.erasure.state !== 'done'
   return (
     <>
-      <Button
-        size="small"
-        kind="danger"
-        className="pointer-coarse:h-11"
-        disabled={isUnderWay}
-        onClick={() => setOpen(true)}
-      >
+      <Button size="small" kind="danger" disabled={isUnderWay} onClick={() => setOpen(true)}>
         Erase…
       </Button>
       {isOpen && (

@@ -75,7 +75,7 @@ export function Values({ person: { columns }, accountOf }: PartProps) {
         {columns.map(({ column_id, account_id, name, value }) => (
           <div key={`${column_id} ${account_id}`} className="contents">
             <dt className="truncate text-muted">
-              <ExactLine text={name} />
+              <ExactLine text={name} cut />
             </dt>
             <dd className="min-w-0 [overflow-wrap:anywhere]">
               <ExactLine text={value.join(', ')} />

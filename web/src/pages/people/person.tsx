@@ -39,7 +39,7 @@ export function PersonPage() {
             <a
               href={personExportPath(workspace.id, person_id)}
               download
-              className={`${buttonClass({ size: 'small' })} pointer-coarse:h-11`}
+              className={buttonClass({ size: 'small' })}
             >
               <Download aria-hidden className="size-3.5" />
               Export

@@ -30,7 +30,7 @@ function ColumnValue({ column, value }: { column: Column; value: readonly string
   return (
     <span title={name} className="max-w-full truncate text-soft">
       <span className="sr-only">{name}: </span>
-      <ExactLine text={type === 'url' ? withoutScheme(value[0]) : (value[0] ?? '')} />
+      <ExactLine text={type === 'url' ? withoutScheme(value[0]) : (value[0] ?? '')} cut />
     </span>
   )
 }

@@ -61,12 +61,12 @@ export const Card = memo(function Card({
           {chat.assignee && (
             <span className="min-w-0 truncate">
               <span className="sr-only">Assigned to </span>
-              <ExactLine text={chat.assignee.name} />
+              <ExactLine text={chat.assignee.name} cut />
             </span>
           )}
         </span>
         <span className="max-w-1/2 shrink-0 truncate text-right leading-5.5">
-          <ExactLine text={account ?? ''} />
+          <ExactLine text={account ?? ''} cut />
         </span>
         <MoveButton chat={chat} onMove={onMove} />
       </div>

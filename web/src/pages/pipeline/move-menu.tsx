@@ -57,8 +57,8 @@ export function MoveMenu({ chosen: { chat, anchor }, open, stages, onMove, onClo
             className="arrives max-h-[min(60vh,var(--available-height))] w-56 max-w-[calc(100vw-2rem)] overflow-y-auto rounded-[10px] bg-raised p-1.25 shadow-float outline-none"
           >
             <Base.Group>
-              <Base.GroupLabel className="truncate px-2 py-1 text-xs font-medium text-muted">
-                Move <ExactLine text={chat.name} empty="this chat" /> to
+              <Base.GroupLabel className="flex gap-1 px-2 py-1 text-xs font-medium whitespace-nowrap text-muted">
+                Move <ExactLine text={chat.name} empty="this chat" cut /> to
               </Base.GroupLabel>
               {stages.map(({ key, label, hidden }, at) =>
                 hidden || key === chat.stage_key ? null : (
@@ -69,7 +69,7 @@ export function MoveMenu({ chosen: { chat, anchor }, open, stages, onMove, onClo
                   >
                     <StageDot stages={stages} of={key} />
                     <span className="min-w-0 flex-1 truncate">
-                      <ExactLine text={label} />
+                      <ExactLine text={label} cut />
                     </span>
                     {at < 9 && <Keys keys={String(at + 1)} />}
                   </Base.Item>

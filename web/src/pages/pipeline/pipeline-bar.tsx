@@ -46,21 +46,11 @@ export function Bar({ workspace, search, go, closed }: BarProps) {
           <ByColumn workspace={workspace} search={search} go={go} />
           {isAdmin && (
             <div className="flex gap-1 min-[761px]:ml-auto">
-              <Button
-                kind="quiet"
-                size="small"
-                className="pointer-coarse:h-11"
-                onClick={() => go({ ...search, edit: 'stages' })}
-              >
+              <Button kind="quiet" size="small" onClick={() => go({ ...search, edit: 'stages' })}>
                 <Settings2 aria-hidden className="size-3.5" />
                 Stages
               </Button>
-              <Button
-                kind="quiet"
-                size="small"
-                className="pointer-coarse:h-11"
-                onClick={() => go({ ...search, edit: 'columns' })}
-              >
+              <Button kind="quiet" size="small" onClick={() => go({ ...search, edit: 'columns' })}>
                 <Settings2 aria-hidden className="size-3.5" />
                 Columns
               </Button>

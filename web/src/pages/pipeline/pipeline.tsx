@@ -48,7 +48,7 @@ export function PipelinePage() {
   return (
     <div data-own-bar className="flex h-dvh flex-col bg-surface">
       <Bar workspace={workspace} search={search} go={go} closed={isClosed} />
-      {isClosed && <ClosedPage title="The pipeline is closed" closed_by={capability.closed_by} />}
+      {isClosed && <ClosedPage title="The pipeline is turned off here" closed_by={capability.closed_by} />}
       {!isClosed && (
         <Reading query={query} className="p-3">
           <BoardSkeleton />

@@ -6,6 +6,7 @@ import { useUnkept } from '../../data/use-kept.ts'
 import { Button } from '../../ui/button.tsx'
 import { colourClass } from '../../ui/face.tsx'
 import { type Change, TextInput } from '../../ui/form.tsx'
+import { IconButton } from '../../ui/icon-button.tsx'
 import { Failure } from '../../ui/notice.tsx'
 import { Select } from '../../ui/select.tsx'
 
@@ -159,15 +160,8 @@ interface RowButtonProps {
 /** Stays focusable while it does nothing, so that the focus is not lost at the ends of the list. */
 function RowButton({ label, disabled = false, onClick, children }: RowButtonProps) {
   return (
-    <button
-      type="button"
-      aria-label={label}
-      title={label}
-      aria-disabled={disabled || undefined}
-      onClick={() => !disabled && onClick()}
-      className="grid size-8 place-items-center rounded-md text-muted hover:bg-hover hover:text-ink aria-disabled:cursor-default aria-disabled:opacity-40 pointer-coarse:size-11"
-    >
+    <IconButton label={label} aria-disabled={disabled || undefined} onClick={() => !disabled && onClick()}>
       {children}
-    </button>
+    </IconButton>
   )
 }

@@ -15,6 +15,7 @@ import { chatKey } from '../../data/inbox-list.ts'
 import type { BoardStage } from '../../data/pipeline.ts'
 import { ExactLine } from '../../ui/exact-text.tsx'
 import { colourClass } from '../../ui/face.tsx'
+import { IconButton } from '../../ui/icon-button.tsx'
 import { useRowWindow } from '../../ui/row-window.ts'
 import { cardsOf, countedText, type Moves } from './board-view.ts'
 import { Card } from './card.tsx'
@@ -55,7 +56,7 @@ export function StageColumn(props: ColumnProps) {
       <header className="flex h-8 shrink-0 items-center gap-2 pl-1.5 pr-1">
         <span aria-hidden className={`size-2 shrink-0 rounded-[3px] bg-(--c) ${colourClass(colour)}`} />
         <h2 className="min-w-0 truncate font-semibold">
-          <ExactLine text={stage.label} />
+          <ExactLine text={stage.label} cut />
         </h2>
         <span className="shrink-0 text-muted">
           {countedText(stage.count)}
@@ -63,14 +64,11 @@ export function StageColumn(props: ColumnProps) {
         </span>
         {stage.hidden && <span className="shrink-0 text-xs text-muted">Hidden</span>}
         {onEdit && (
-          <button
-            type="button"
-            aria-label={`Edit the stage ${stage.label}`}
-            onClick={onEdit}
-            className="ml-auto grid size-7 shrink-0 place-items-center rounded-md text-muted hover:bg-hover hover:text-ink pointer-coarse:size-11"
-          >
-            <Ellipsis aria-hidden className="size-4" />
-          </button>
+          <span className="ml-auto">
+            <IconButton label={`Edit the stage ${stage.label}`} onClick={onEdit}>
+              <Ellipsis aria-hidden className="size-4" />
+            </IconButton>
+          </span>
         )}
       </header>
       <Cards key={listName(filter)} {...props} />

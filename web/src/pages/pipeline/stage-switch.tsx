@@ -56,7 +56,7 @@ export function StageSwitch({ stages, current, workspace_id, all = false }: Swit
             <Link {...linkTo(key)} className={look}>
               <StageDot stages={stages} of={key} />
               <span className="max-w-40 truncate">
-                <ExactLine text={label} />
+                <ExactLine text={label} cut />
               </span>
               {count !== undefined && <span className="font-normal text-muted">{countedText(count)}</span>}
             </Link>

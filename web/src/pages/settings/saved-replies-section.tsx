@@ -41,10 +41,10 @@ export function SavedRepliesSection({ workspace_id }: { workspace_id: string }) 
                 cell: ({ title, text }) => (
                   <span className="block max-w-[48ch]">
                     <span className="block truncate font-medium">
-                      <ExactLine text={title} />
+                      <ExactLine text={title} cut />
                     </span>
                     <span className="block truncate text-xs text-muted">
-                      <ExactLine text={text} />
+                      <ExactLine text={text} cut />
                     </span>
                   </span>
                 ),

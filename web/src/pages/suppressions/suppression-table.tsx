@@ -148,9 +148,10 @@ function Evidence({ of: { source, evidence }, workspace_id }: { of: Suppression;
         of: textOf(evidence.account_id),
         message: textOf(evidence.message_id),
       }}
-      className="inline-block max-w-full truncate align-bottom font-medium text-accent underline underline-offset-3"
+      className="inline-flex max-w-full align-bottom font-medium whitespace-pre text-accent underline underline-offset-3"
     >
-      Asked to stop: “<ExactLine text={textOf(evidence.text)} empty="no text" />”
+      {'Asked to stop: “'}
+      <ExactLine text={textOf(evidence.text)} empty="no text" cut />”
     </Link>
   )
 }

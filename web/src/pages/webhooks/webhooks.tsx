@@ -28,10 +28,12 @@ export function WebhooksPage() {
   const { data: state } = useQuery(workspaceQuery(workspace.id))
   const capability = state?.capabilities.webhooks
   if (workspace.role === 'member' || capability?.open === false) {
-    const closed_by = capability?.closed_by ?? { kind: 'role', name: 'admin' }
+    const closed_by = capability?.closed_by ?? ({ kind: 'role', name: 'admin' } as const)
+    const title =
+      closed_by.kind === 'role' ? 'Only admins and owners see webhooks' : 'Webhooks are turned off here'
     return (
       <Page title="Webhooks">
-        <ClosedPage title="Webhooks are closed" closed_by={closed_by as NonNullable<typeof closed_by>} />
+        <ClosedPage title={title} closed_by={closed_by} />
       </Page>
     )
   }
