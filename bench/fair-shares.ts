@@ -107,15 +107,14 @@ async function makeTenant(app: OpenApp, name: string) {
 }
 
 async function makeAttacker(app: OpenApp): Promise<object> {
-  const found = await app.db.maybe<{ workspace_id: string; user_id: string }>(sql`
-    select w.id as workspace_id, m.user_id from workspaces w join memberships m on m.workspace_id = w.id
-    where w.name = 'Attacker'`)
-  const owner = found ?? (await makeTenant(app, 'Attacker'))
+  const { account_id, ...owner } = await makeFilled(app, 'Attacker', messages)
   const { workspace_id, user_id } = owner
-  if (!found) await fillAttacker(app, workspace_id)
-  const { id: account_id } = await app.db.one<{ id: string }>(sql`
-    select id from accounts where workspace_id = ${workspace_id} order by id limit 1`)
-  await app.db.run(sql`update keys set revoked_at = now() where workspace_id = ${workspace_id}`)
+  const second = await makeFilled(app, 'Accomplice', messages / 10)
+  const accomplice = {
+    ...second,
+    key: (await createKey(app, 'system', { ...second, name: 'accomplice', scopes })).key,
+    cookie: await signIn({ app }, second.user_id),
+  }
   const keys: string[] = []
   const cookies: string[] = []
   for (let at = 0; at < turns; at++) {
@@ -125,7 +124,21 @@ async function makeAttacker(app: OpenApp): Promise<object> {
   const members: string[][] = []
   for (let at = 0; at < crowd; at++) members.push(await signInMember(app, workspace_id, at === 0 ? 20 : 10))
   const file = await storeFile(app, { workspace_id, account_id })
-  return { keys, cookies, members, workspace_id, account_id, file }
+  return { keys, cookies, members, workspace_id, account_id, file, accomplice }
+}
+
+/** A tenant with messages to search and a long suppression list, also from an earlier run; without keys. */
+async function makeFilled(app: OpenApp, name: string, messages: number) {
+  const found = await app.db.maybe<{ workspace_id: string; user_id: string }>(sql`
+    select w.id as workspace_id, m.user_id from workspaces w join memberships m on m.workspace_id = w.id
+    where w.name = ${name}`)
+  const owner = found ?? (await makeTenant(app, name))
+  const { workspace_id } = owner
+  if (!found) await fill(app, workspace_id, messages)
+  const { id: account_id } = await app.db.one<{ id: string }>(sql`
+    select id from accounts where workspace_id = ${workspace_id} order by id limit 1`)
+  await app.db.run(sql`update keys set revoked_at = now() where workspace_id = ${workspace_id}`)
+  return { ...owner, account_id }
 }
 
 /** The cookies of a new member with so many sessions. */
@@ -137,7 +150,7 @@ async function signInMember(app: OpenApp, workspace_id: string, sessions: number
   return cookies
 }
 
-async function fillAttacker(app: OpenApp, workspace_id: string): Promise<void> {
+async function fill(app: OpenApp, workspace_id: string, messages: number): Promise<void> {
   const ids = await addAccounts(app, workspace_id, accounts)
   await load(app.db, {
     rows: new URL('search-rows.ts', import.meta.url),

@@ -13,7 +13,10 @@ export interface App {
   /** The address that people and agents use, without a final slash. */
   base_url(): string
   readonly db: Database
-  readonly costly: Costly
+  /** For reads that hold a connection or the processor for long: a workspace has one at a time. */
+  readonly costly: WorkspaceTurns
+  /** For all work of requests that holds a connection for long, whatever kind it is: its holder waits for no other turn. */
+  readonly long: WorkspaceTurns
   readonly secrets: Secrets
   readonly settings: Settings
   readonly limits: Limits
@@ -32,16 +35,16 @@ export interface App {
 }
 
 /**
- * Runs work of a request that holds a connection or the processor for long. A workspace has few at a time, all workspaces
- * together fewer than there are connections, and the workspaces take turns. Throws 429 if the turn does not come.
+ * Runs work of a request that takes long. A workspace has few at a time, all workspaces together fewer than there are
+ * connections, and the workspaces take turns. Throws 429 if the turn does not come.
  */
-export interface Costly {
-  <T>(turn: CostlyTurn, work: () => Promise<T>): Promise<T>
+export interface WorkspaceTurns {
+  <T>(turn: WorkspaceTurn, work: () => Promise<T>): Promise<T>
   /** How many callers wait for their turn. */
   countWaiting(): number
 }
 
-export interface CostlyTurn {
+export interface WorkspaceTurn {
   readonly workspace_id: string
   /** Aborted once the caller has left: it waits no longer. */
   readonly left: AbortSignal | undefined

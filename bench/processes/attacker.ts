@@ -16,9 +16,18 @@ interface Attacker {
   readonly workspace_id: string
   readonly account_id: string
   readonly file: string
+  readonly accomplice: Accomplice
 }
 
-const { url, keys, cookies, members, workspace_id, account_id, file }: Attacker = JSON.parse(
+/** An owner of a second workspace. */
+interface Accomplice {
+  readonly key: string
+  readonly cookie: string
+  readonly workspace_id: string
+  readonly account_id: string
+}
+
+const { url, keys, cookies, members, workspace_id, account_id, file, accomplice }: Attacker = JSON.parse(
   process.env.ATTACKER ?? '',
 )
 const { hostname, port, host } = new URL(url)
@@ -42,7 +51,8 @@ interface Ask {
 const json = { 'content-type': 'application/json' }
 let byKey: Readonly<Record<string, string>> = {}
 let asMember: Readonly<Record<string, string>> = {}
-const workspace = `/dashboard/api/w/${workspace_id}`
+const pathOf = (id: string) => `/dashboard/api/w/${id}`
+const workspace = pathOf(workspace_id)
 
 async function ask(path: string, { method = 'POST', ...rest }: Ask): Promise<void> {
   try {
@@ -76,10 +86,11 @@ function takeTurn(at: number): void {
 }
 
 /** Each has a different text, so that none is answered from a cache. */
-function campaign(): string {
+function campaignOf(account_id: string): string {
   const message_text = `Hello {{name|you}}, this is number ${++made}`
   return JSON.stringify({ message_text, daily_quota_per_account: 1, account_id, contacts, steps })
 }
+const campaign = () => campaignOf(account_id)
 
 /** Valid JSON that every schema refuses, just below the limit of 8 MiB. */
 const large = JSON.stringify({ contacts: Array.from({ length: 400_000 }, (_, at) => ({ odd: at })) })
@@ -157,6 +168,43 @@ const key = () => byKey
 const member = () => asMember
 const searching = () => JSON.stringify(costly)
 
+type Headers = () => Readonly<Record<string, string>>
+
+function importInto(workspace: string, headers: Headers): Promise<void> {
+  return ask(`${workspace}/suppressions/import?file_name=commas.csv`, {
+    headers: { ...headers(), 'content-type': 'text/csv' },
+    body: table,
+  })
+}
+
+interface Owner {
+  readonly byKey: Headers
+  readonly asMember: Headers
+  readonly workspace: string
+  readonly campaign: () => string
+}
+
+/** Each kind of work that holds a connection for long, at once. */
+async function everything({ byKey, asMember, workspace, campaign }: Owner): Promise<void> {
+  await Promise.all([
+    callers(4, () => post('/api/v1/search', byKey, searching)),
+    callers(4, () => post(`${workspace}/campaigns/preview`, asMember, campaign)),
+    callers(4, () => post(`${workspace}/campaigns`, asMember, campaign)),
+    callers(2, () => importInto(workspace, asMember)),
+    callers(2, () => ask(`${workspace}/suppressions/export`, { method: 'GET', headers: asMember() })),
+  ])
+}
+
+const two: readonly Owner[] = [
+  { byKey: key, asMember: member, workspace, campaign },
+  {
+    byKey: () => ({ authorization: `Bearer ${accomplice.key}` }),
+    asMember: () => ({ cookie: accomplice.cookie, origin: url }),
+    workspace: pathOf(accomplice.workspace_id),
+    campaign: () => campaignOf(accomplice.account_id),
+  },
+]
+
 const attacks: Readonly<Record<string, () => Promise<void>>> = {
   'search, API': () => callers(40, () => post('/api/v1/search', key, searching)),
   'search, MCP': () => callers(40, () => ask('/api/mcp', { headers: { ...byKey, ...agent }, body: tool })),
@@ -164,17 +212,12 @@ const attacks: Readonly<Record<string, () => Promise<void>>> = {
   export: () =>
     callers(20, () => ask(`${workspace}/suppressions/export`, { method: 'GET', headers: asMember })),
   'export, unread': () => holdMany(100, request(`GET ${workspace}/suppressions/export`, asMember)),
-  import: () =>
-    callers(4, () =>
-      ask(`${workspace}/suppressions/import?file_name=commas.csv`, {
-        headers: { ...asMember, 'content-type': 'text/csv' },
-        body: table,
-      }),
-    ),
+  import: () => callers(4, () => importInto(workspace, member)),
   preview: () => callers(12, () => post('/api/v1/campaigns/preview', key, campaign)),
   'preview, dashboard': () => callers(12, () => post(`${workspace}/campaigns/preview`, member, campaign)),
   creation: () => callers(20, () => post('/api/v1/campaigns', key, campaign)),
   'creation, dashboard': () => callers(20, () => post(`${workspace}/campaigns`, member, campaign)),
+  'everything, two workspaces': async () => void (await Promise.all(two.map(everything))),
   'large bodies': () => callers(20, () => post('/api/v1/campaigns', key, () => large)),
   'large bodies, dashboard': () => callers(20, () => post(`${workspace}/campaigns`, member, () => large)),
   'unfinished bodies': () => holdMany(110, unfinished('POST /api/v1/campaigns', byKey), 7_900_000),

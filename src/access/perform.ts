@@ -283,7 +283,10 @@ async function runInside(
   }
   if (!in_turn) return run()
   // Before the transaction, which would hold a connection while it waits.
-  return in_turn({ key: caller.workspace_id, timer: app.sources.timer, left: read.left?.() }, run)
+  const { workspace_id } = caller
+  const left = read.left?.()
+  const inPlace = () => app.long({ workspace_id, left }, run) // guard: creations take places
+  return in_turn({ key: workspace_id, timer: app.sources.timer, left }, inPlace)
 }
 
 /** An approved operation uses the approval's key, whether or not its route accepts one from the caller. */

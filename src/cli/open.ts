@@ -6,7 +6,7 @@ import type { Logger } from 'pino'
 import type { Registry } from 'prom-client'
 import { memoryLimits, postgresLimits, redisLimits } from '../access/limits.ts'
 import { openSettings } from '../access/settings.ts'
-import { costlyTurns } from '../access/turns.ts'
+import { costlyTurns, longTurns } from '../access/turns.ts'
 import type { App, Limits, Sources } from '../app.ts'
 import { addressDefault, type Config } from '../config.ts'
 import type { RouteInfo } from '../contract.ts'
@@ -140,10 +140,12 @@ async function open(options: OpenOptions): Promise<OpenApp> {
     const tied = await tieSecrets(db, secrets, { as_it_is: options.as_it_is ?? false })
     if (tied && !options.as_it_is) stopWatching = watchSecretUse(db.background, secrets, log)
     if (named) await wake.rename(processNameWith(secrets))
+    const long = longTurns(sources, db)
     const shared = {
       config,
       base_url: () => config.base_url ?? address,
-      costly: costlyTurns(sources, db),
+      long,
+      costly: costlyTurns(sources, { requestsMax: db.requestsMax, long }),
       settings,
       limits,
       wake,

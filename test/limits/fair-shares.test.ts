@@ -1,5 +1,10 @@
-/** Costly reads: a workspace has one at a time, and what it wants beyond that costs no other one anything. */
+/**
+ * What holds a connection for long: costly reads, creations, previews, imports and exports. A workspace has one of each at a time,
+ * what it wants beyond that costs no other one anything, and all of them together leave connections to short requests.
+ */
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { importSuppressions } from '../../src/capabilities/suppressions/suppressions.ts'
+import type { OpenApp } from '../../src/cli/open.ts'
 import { sql } from '../../src/db/sql.ts'
 import { workspaceRoutes } from '../../src/lists/dashboard-routes.ts'
 import { routes } from '../../src/lists/routes.ts'
@@ -14,6 +19,7 @@ let greedy: Tenant
 let other: Tenant
 beforeAll(async () => {
   service = await openService({ env: { PARLEY_POOL_SIZE: '10' } })
+  await service.open('extended')
   greedy = await service.tenant('Greedy')
   other = await service.tenant('Other')
   for (const { workspace_id } of [greedy, other]) await service.account(workspace_id)
@@ -192,6 +198,169 @@ test('half of the connections of requests stay for short ones, whoever reads wha
   })
   expect((await search(fourth)).status).toBe(200)
 })
+
+/** Creations hold an open transaction, which waits for the campaigns, until `work` is over. */
+async function whileCampaignsWait<T>(work: (app: OpenApp) => Promise<T>, { app } = service): Promise<T> {
+  return app.background.db.transaction(async (tx) => {
+    await tx.run(sql`lock table campaigns in share row exclusive mode`)
+    return work(app)
+  })
+}
+
+const contacts = [{ identifier: '@person' }]
+const campaignOf = (account_id: string) => ({ message_text: 'Hello', account_id, contacts })
+
+function create({ key, account_id }: Creator, at = service) {
+  let ended = false
+  const status = at.post('/campaigns', { key, body: campaignOf(account_id) }).then((answer) => {
+    ended = true
+    return answer.status
+  })
+  return { status, ended: () => ended }
+}
+
+/** How many transactions wait for the campaigns. */
+async function countLocked({ background: { db } }: OpenApp): Promise<number> {
+  const { count } = await db.one<{ count: number }>(sql`
+    select count(*)::int as count from pg_locks
+    where not granted and relation = 'campaigns'::regclass
+      and database = (select oid from pg_database where datname = current_database())`)
+  return count
+}
+
+/** An import that gets its file once `held` is over. */
+function importOf({ workspace_id }: Tenant, held: Promise<unknown>, { app } = service) {
+  const begun = Promise.withResolvers<void>()
+  async function* bytes() {
+    begun.resolve()
+    await held
+    yield Buffer.from('kind,value\nusername,ines_garcia_3\n')
+  }
+  const ended = importSuppressions(app, 'cli:ana', { workspace_id, file: 'list.csv', bytes })
+  return { begun: begun.promise, ended }
+}
+
+describe('what holds a connection for long', () => {
+  test('200 for a short request while three tenants read, two create and one imports', async () => {
+    const { app } = service
+    const [third, fourth] = [await service.tenant('Third'), await service.tenant('Fourth')]
+    const makers = [await creator('Maker'), await creator('Other maker')]
+    const { key } = await service.tenant('Fifth')
+    const held = Promise.withResolvers<void>()
+    const created = await whileCampaignsWait(() =>
+      holding([greedy, other, third], async () => {
+        const imported = importOf(fourth, held.promise)
+        await imported.begun
+        const made = makers.map((maker) => create(maker))
+        await until('both are under way', hangMs, async () => {
+          const waiting = app.long.countWaiting() + (await countLocked(app))
+          return waiting === 2
+        })
+        expect((await service.get('/me', { key })).status).toBe(200)
+        // It waited for none of them.
+        expect(made.filter(({ ended }) => ended())).toEqual([])
+        held.resolve()
+        expect((await imported.ended).added).toBe(1)
+        return made
+      }).finally(() => held.resolve()),
+    )
+    expect(await Promise.all(created.map(({ status }) => status))).toEqual([201, 201])
+  })
+
+  test('with the smallest pool one workspace searches while it imports, and a short request gets 200', async () => {
+    const small = await openService({ env: { PARLEY_POOL_SIZE: '5' } })
+    const held = Promise.withResolvers<void>()
+    try {
+      await small.open('extended')
+      const tenant = await creator('Small', small)
+      const { key } = tenant
+      const imported = importOf(tenant, held.promise, small)
+      await imported.begun
+      expect((await small.post('/search', { key, body })).status).toBe(200)
+      const asked = await whileCampaignsWait(async (app) => {
+        const made = create(tenant, small)
+        await until(
+          'the creation waits for the campaigns',
+          hangMs,
+          async () => (await countLocked(app)) === 1,
+        )
+        const read = small.post('/search', { key, body })
+        const viewed = small.post('/campaigns/preview', { key, body: campaignOf(tenant.account_id) })
+        await until('both wait for its place', hangMs, () => made.ended() || app.long.countWaiting() === 2)
+        expect((await small.get('/me', { key })).status).toBe(200)
+        expect(made.ended()).toBe(false)
+        return [made.status, ...[read, viewed].map(async (one) => (await one).status)]
+      }, small)
+      expect(await Promise.all(asked)).toEqual([201, 200, 200])
+      held.resolve()
+      expect((await imported.ended).added).toBe(1)
+    } finally {
+      held.resolve()
+      await small.close()
+    }
+  })
+
+  /** Each begins one, and says how it ended. */
+  const kinds = {
+    'a costly read': async () => (await search(greedy)).status,
+    'a creation': async () => create(await creator('Creator')).status,
+    'a preview': async () => {
+      const { key, account_id } = await creator('Viewer')
+      return (await service.post('/campaigns/preview', { key, body: campaignOf(account_id) })).status
+    },
+    'an import': async () => (await importOf(greedy, Promise.resolve()).ended).skipped_count + 200,
+    'an export': async () => {
+      const cookie = await signIn(service, greedy.user_id)
+      return (await askDashboard(service, 'GET', `/w/${greedy.workspace_id}/suppressions/export`, { cookie }))
+        .status
+    },
+  }
+  test.each(Object.keys(kinds) as (keyof typeof kinds)[])(
+    '%s waits for a place while all are taken',
+    async (kind) => {
+      const { long } = service.app
+      const held = Promise.withResolvers<void>()
+      const holders = ['a', 'a', 'b', 'b'].map((workspace_id) =>
+        long({ workspace_id, left: undefined }, () => held.promise),
+      )
+      try {
+        let hasEnded = false
+        const status = kinds[kind]().finally(() => {
+          hasEnded = true
+        })
+        await until('it waits', hangMs, () => hasEnded || long.countWaiting() === 1)
+        expect(long.countWaiting()).toBe(1)
+        held.resolve()
+        expect([200, 201]).toContain(await status)
+      } finally {
+        held.resolve()
+        await Promise.all(holders)
+      }
+    },
+  )
+
+  test('a workspace has half of the places, so that another one finds one', async () => {
+    const { long } = service.app
+    const held = Promise.withResolvers<void>()
+    const turn = { workspace_id: greedy.workspace_id, left: undefined }
+    const holders = [1, 2, 3].map(() => long(turn, () => held.promise))
+    expect(long.countWaiting()).toBe(1)
+    expect((await search(other)).status).toBe(200)
+    held.resolve()
+    await Promise.all(holders)
+  })
+})
+
+interface Creator extends Tenant {
+  readonly account_id: string
+}
+
+/** A tenant who may create campaigns, and an account for them. */
+async function creator(name: string, at = service): Promise<Creator> {
+  const tenant = await at.tenant(name)
+  await at.allow(tenant)
+  return { ...tenant, account_id: await at.account(tenant.workspace_id) }
+}
 
 test('these routes are costly', () => {
   const costly = (list: readonly Route[]) =>

@@ -3243,6 +3243,43 @@ export const mutants: readonly Mutant[] = [
   ),
   mutant(
     fairShares,
+    'guard: connections beside long work',
+    'what holds a connection for long 200 for a short request while three tenants read, two create and one imports',
+    'const most = requestsMax',
+  ),
+  mutant(
+    fairShares,
+    'guard: a share of long work',
+    'what holds a connection for long a workspace has half of the places, so that another one finds one',
+    'eachMax: most,',
+  ),
+  ...(
+    [
+      [
+        'costly reads take places',
+        'a costly read',
+        'const run = <T>(turn: WorkspaceTurn, work: () => Promise<T>) => inTurn(turn, work)',
+      ],
+      ['creations take places', 'a creation', 'const inPlace = run'],
+      ['reads of plays take places', 'a preview', 'const { head, facts } = await read()'],
+      ['pieces of exports take places', 'an export', 'const next = () => pieces.next()'],
+    ] as const
+  ).map(([guard, kind, without]) =>
+    mutant(
+      fairShares,
+      `guard: ${guard}`,
+      `what holds a connection for long ${kind} waits for a place while all are taken`,
+      without,
+    ),
+  ),
+  mutant(
+    fairShares,
+    'guard: imports take places',
+    'what holds a connection for long an import waits for a place while all are taken',
+    'return await importFile(app, actor, given)',
+  ),
+  mutant(
+    fairShares,
     'guard: a reader of a long list who leaves waits no longer',
     'while a workspace has a costly read under way a caller of a long list that leaves waits no longer',
     'const turn = { workspace_id, left: undefined }',

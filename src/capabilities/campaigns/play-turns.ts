@@ -36,13 +36,13 @@ const askThread = threadCalls<PlayJob, PlayAnswer | undefined>(new URL('./play-t
 
 /** `read` runs when it is the caller's turn, so that waiting callers hold no facts in memory. `head` starts the answer. */
 export function playInTurn(
-  { sources }: App,
+  { sources, long }: App,
   workspace_id: string,
   { limit, paging, left }: PlayPage,
   read: () => Promise<{ readonly head: object; readonly facts: PlayFacts }>,
 ): Promise<Json> {
   return inTurn(sources, { workspace_id, left }, async () => {
-    const { head, facts } = await read()
+    const { head, facts } = await long({ workspace_id, left }, read) // guard: reads of plays take places
     const after = Number(paging.after?.[0] ?? -1)
     const { text, next } = await play(facts, { after, limit, left })
     const cursor = next === null ? 'null' : JSON.stringify(paging.next([next]))

@@ -246,9 +246,15 @@ export const workspaceRoutes: readonly Route[] = [
         skipped: [{ line: 3, reason: '"12" is not a phone number.' }],
       },
     },
-    handle: async (app, { caller, query, body: { file_id } }) => {
+    handle: async (app, { caller, query, body: { file_id }, left }) => {
       const bytes = (tx: Tx) => readChunksIn(tx, file_id)
-      const wanted = { workspace_id: caller.workspace_id, file: query.file_name, bytes, namedMax }
+      const wanted = {
+        workspace_id: caller.workspace_id,
+        file: query.file_name,
+        bytes,
+        namedMax,
+        left: left?.(),
+      }
       return ok(await importSuppressions(app, actorOf(caller), wanted))
     },
   }),

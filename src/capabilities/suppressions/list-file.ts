@@ -22,7 +22,7 @@ const inTurn = exportTurns({
 
 /** The same for one caller of a workspace at a time. */
 export function exportInTurn(
-  app: Pick<App, 'db' | 'sources'>,
+  app: Pick<App, 'db' | 'sources' | 'long'>,
   workspace_id: string,
   left: AbortSignal | undefined,
 ): AsyncGenerator<string, void> {
@@ -61,6 +61,8 @@ interface ImportFile {
   readonly bytes: (tx: Tx) => AsyncIterable<Uint8Array> | Iterable<Uint8Array>
   /** How many skipped rows the report names; it is kept in memory until the end of the file. */
   readonly namedMax?: number
+  /** Aborted once the caller has left: it waits for no place. */
+  readonly left?: AbortSignal | undefined
 }
 
 const importedAtOnce = 2_000
@@ -70,16 +72,17 @@ const importing = new Map<string, Actor>()
 
 /** All or nothing, in one transaction: a file that cannot be read to its end imports nothing. */
 export async function importSuppressions(app: App, actor: Actor, given: ImportFile): Promise<ImportReport> {
-  const { workspace_id } = given
+  const { workspace_id, left } = given
   if (importing.has(workspace_id)) throw busy(ownBusy) // guard: a workspace has one place for imports
-  // Each takes a connection for as long as it lasts.
+  // Each takes a connection for as long as it lasts, which may be minutes.
   const most = Math.max(1, Math.floor(app.db.requestsMax / 3))
   if (importing.size >= most) throw busy('Other files are being imported.') // guard: imports leave connections free
   const others = [...importing.values()].filter((each) => each === actor && userOf(each) !== undefined)
   if (others.length > 0) throw busy('You are importing another file, into another list.') // guard: a user has one place for imports
   importing.set(workspace_id, actor)
   try {
-    return await importFile(app, actor, given)
+    // guard: imports take places
+    return await app.long({ workspace_id, left }, () => importFile(app, actor, given))
   } finally {
     importing.delete(workspace_id)
   }
