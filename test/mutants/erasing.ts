@@ -39,6 +39,10 @@ const inLedger = of(
   'what is queued ends as released, and what is queued for others stays',
 )
 
+const whileStoring = 'what is being stored while the request commits'
+const waitedFor = `${whileStoring} is waited for: the erasure begins once it is stored, and clears it`
+const returnedMeanwhile = `${whileStoring} is cleared also where they have written again since; that stays`
+const racing = (still: string) => of('src/capabilities/erasing/erasing-races.test.ts', still)
 const inNotes = of(
   'src/capabilities/notes/notes.test.ts',
   'POST /chats/{chat_id}/notes 201 for an account that is not READY: a note reaches no platform',
@@ -128,6 +132,12 @@ export const erasingMutants: readonly Mutant[] = [
     'guard: what has crossed settles first',
     'what has crossed is waited for, and cleared once it has settled',
     '',
+  ),
+  racing(returnedMeanwhile)('guard: an erasure waits for what is being stored', waitedFor, ''),
+  racing(waitedFor)(
+    'guard: all from before they wrote again is cleared',
+    returnedMeanwhile,
+    'and m.id <= e.last_id',
   ),
   inNotes(
     'guard: an answer keeps no text of a note',
