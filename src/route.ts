@@ -14,6 +14,8 @@ import type { NewOperation, OperationKind } from './operation.ts'
 export interface Reply {
   readonly status: number
   readonly body: unknown
+  /** What the ledger stores for repeats in place of `body`: without texts that have a row of their own, which may be deleted. */
+  readonly stored?: unknown
   readonly headers?: Readonly<Record<string, string>>
   /** The session that begins with this response, for the cookie; null ends it. Only dashboard routes set it. */
   readonly session_token?: string | null

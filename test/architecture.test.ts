@@ -63,6 +63,7 @@ const owners: Readonly<Record<string, string>> = {
   history_questions: 'capabilities/history',
   messages: 'capabilities/messages',
   notes: 'capabilities/notes',
+  note_answers: 'capabilities/notes',
   media_files: 'capabilities/media',
   media_chunks: 'capabilities/media',
   deleted_messages: 'capabilities/messages',

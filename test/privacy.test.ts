@@ -55,6 +55,7 @@ const others: Readonly<Record<string, string>> = {
   memberships: `workspace_id created_at ended_at`,
   message_counts: `workspace_id span at account_id received sent`,
   messages: `account_id id workspace_id is_sender sent_at edited_at deleted_at random_id announced listing`,
+  note_answers: `one after_workspace_id after_key done_at`,
   notes: `id workspace_id account_id created_at cleared_at`,
   operations: `id workspace_id kind effect idempotency_key state reason key_id account_id random_id attempt_no attempt_token owner lease_until expires_at reply_status reconciled closed_as created_at finished_at file_id proof_message_id proof_at hint_message_id looked_for_at closed_at public_id forgettable queued_no crossed_at campaign_id recipient_id step_no quota_day cold cleared_at`,
   outbox: `id workspace_id type occurred_at traceparent`,

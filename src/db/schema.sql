@@ -661,6 +661,15 @@ create table messages (
   PRIMARY KEY (account_id, chat_id, id)
 );
 
+create table note_answers (
+  one boolean not null default true,
+  after_workspace_id uuid,
+  after_key text not null default ''::text,
+  done_at timestamp with time zone,
+  CHECK (one),
+  PRIMARY KEY (one)
+);
+
 create table notes (
   id uuid not null,
   workspace_id uuid not null,

@@ -56,9 +56,10 @@ export async function once(
     if (!first && consume) throw new ApiError('operation_in_progress') // guard: a taken local key consumes nothing
     if (!first) return replay(tx, route, caller, { key, fingerprint })
     const reply = await work(tx)
+    const { stored = reply.body } = reply
     await tx.run(sql`
       update operations set state = 'completed', reply_status = ${reply.status},
-        reply_body = ${reply.body instanceof Json ? reply.body.text : JSON.stringify(reply.body)}, finished_at = domain_now()
+        reply_body = ${stored instanceof Json ? stored.text : JSON.stringify(stored)}, finished_at = domain_now()
       where id = ${id}`)
     return { ...reply, headers: { ...reply.headers, 'X-Operation-Id': id } }
   }

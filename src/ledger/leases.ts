@@ -235,6 +235,15 @@ export async function requireLease(
   if (!held) throw new LeaseLost('The lease of the account is lost.')
 }
 
+/**
+ * Waits for transactions that are storing what these accounts show: they hold the rows until their commit. Those that come later see what
+ * was committed before this call.
+ */
+export async function waitForStoring(tx: Tx, account_ids: readonly string[]): Promise<void> {
+  await tx.run(sql`
+    select 1 from account_hosts where account_id = any(${account_ids}) order by account_id for no key update`)
+}
+
 export async function holdsLease(
   db: Db,
   worker_id: string,

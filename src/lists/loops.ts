@@ -4,6 +4,7 @@ import { loops as alerts } from '../capabilities/alerts/loops.ts'
 import { loops as approvals } from '../capabilities/approvals/loops.ts'
 import { loops as campaigns } from '../capabilities/campaigns/running/loops.ts'
 import { loops as media } from '../capabilities/media/loops.ts'
+import { loops as notes } from '../capabilities/notes/loops.ts'
 import { loops as people } from '../capabilities/people/loops.ts'
 import { loops as retention } from '../capabilities/retention/loops.ts'
 import { loops as search } from '../capabilities/search/loops.ts'
@@ -22,4 +23,5 @@ export const loops: readonly MakeLoops[] = [
   media,
   alerts,
   retention,
+  notes,
 ]

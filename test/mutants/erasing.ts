@@ -39,6 +39,15 @@ const inLedger = of(
   'what is queued ends as released, and what is queued for others stays',
 )
 
+const whileStoring = 'what is being stored while the request commits'
+const waitedFor = `${whileStoring} is waited for: the erasure begins once it is stored, and clears it`
+const returnedMeanwhile = `${whileStoring} is cleared also where they have written again since; that stays`
+const racing = (still: string) => of('src/capabilities/erasing/erasing-races.test.ts', still)
+const inNotes = of(
+  'src/capabilities/notes/notes.test.ts',
+  'POST /chats/{chat_id}/notes 201 for an account that is not READY: a note reaches no platform',
+)
+
 export const erasingMutants: readonly Mutant[] = [
   job('guard: tombstones are asked about', closed, 'const names = known'),
   job('guard: an import asks about tombstones', closed, 'const names = given'),
@@ -122,6 +131,22 @@ export const erasingMutants: readonly Mutant[] = [
   inLedger(
     'guard: what has crossed settles first',
     'what has crossed is waited for, and cleared once it has settled',
+    '',
+  ),
+  racing(returnedMeanwhile)('guard: an erasure waits for what is being stored', waitedFor, ''),
+  racing(waitedFor)(
+    'guard: all from before they wrote again is cleared',
+    returnedMeanwhile,
+    'and m.id <= e.last_id',
+  ),
+  inNotes(
+    'guard: an answer keeps no text of a note',
+    'POST /chats/{chat_id}/notes 200 to a repeat under the same key, without the text: only the note has it, so it goes with the note',
+    'return { status: 201, body: { note } }',
+  ),
+  inNotes(
+    'guard: an older process still stores texts in answers',
+    'answers that earlier releases stored stay while a process of release 0.3 runs, which stores more of them',
     '',
   ),
   list(

@@ -3,6 +3,7 @@ import type { App } from '../../app.ts'
 import { type Db, sql, type Tx } from '../../db/sql.ts'
 import { eraseEvents, eraseOutbox } from '../../events/erase.ts'
 import { eraseAmbiguous, eraseOperations, isInFlight, releaseQueued } from '../../ledger/erasing.ts'
+import { waitForStoring } from '../../ledger/leases.ts'
 import type { ChatNumber } from '../../lib/shapes.ts'
 import { erasePeers } from '../accounts/accounts.ts'
 import { eraseApprovals } from '../approvals/approvals.ts'
@@ -134,6 +135,7 @@ async function runStep(app: App, tx: Tx, job: Job): Promise<Progress> {
 /** From here on nothing of the person is shown. What is left to clear is content that nothing reaches. */
 async function begin(app: App, tx: Tx, job: Job): Promise<Progress> {
   const { person_id, workspace_id, platform, number, account_ids } = job
+  await waitForStoring(tx, account_ids) // guard: an erasure waits for what is being stored
   // The database of a backup may know other names than those of the day.
   const names = (await listNames(tx, person_id)).map((name) => tombstoneOf(app, workspace_id, name))
   await addTombstones(tx, { workspace_id, platform, number, tombstones: names })
@@ -162,7 +164,8 @@ async function clearChats(_: App, tx: Tx, { number, account_ids }: Job): Promise
   for (const account_id of account_ids) {
     const keys = await tx.rows<MessageKey>(sql`
       select m.account_id, m.chat_id::text, m.id::text from erased_chats e
-      join messages m on m.account_id = e.account_id and m.chat_id = e.chat_id and m.id <= e.last_id and m.deleted_at is null
+      join messages m on m.account_id = e.account_id and m.chat_id = e.chat_id and m.deleted_at is null
+        and (e.from_id is null or m.id < e.from_id) -- guard: all from before they wrote again is cleared
       where e.account_id = ${account_id} and e.chat_id = ${number} order by m.id limit ${clearedAtOnce}`)
     const cleared = await clearMessages(tx, keys, soon)
     if (cleared > 0) return { cleared, after: account_id }

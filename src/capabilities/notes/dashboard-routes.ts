@@ -16,6 +16,8 @@ export const workspaceRoutes: readonly Route[] = [
     method: 'POST',
     path: '/chats/{chat_id}/notes',
     summary: 'Write a note on a chat',
+    description:
+      'A repeat with the same `Idempotency-Key` is answered without the text, which only the note itself has.',
     account: 'required', // guard: notes on chats of own accounts
     effect: 'local',
     touches: ['notes'],
@@ -31,10 +33,11 @@ export const workspaceRoutes: readonly Route[] = [
       body: { account_id: 'acc_2Jk9vQ7wXb4LmN8pRt3Z', text: noteExample.text },
       response: { note: noteExample },
     },
-    handle: async (app, tx, { caller, params, body }) => ({
-      status: 201,
-      body: { note: await createNote(app, tx, caller, { ...params, ...body }) },
-    }),
+    handle: async (app, tx, { caller, params, body }) => {
+      const note = await createNote(app, tx, caller, { ...params, ...body })
+      // guard: an answer keeps no text of a note
+      return { status: 201, body: { note }, stored: { note: { ...note, text: '' } } }
+    },
   }),
   route({
     ...members,

@@ -1,8 +1,12 @@
+import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { askDashboard, signIn } from '../../../test/harness/person.ts'
 import { openService, type Service } from '../../../test/harness/service.ts'
 import { openTeam, type Team } from '../../../test/harness/team.ts'
 import { sql } from '../../db/sql.ts'
+import { newId } from '../../lib/ids.ts'
 import { textMax } from '../../rules/limits.ts'
+import { clearNoteAnswers } from './loops.ts'
 import { clearNotes } from './notes.ts'
 
 let service: Service
@@ -53,6 +57,23 @@ describe('POST /chats/{chat_id}/notes', () => {
     expect(await write('x', { account_id }, 'platform:chat:7')).toMatchObject({ status: 201 })
   })
 
+  test('200 to a repeat under the same key, without the text: only the note has it, so it goes with the note', async () => {
+    const cookie = await signIn(service, team.user_id)
+    const asked = {
+      cookie,
+      body: { account_id: team.account_id, text: 'a canary note' },
+      headers: { 'idempotency-key': randomUUID() },
+    }
+    const path = `/w/${team.workspace_id}/chats/platform:chat:42/notes`
+    const first = await askDashboard(service, 'POST', path, asked)
+    expect(first).toMatchObject({ status: 201, body: { note: { text: 'a canary note' } } })
+    const again = await askDashboard(service, 'POST', path, asked)
+    const note = { ...(first.body.note as object), text: '' }
+    expect([again.status, again.body]).toEqual([200, { note }])
+    expect(await count()).toBe(1)
+    expect(await answersWith('canary')).toEqual([])
+  })
+
   test('400 for a text that is blank, too long or malformed, and nothing is written', async () => {
     expect(await write('🙂'.repeat(textMax))).toMatchObject({ status: 201 })
     for (const text of [
@@ -86,6 +107,13 @@ describe('POST /chats/{chat_id}/notes', () => {
     expect(await count()).toBe(0)
   })
 })
+
+/** The keys of stored answers that have this word. */
+const answersWith = async (word: string) =>
+  (
+    await service.app.db.rows<{ key: string }>(sql`
+      select idempotency_key as key from operations where reply_body::text like ${`%${word}%`} order by 1`)
+  ).map(({ key }) => key)
 
 describe('DELETE /notes/{note_id}', () => {
   test('200 for its author and for admins, 403 for colleagues, 404 once it is gone', async () => {
@@ -127,5 +155,41 @@ describe('clearing notes', () => {
     expect(items.filter(({ type }) => type === 'note')).toEqual([])
     expect(await service.app.db.transaction((tx) => clearNotes(tx, [id]))).toBe(0)
     expect(await team.ask('DELETE', `/notes/${id}`)).toMatchObject({ status: 200 })
+  })
+})
+
+describe('answers that earlier releases stored', () => {
+  /** As release 0.3 stored it. */
+  const answer = ({ workspace_id }: Team, kind: string, key: string) =>
+    service.app.db.run(sql`
+      insert into operations (id, workspace_id, kind, effect, idempotency_key, fingerprint, state, reply_status, reply_body,
+        finished_at)
+      values (${newId()}, ${workspace_id}, ${kind}, 'local', ${key}, ${Buffer.alloc(32)}, 'completed', 201,
+        ${JSON.stringify({ note: { id: newId(), text: 'canary', author: { name: 'Ana' } } })}, domain_now())`)
+  const again = () =>
+    service.app.db.run(sql`update note_answers set after_workspace_id = null, after_key = '', done_at = null`)
+
+  test('lose the texts of notes in all workspaces, batch by batch, and once only', async () => {
+    await again()
+    for (const key of ['a', 'b', 'c']) await answer(team, 'create_note', key)
+    await answer(other, 'create_note', 'd')
+    await answer(other, 'toy', 'e')
+    while (await clearNoteAnswers(service.app, 1)) {}
+    expect(await answersWith('canary')).toEqual(['e'])
+    expect(await answersWith('Ana')).toEqual(['a', 'b', 'c', 'd', 'e'])
+    await answer(team, 'create_note', 'f')
+    expect(await clearNoteAnswers(service.app)).toBe(false)
+    expect(await answersWith('canary')).toEqual(['e', 'f'])
+  })
+
+  test('stay while a process of release 0.3 runs, which stores more of them', async () => {
+    await again()
+    await service.app.db.run(sql`update secret_use set addresses_sealed = false`)
+    await answer(team, 'create_note', 'g')
+    expect(await clearNoteAnswers(service.app)).toBe(false)
+    expect(await answersWith('canary')).toContain('g')
+    await service.app.db.run(sql`update secret_use set addresses_sealed = true`)
+    while (await clearNoteAnswers(service.app)) {}
+    expect(await answersWith('canary')).not.toContain('g')
   })
 })
