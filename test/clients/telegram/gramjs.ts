@@ -1,4 +1,4 @@
-/** gramjs (npm `telegram`): the full transport, `p_q_inner_data` with RSA's old padding. */
+/** gramjs (npm `telegram`): the full transport or the abridged one, `p_q_inner_data` with RSA's old padding. */
 import { createRequire } from 'node:module'
 import { type Device, type ForeignClient, type Place, Refused, type TlObject } from './device.ts'
 import { type Argument, type Entry, entries, layer, schemaText } from './schema.ts'
@@ -36,7 +36,10 @@ const { Api, TelegramClient, Logger } = {
 }
 Object.assign(require('telegram/tl/AllTLObjects.js') as object, { LAYER: layer })
 const { StringSession } = require('telegram/sessions') as { StringSession: new (text: string) => Session }
-const { ConnectionTCPFull } = require('telegram/network') as { ConnectionTCPFull: Class }
+const { ConnectionTCPFull, ConnectionTCPAbridged } = require('telegram/network') as Record<
+  'ConnectionTCPFull' | 'ConnectionTCPAbridged',
+  Class
+>
 const { _serverKeys } = require('telegram/crypto/RSA.js') as { _serverKeys: Map<string, unknown> }
 const { computeCheck } = require('telegram/Password.js') as {
   computeCheck(question: unknown, password: string): Promise<unknown>
@@ -103,42 +106,44 @@ function plain(value: unknown): unknown {
   return { _: entry.name, ...Object.fromEntries(fields) }
 }
 
-export const gramjs: ForeignClient = {
-  name: 'gramjs',
-  async open({ port, key }: Place): Promise<Device> {
-    // It has keys of Telegram's servers only.
-    const fingerprint = BigInt.asIntN(64, BigInt(`0x${key.fingerprint}`)).toString()
-    _serverKeys.set(fingerprint, { n: bigInt(key.modulus, 16), e: Number.parseInt(key.exponent, 16) })
-    // It dials port 80 whatever its session says, and writes ports above 32767 nowhere.
-    class AtPort extends ConnectionTCPFull {
-      constructor(options: Fields) {
-        super({ ...options, port })
+export const gramjs: readonly ForeignClient[] = [
+  { name: 'gramjs', open: (place) => open(place, ConnectionTCPFull) },
+  { name: 'gramjs, abridged', open: (place) => open(place, ConnectionTCPAbridged) },
+]
+
+async function open({ port, key }: Place, Connection: Class): Promise<Device> {
+  // It has keys of Telegram's servers only.
+  const fingerprint = BigInt.asIntN(64, BigInt(`0x${key.fingerprint}`)).toString()
+  _serverKeys.set(fingerprint, { n: bigInt(key.modulus, 16), e: Number.parseInt(key.exponent, 16) })
+  // It dials port 80 whatever its session says, and writes ports above 32767 nowhere.
+  class AtPort extends Connection {
+    constructor(options: Fields) {
+      super({ ...options, port })
+    }
+  }
+  const session = new StringSession('')
+  session.setDC(2, '127.0.0.1', 443)
+  const client = new TelegramClient(session, 1, '0'.repeat(32), {
+    ...{ connection: AtPort, useWSS: false, connectionRetries: 10, retryDelay: 200 },
+    baseLogger: new Logger('none'),
+  })
+  const updates: TlObject[] = []
+  client.addEventHandler((update) => {
+    const { _: name } = (plain(update) ?? {}) as Partial<TlObject>
+    if (name !== undefined) updates.push(plain(update) as TlObject)
+  })
+  await client.connect()
+  return {
+    updates,
+    async call(method, params = {}) {
+      try {
+        return plain(await client.invoke(make({ _: method, ...params })))
+      } catch (error) {
+        const { code, errorMessage } = error as { code?: number; errorMessage?: string }
+        throw errorMessage === undefined ? error : new Refused(`${code} ${errorMessage}`)
       }
-    }
-    const session = new StringSession('')
-    session.setDC(2, '127.0.0.1', 443)
-    const client = new TelegramClient(session, 1, '0'.repeat(32), {
-      ...{ connection: AtPort, useWSS: false, connectionRetries: 10, retryDelay: 200 },
-      baseLogger: new Logger('none'),
-    })
-    const updates: TlObject[] = []
-    client.addEventHandler((update) => {
-      const { _: name } = (plain(update) ?? {}) as Partial<TlObject>
-      if (name !== undefined) updates.push(plain(update) as TlObject)
-    })
-    await client.connect()
-    return {
-      updates,
-      async call(method, params = {}) {
-        try {
-          return plain(await client.invoke(make({ _: method, ...params })))
-        } catch (error) {
-          const { code, errorMessage } = error as { code?: number; errorMessage?: string }
-          throw errorMessage === undefined ? error : new Refused(`${code} ${errorMessage}`)
-        }
-      },
-      prove: async (question, password) => plain(await computeCheck(make(question), password)) as TlObject,
-      close: () => client.destroy(),
-    }
-  },
+    },
+    prove: async (question, password) => plain(await computeCheck(make(question), password)) as TlObject,
+    close: () => client.destroy(),
+  }
 }

@@ -19,12 +19,14 @@ try {
   const ask = askAddress(await centre.ready())
   const [, port, file = ''] = /^PARLEY_TELEGRAM_DC=127\.0\.0\.1:(\d+),(.+)$/m.exec(centre.stdout()) ?? []
   const place = { port: Number(port), key: parsePublicKey(crypto, await readFile(file, 'utf8')) }
-  for (const [n, client] of [gramjs, mtprotoCore].entries()) {
+  for (const [n, client] of [...gramjs, mtprotoCore].entries()) {
     const account = {
       ...{ account_id: `desk_${n}`, name: 'Sales desk', phone: `+999662010${n}`, password: 'correct horse' },
     }
+    const begunAt = performance.now()
     const { passed, of, failed } = await takeSteps({ ...place, ask, client, account })
-    process.stdout.write(`${client.name}: ${passed} of ${of} steps\n`)
+    const seconds = ((performance.now() - begunAt) / 1000).toFixed(1)
+    process.stdout.write(`${client.name}: ${passed} of ${of} steps, ${seconds} s\n`)
     if (failed) throw failed
   }
 } finally {
