@@ -4699,6 +4699,17 @@ export const mutants: readonly Mutant[] = [
   ),
   mutant(
     entryPeople,
+    'guard: contacts that are not read mark a chat',
+    'GET /chats/{chat_id}/suppression 200 by a name of a contact of another account that is not read yet, as the list of chats says',
+    'and false',
+  ),
+  mutant(
+    entryPeople,
+    'guard: contacts of own accounts mark a chat',
+    'GET /chats/{chat_id}/suppression 200 by a name of a contact of another account that is not read yet, as the list of chats says',
+  ),
+  mutant(
+    entryPeople,
     'guard: marked by a name while it was listed',
     'GET /chats/{chat_id}/suppression 200 as the list of chats says: by a name that they gave up while it was listed, not by one of before',
   ),

@@ -32,7 +32,6 @@ export async function listChatEntries(
   const names = namesOfChat({
     workspace_id: sql`c.workspace_id`,
     platform: sql`(select a.platform from accounts a where a.id = c.account_id)`,
-    account_id: sql`c.account_id`,
     number: sql`c.chat_id`,
     username: sql`c.username`,
   })
