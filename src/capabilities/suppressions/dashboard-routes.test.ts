@@ -175,6 +175,19 @@ describe('GET /chats/{chat_id}/suppression', () => {
     ])
   })
 
+  test('200 by a name that they have in one account, though another saw it end before the entry', async () => {
+    const own = await openTeam(service, 'Chat')
+    await chat(own, '53')
+    const { db } = service.app
+    const beside = { ...own, account_id: await service.account(own.workspace_id) }
+    await learnPeople(db, own, [seen('53', 'theirs_again')])
+    await learnPeople(db, own, [seen('53', 'between')])
+    await learnPeople(db, beside, [seen('53', 'theirs_again')])
+    await add('username', 'theirs_again', own.ask)
+    expect(await entriesOf(own, '53')).toMatchObject([{ value: 'theirs_again' }])
+    expect(await isMarked(own, '53')).toBe(true)
+  })
+
   test('200 by a name of a contact of another account that is not read yet, as the list of chats says', async () => {
     const [own, elsewhere] = [await openTeam(service, 'Chat'), await openTeam(service, 'Elsewhere')]
     const { db } = service.app
