@@ -1798,12 +1798,14 @@ begin
           union all
           (select n.kind, n.value, n.until from person_names n where n.person_id = who.id offset 0)
           union all
-          -- Until every contact of before was read, some people have no row.
+          -- Until every contact of before was read, some people have no row. The list is the workspace's, so every account's contact counts.
           select name.kind, name.value, null
-          from contacts c
+          from accounts a
+          cross join lateral (
+            select * from contacts c where c.account_id = a.id and c.provider_id = who.number limit 1) c
           cross join lateral (
             values ('username', lower(c.username)), ('phone', phone_digits(c.phone))) as name (kind, value)
-          where c.account_id = account and c.provider_id = who.number
+          where a.workspace_id = workspace and a.platform = on_platform
             and exists (select from people_backfill where done_at is null)) t) asked
       -- A recipient by chat has an account and a chat in the place of a name.
       where asked.kind in ('username', 'phone', 'platform_id') and asked.value is not null
@@ -2180,13 +2182,16 @@ CREATE OR REPLACE FUNCTION public.unread_contacts_named(workspace uuid, name_kin
  LANGUAGE sql
  STABLE
 AS $function$
-  select c.account_id, c.provider_id from contacts c
-  where name_kind = 'username' and c.workspace_id = workspace and lower(c.username) = name_value
-    and exists (select from people_backfill where done_at is null)
-  union all
-  select c.account_id, c.provider_id from contacts c
-  where name_kind = 'phone' and c.workspace_id = workspace and phone_digits(c.phone) = name_value
-    and exists (select from people_backfill where done_at is null);
+  select a.id, unread.number from (
+    select c.account_id, c.provider_id as number from contacts c
+    where name_kind = 'username' and c.workspace_id = workspace and lower(c.username) = name_value
+      and exists (select from people_backfill where done_at is null)
+    union all
+    select c.account_id, c.provider_id from contacts c
+    where name_kind = 'phone' and c.workspace_id = workspace and phone_digits(c.phone) = name_value
+      and exists (select from people_backfill where done_at is null)) unread
+  join accounts seen_by on seen_by.id = unread.account_id
+  join accounts a on a.workspace_id = workspace and a.platform = seen_by.platform;
 $function$;
 CREATE OR REPLACE FUNCTION public.wire_time(at timestamp with time zone)
  RETURNS text

@@ -129,6 +129,24 @@ test('writes the journal before it calls the platform', async () => {
   expect(accepted(one)).toBe(1)
 })
 
+test('sends nothing where the database knows fewer writes than the worker saw', async () => {
+  const one = await stage()
+  one.held.writes.seen = '1'
+  await run(rows.app, one)
+  expect(await rows.row(one.id)).toMatchObject({ state: 'queued', attempt_no: 0 })
+  expect(accepted(one)).toBe(0)
+})
+
+test('sends nothing while another transaction has the account', async () => {
+  const one = await stage()
+  await rows.db.transaction(async (tx) => {
+    await tx.run(sql`select 1 from account_hosts where account_id = ${one.held.account_id} for no key update`)
+    await run(rows.app, one)
+  })
+  expect(await rows.row(one.id)).toMatchObject({ state: 'queued', attempt_no: 0 })
+  expect(accepted(one)).toBe(0)
+})
+
 /** A process that freezes for a long time when it asks the boundary. */
 function heldUp(): App {
   const { sources } = rows.app
@@ -442,6 +460,19 @@ test.each(['needs_login', 'restricted'] as const)(
     await run(rows.app, one)
     const ended = { state: 'released', reason: 'platform_refused', detail: reason }
     expect(await rows.row(one.id)).toMatchObject(ended)
+    expect(await place.status(one.held.account_id)).toBe(reason.toUpperCase())
+  },
+)
+
+test.each(['needs_login', 'restricted'] as const)(
+  'an account that is %s when it prepares releases the request, so that its key may run again, and reports it',
+  async (reason) => {
+    const one = await stage()
+    const payload = { identifier: { kind: 'username', value: 'mara' } }
+    const id = await rows.operation(one.held, { kind: 'start_chat', chat_id: null, payload })
+    Object.assign(one.session, { resolve: async () => ({ kind: 'refused', reason }) })
+    await attempt(rows.app, one.ways, await rows.queued(id), one.account)
+    expect(await rows.row(id)).toMatchObject({ state: 'released', reason: 'not_prepared', detail: reason })
     expect(await place.status(one.held.account_id)).toBe(reason.toUpperCase())
   },
 )

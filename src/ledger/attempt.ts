@@ -77,7 +77,7 @@ export async function attempt(
       reason: status,
       detail: answer.forbidden ?? status,
     })
-  if (status !== 'crossed') return leave(app, operation, held)
+  if (status !== 'crossed') return leave(app, operation, held) // guard: only what has crossed is submitted
   observeStage(app, 'wait', operation.waited_seconds ?? 0) // guard: the wait for a worker is observed
   return submitCrossed(app, ways, operation, { token, startedAt, held, submit: prepared.value })
 }
@@ -157,6 +157,7 @@ async function settleUnprepared(
   const released = (detail: string): Ending => ({ to: 'released', reason: 'not_prepared', detail })
   if (outcome?.kind === 'refused') {
     const { reason } = outcome
+    // guard: trouble of the account refuses no message
     if (!isTrouble(reason)) return settleQueued(app, operation, { to: 'refused', refusal: reason })
     await recorder.noteTrouble(held, reason)
     return settleQueued(app, operation, released(reason))

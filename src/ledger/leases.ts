@@ -99,7 +99,8 @@ export async function claimAccounts(
           or not exists (select from instance where unconfirmed_since is not null)) -- guard: no connection for a clone
         and (f.lease_until is null
           or f.lease_until < real_now() - make_interval(secs => ${takeover_seconds}) -- guard: takeover waits
-          or f.lease_until < real_now() and f.lease_owner = any(${neighbours}::uuid[])
+          or f.lease_until < real_now() -- guard: a neighbour that is alive keeps its accounts
+            and f.lease_owner = any(${neighbours}::uuid[])
           or f.lease_until > real_now() + make_interval(secs => ${2 * leaseSeconds}) -- guard: account lease too far ahead
           or exists (select from workers w where w.id = f.lease_owner and w.stopped_at is not null))
       order by f.lease_until nulls first, f.account_id limit ${limit} for update of f skip locked
@@ -231,7 +232,8 @@ export async function requireLease(
 ): Promise<void> {
   const held = await tx.maybe(sql`
     select 1 from account_hosts where account_id = ${account_id} and lease_owner = ${worker_id}
-      and lease_epoch = ${epoch} for no key update`)
+      and lease_epoch = ${epoch} -- guard: an earlier lease of the same worker is lost
+    for no key update`)
   if (!held) throw new LeaseLost('The lease of the account is lost.')
 }
 

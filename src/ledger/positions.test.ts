@@ -12,10 +12,12 @@ import {
   type HeldLease,
   holdsLease,
   isHeldSince,
+  LeaseLost,
   leaseSeconds,
   readShares,
   releaseLease,
   renewLeases,
+  requireLease,
   shareOf,
 } from './leases.ts'
 import { advancePositions } from './positions.ts'
@@ -182,6 +184,16 @@ describe('claimAccounts', () => {
     })
   })
 
+  test('skips an account that a living worker of the same disk drives', async () => {
+    const [held, neighbour] = [await rows.account(), newId()]
+    await rows.host(held, sql`lease_owner = ${neighbour}, lease_until = real_now() + interval '10 s'`)
+    for (const takeover_seconds of [0, 75]) {
+      const claimed = await claim(newId(), { takeover_seconds, neighbours: [neighbour] })
+      expect(claimed.has(held.account_id)).toBe(false)
+    }
+    expect(await host(held)).toMatchObject({ owner: neighbour })
+  })
+
   test('makes it not live, and renewing the lease does not change that', async () => {
     const held = await rows.account()
     await rows.host(held, sql`lease_until = real_now() - interval '1 ms'`)
@@ -199,6 +211,19 @@ describe('claimAccounts', () => {
     const [one, other] = await Promise.all([claim(), claim()])
     expect([...one.keys()].filter((id) => other.has(id))).toEqual([])
     expect(accounts.every(({ account_id }) => one.has(account_id) || other.has(account_id))).toBe(true)
+  })
+})
+
+describe('requireLease', () => {
+  const require = (held: HeldLease) => rows.db.transaction((tx) => requireLease(tx, held))
+
+  test('throws when another worker has claimed the account, or this one has claimed it anew', async () => {
+    const [kept, taken, again] = [await rows.account(), await rows.account(), await rows.account()]
+    await rows.host(taken, sql`lease_owner = ${newId()}`)
+    await rows.host(again, sql`lease_epoch = lease_epoch + 1`)
+    await require(kept)
+    await expect(require(taken)).rejects.toThrow(LeaseLost)
+    await expect(require(again)).rejects.toThrow(LeaseLost)
   })
 })
 

@@ -280,6 +280,15 @@ describe('while a message is in flight', () => {
     expect(await stateOf(one)).toMatchObject({ status: 'waiting', message_id: null })
   })
 
+  test('what the person wrote before a message that an operator closed as sent is no reply', async () => {
+    const one = await inFlight()
+    await closeAsSent(one)
+    await fetchPage(one.held, one.chat_id, [messageOf(3, 'Hello', minute(-1))])
+    expect(await stateOf(one)).toMatchObject({ status: 'waiting', message_id: null })
+    await fetchPage(one.held, one.chat_id, [messageOf(7)])
+    expect(await stateOf(one)).toMatchObject({ status: 'replied', message_id: '7' })
+  })
+
   test('counts an opt-out that came after the crossing', async () => {
     const one = await inFlight()
     await fetchPage(one.held, one.chat_id, [messageOf(7, 'STOP')])

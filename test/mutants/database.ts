@@ -65,11 +65,15 @@ const still = 'a new entry ends nothing that is in flight'
 const ends = of('end_suppressed', still)
 const has = of('people_named', still)
 const names = of('names_of', still)
+const unread = of('unread_contacts_named', still)
 
 const byName = 'an entry by name'
 const secondName =
   'a name besides the shown username does not end because that one is seen, and ends once the platform denies it'
+const unreadEntry = 'an entry by a name of a contact that is not read yet'
 const newEntry = 'a new entry ends'
+const unreadEnds = (which: string) =>
+  `${newEntry} what waits for a contact of ${which} from before of whom no person is known, while some are not read`
 
 /** What ends with the membership or the user of its maker. */
 function departs(name: string, text: string, replace: string, what: string, test: string): Mutant {
@@ -457,6 +461,37 @@ export const databaseMutants: readonly Mutant[] = [
     file: 'src/capabilities/people/people.test.ts',
     test: 'names of contacts from before are read once, end no other name, and count from the start',
   },
+  {
+    what: 'contacts that are not read yet count in their own account only',
+    patches: [],
+    functions: [
+      {
+        function: 'is_listed',
+        text: 'where a.workspace_id = workspace and a.platform = on_platform',
+        replace: 'where a.id = account',
+      },
+    ],
+    file: 'src/capabilities/people/people.test.ts',
+    test: 'names of contacts from before are read once, end no other name, and count from the start',
+  },
+  asks(
+    'and exists (select from people_backfill where done_at is null)',
+    '',
+    'a contact counts after all were read',
+    `${unreadEntry} stops the person in every account of the workspace, until all are read`,
+  ),
+  asks(
+    'where a.workspace_id = workspace and a.platform = on_platform',
+    'where a.workspace_id = workspace',
+    'contacts that are not read yet count on every platform',
+    `${unreadEntry} does not stop the person with the same number on another platform, nor in another workspace`,
+  ),
+  asks(
+    'where a.workspace_id = workspace and a.platform = on_platform',
+    'where a.platform = on_platform',
+    'contacts that are not read yet count in every workspace',
+    `${unreadEntry} does not stop the person with the same number on another platform, nor in another workspace`,
+  ),
 
   has(
     'n.kind = name_kind and n.value = name_value and n.until is null',
@@ -493,14 +528,25 @@ export const databaseMutants: readonly Mutant[] = [
       },
     ],
     file,
-    test: `${newEntry} what waits for a contact from before of whom no person is known, while some are not read`,
+    test: unreadEnds('the same account'),
     still,
   },
+  unread(
+    'a.workspace_id = workspace and a.platform = seen_by.platform',
+    'a.id = seen_by.id',
+    'a new entry ends what waits for a contact that is not read yet in its own account only',
+    unreadEnds('another account'),
+  ),
+  unread(
+    'a.workspace_id = workspace and a.platform = seen_by.platform',
+    'a.workspace_id = workspace',
+    'a new entry ends what waits for the number of a contact that is not read yet on another platform',
+    `${newEntry} nothing of a contact from before with the same number on another platform`,
+  ),
   ...(['username', 'phone'] as const).flatMap((kind) => {
     const compared = kind === 'username' ? 'lower(c.username)' : 'phone_digits(c.phone)'
     const text = `${compared} = name_value
-    and exists (select from people_backfill where done_at is null)`
-    const unread = of('unread_contacts_named', still)
+      and exists (select from people_backfill where done_at is null)`
     return [
       unread(
         text,
@@ -512,7 +558,7 @@ export const databaseMutants: readonly Mutant[] = [
         text,
         `false`,
         `a new entry ends nothing of a contact that is not read yet, by ${kind}`,
-        `${newEntry} what waits for a contact from before of whom no person is known, while some are not read`,
+        unreadEnds('the same account'),
       ),
     ]
   }),

@@ -130,7 +130,6 @@ const isSuppressed: Sql = sql`(p.kind = 'private' -- guard: only people are on t
   and ${isChatListed({
     workspace_id: sql`p.workspace_id`,
     platform: sql`p.provider`,
-    account_id: sql`p.account_id`,
     number: sql`p.chat_id`,
     username: sql`p.username`,
   })})`

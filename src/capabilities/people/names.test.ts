@@ -314,6 +314,51 @@ describe('an entry by name', () => {
   })
 })
 
+/** What an older release left: contacts without people. `work` runs until they are read. */
+async function beforeReading(work: () => Promise<void>): Promise<void> {
+  const { db } = service.app
+  await db.run(sql`delete from person_names where workspace_id = ${tenant.workspace_id}`)
+  await db.run(sql`delete from people where workspace_id = ${tenant.workspace_id}`)
+  await db.run(sql`update people_backfill set done_at = null`)
+  try {
+    await work()
+  } finally {
+    await db.run(sql`update people_backfill set done_at = domain_now()`)
+  }
+}
+
+describe('an entry by a name of a contact that is not read yet', () => {
+  test('stops the person in every account of the workspace, until all are read', async () => {
+    const [one, two] = [someone(), someone()]
+    await stores(
+      a,
+      shown(one, { phone: `+${one.phone}` }),
+      shown(two, { username: two.username.toUpperCase() }),
+    )
+    await beforeReading(async () => {
+      await suppress({ phone: one.phone })
+      await suppress({ username: two.username })
+      for (const by of [a, b])
+        expect([await isListed(by, one), await isListed(by, two)]).toEqual([true, true])
+    })
+    for (const by of [a, b])
+      expect([await isListed(by, one), await isListed(by, two)]).toEqual([false, false])
+  })
+
+  test('does not stop the person with the same number on another platform, nor in another workspace', async () => {
+    const other = await service.tenant()
+    const [telegram, elsewhere] = [await account(tenant, 'telegram'), await account(other)]
+    const one = someone()
+    await stores(a, shown(one, { phone: one.phone }))
+    await beforeReading(async () => {
+      await suppress({ phone: one.phone })
+      await suppress({ phone: one.phone }, other)
+      const by = [a, b, telegram, elsewhere]
+      expect(await Promise.all(by.map((each) => isListed(each, one)))).toEqual([true, true, false, false])
+    })
+  })
+})
+
 describe('a new entry ends', () => {
   /** Recipients that wait: of a campaign of chats by `b`, and one of contacts under this name. */
   async function waits(one: Someone, contact: string) {
@@ -381,23 +426,32 @@ describe('a new entry ends', () => {
     expect(await statuses()).toEqual(['queued', 'queued'])
   })
 
-  test('what waits for a contact from before of whom no person is known, while some are not read', async () => {
-    const { db } = service.app
+  test.each(['the same account', 'another account'])(
+    'what waits for a contact of %s from before of whom no person is known, while some are not read',
+    async (which) => {
+      const one = someone()
+      const names = { username: one.username.toUpperCase(), phone: `+${one.phone}` }
+      await stores(which === 'another account' ? a : b, shown(one, names))
+      await beforeReading(async () => {
+        const byName = await waits(one, 'username:another')
+        await suppress({ username: one.username })
+        expect(await byName()).toEqual(['suppressed', 'queued'])
+        const byPhone = await waits(one, 'username:another')
+        await suppress({ phone: one.phone })
+        expect(await byPhone()).toEqual(['suppressed', 'queued'])
+      })
+    },
+  )
+
+  test('nothing of a contact from before with the same number on another platform', async () => {
+    const telegram = await account(tenant, 'telegram')
     const one = someone()
-    await stores(b, shown(one, { username: one.username.toUpperCase(), phone: `+${one.phone}` }))
-    await db.run(sql`delete from person_names where workspace_id = ${tenant.workspace_id}`)
-    await db.run(sql`delete from people where workspace_id = ${tenant.workspace_id}`)
-    await db.run(sql`update people_backfill set done_at = null`)
-    try {
-      const byName = await waits(one, 'username:another')
+    await stores(telegram, shown(one, { username: one.username }))
+    await beforeReading(async () => {
+      const statuses = await waits(one, 'username:another')
       await suppress({ username: one.username })
-      expect(await byName()).toEqual(['suppressed', 'queued'])
-      const byPhone = await waits(one, 'username:another')
-      await suppress({ phone: one.phone })
-      expect(await byPhone()).toEqual(['suppressed', 'queued'])
-    } finally {
-      await db.run(sql`update people_backfill set done_at = domain_now()`)
-    }
+      expect(await statuses()).toEqual(['queued', 'queued'])
+    })
   })
 
   test.each(['username', 'phone'] as const)(

@@ -244,8 +244,10 @@ describe('names', () => {
         { id: String(person.person_id) },
       )
     await suppress({ phone: person.phone })
-    // Until its contact was read, only the account that knows the number sees it.
-    expect([await isListed(a), await isListed(b)]).toEqual([true, false])
+    // Until its contact was read, the list asks about the contacts of every account.
+    expect([await isListed(a), await isListed(b)]).toEqual([true, true])
+    const { status, body } = await startChat(b, String(person.person_id))
+    expect([status, body.code]).toEqual([409, 'identity_suppressed'])
     while (await readContacts(place.app, 1)) {}
     expect([await isListed(a), await isListed(b)]).toEqual([true, true])
     expect(await namesOf(person.person_id)).toEqual([`phone:${person.phone}`, `username:${person.username}`])

@@ -157,7 +157,6 @@ export function tieOf(
 export interface ChatColumns {
   readonly workspace_id: Sql
   readonly platform: Sql
-  readonly account_id: Sql
   readonly number: Sql
   readonly username: Sql
 }
@@ -176,7 +175,7 @@ export function namesOfChat(chat: ChatColumns): Sql {
 }
 
 /** Those of them that the chat itself does not show. */
-export function learntNamesOfChat({ workspace_id, platform, account_id, number }: ChatColumns): Sql {
+export function learntNamesOfChat({ workspace_id, platform, number }: Omit<ChatColumns, 'username'>): Sql {
   return sql`
     select n.kind, n.value, n.until
     from people person
@@ -184,10 +183,14 @@ export function learntNamesOfChat({ workspace_id, platform, account_id, number }
     where person.workspace_id = ${workspace_id} and person.platform = ${platform} and person.number = ${number}
     union all
     -- Until every contact of before was read, some people have no row.
-    select t.kind, t.value, null from contacts unread
+    select t.kind, t.value, null from accounts reader
+    cross join lateral (
+      select * from contacts stored where stored.account_id = reader.id and stored.provider_id = ${number} limit 1) unread
     cross join lateral (values ('username', lower(unread.username)), ('phone', phone_digits(unread.phone))) as t (kind, value)
-    where unread.account_id = ${account_id} and unread.provider_id = ${number}
-      and exists (select from people_backfill where done_at is null)`
+    where reader.platform = ${platform}
+      and reader.workspace_id = ${workspace_id} -- guard: contacts of own accounts mark a chat
+      and exists (select from people_backfill where done_at is null) -- guard: contacts that are not read mark a chat
+      `
 }
 
 /**

@@ -230,21 +230,61 @@ async function countRows(client: pg.Client, statement: Sql): Promise<Record<stri
   }
 }
 
-describe.each(['planned for few', 'planned once for few', 'planned now'])('%s', (session) => {
+const planned = ['planned for few', 'planned once for few', 'planned now']
+
+async function sessionOf(name: string): Promise<pg.Client> {
+  const client = sessions.get(name) ?? (await open())
+  sessions.set(name, client)
+  return client
+}
+
+/** It asks for the names of a person at most three times, and for the rows that it changes. */
+function expectFew(counted: Record<string, number>, each: number): void {
+  for (const [table, count] of Object.entries(counted)) {
+    expect([table, count]).toEqual([
+      table,
+      Math.min(count, each * (table === 'person_names' ? names * 4 : names + few)),
+    ])
+  }
+}
+
+describe.each(planned)('%s', (session) => {
   test.each(lookUps)('%s reads the names of one person and a few rows besides', async (name, statement) => {
-    const client = sessions.get(session) ?? (await open())
-    sessions.set(session, client)
+    const client = await sessionOf(session)
     // The first plans.
     await countRows(client, statement(1))
     const counted = await countRows(client, statement(1))
     if (process.env.PEOPLE_ROWS) process.stdout.write(`${session}, ${name}: ${JSON.stringify(counted)}\n`)
-    const each = name.includes('fifty') ? many : 1
-    // It asks for the names of a person at most three times, and for the rows that it changes.
-    for (const [table, count] of Object.entries(counted)) {
-      expect([table, count]).toEqual([
-        table,
-        Math.min(count, each * (table === 'person_names' ? names * 4 : names + few)),
-      ])
-    }
+    expectFew(counted, name.includes('fifty') ? many : 1)
+  })
+})
+
+describe('until every contact of before was read', () => {
+  /** Each with the same contacts. */
+  const accounts = 3
+  beforeAll(async () => {
+    const { db } = service.app
+    for (let more = 1; more < accounts; more++) await service.account(tenant.workspace_id)
+    // What they would teach is there already.
+    await db.run(sql`alter table contacts disable trigger contacts_new_names`)
+    await db.run(sql`
+      insert into contacts (account_id, provider_id, workspace_id, username, phone)
+      select a.id, n, a.workspace_id, 'person_' || n || '_2', (4900000000 + n * ${names}::bigint + 1)::text
+      from generate_series(1, ${people}::int) n, accounts a where a.workspace_id = ${tenant.workspace_id}`)
+    await db.run(sql`alter table contacts enable trigger contacts_new_names`)
+    await db.run(sql`update people_backfill set done_at = null`)
+  })
+  afterAll(() => service.app.db.run(sql`update people_backfill set done_at = domain_now()`))
+  const asking = ['is_listed, by number', 'is_listed, by names', 'recipient_forbidden', 'end_suppressed']
+  const statements = lookUps.filter(([name]) => asking.includes(name))
+
+  describe.each(planned)('%s', (session) => {
+    test.each(statements)('%s reads the contacts of one person besides', async (_, statement) => {
+      const client = await sessionOf(session)
+      await countRows(client, statement(1))
+      const counted = await countRows(client, statement(1))
+      expectFew(counted, 1)
+      expect(counted.contacts).toBeGreaterThanOrEqual(accounts)
+    })
   })
 })

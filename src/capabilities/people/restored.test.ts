@@ -14,6 +14,7 @@ import { openDatabase } from '../../db/pool.ts'
 import { requireSteps, restoreBackup } from '../../db/restore.ts'
 import { sql } from '../../db/sql.ts'
 import { renewGeneration } from '../../ledger/restore-counter.ts'
+import { writeFromPhone } from '../../platform/sandbox/person-acts.ts'
 import { setDispatch } from '../gates/gates.ts'
 import { addSuppression } from '../suppressions/suppressions.ts'
 
@@ -101,6 +102,25 @@ async function meets(account_id: string, person_id: number, username: string): P
   })
 }
 
+/** POST /campaigns for one contact of the account. Returns the campaign's id. */
+async function write(
+  { work, tenant: { key } }: CampaignPlace,
+  account_id: string,
+  { username }: { readonly username: string },
+  more: object = {},
+): Promise<string> {
+  const contacts = [{ identifier: `@${username}` }]
+  const body = { account_id, contacts, message_text: 'Hello', daily_quota_per_account: 50, ...more }
+  const headers = { 'idempotency-key': `restored-${made++}` }
+  const answer = await work.service.post('/campaigns', { key, body, headers })
+  expect(answer.status, answer.body.error).toBe(201)
+  return (answer.body.campaign as { id: string }).id
+}
+
+const ends = async (place: CampaignPlace, id: string) =>
+  (await place.recipients(id)).map(({ status, reason }) => [status, reason])
+const sent = () => before.sent().map(({ person, text }) => [person, text])
+
 /** Both ways of a first message. */
 async function expectRefused(
   { work, tenant: { key } }: CampaignPlace,
@@ -167,4 +187,110 @@ describe.each(['a backup', 'a standby'] as const)('after %s from before has take
       expect(taken).toEqual([{ number: String(person_id) }])
     },
   )
+
+  /** A knows both. They have swapped their names by the restore, which forgets that. */
+  async function swapped() {
+    const a = await before.account()
+    const [one, other] = [someone(), someone()]
+    for (const { person_id, username } of [one, other]) await meets(a, person_id, username)
+    const swap = async () => {
+      const { world } = before.work.sandbox
+      world.changePerson(one.person_id, { username: other.username, phone: `+${other.phone}` })
+      world.changePerson(other.person_id, { username: one.username, phone: `+${one.phone}` })
+      await meets(a, one.person_id, other.username)
+      await meets(a, other.person_id, one.username)
+    }
+    return { a, one, other, swap }
+  }
+
+  test('who was meant before the swap gets nothing in place of the other', async () => {
+    const { a, one, swap } = await swapped()
+    const { at } = await before.db.one<{ at: Date }>(sql`select domain_now() + interval '2 hours' as at`)
+    const id = await write(before, a, one, { scheduled_at: at.toISOString() })
+    await backUp()
+    await swap()
+    const there = await restore(how)
+    await there.advance(3 * hour)
+    expect(await ends(there, id)).toEqual([['failed', 'name_changed']])
+    expect(sent()).toEqual([])
+  })
+
+  test('both are on the list if the name of one was, before they swapped', async () => {
+    const { a, one, other, swap } = await swapped()
+    const { workspace_id } = before.tenant
+    await addSuppression(before.app, 'cli:ana', { workspace_id, username: one.username })
+    await backUp()
+    await swap()
+    const there = await restore(how)
+    await there.until('the swap is stored again', async () => {
+      const row = await there.db.maybe(sql`
+        select from contacts where account_id = ${a} and provider_id = ${other.person_id} and username = ${one.username}`)
+      return row !== undefined
+    })
+    await expectRefused(there, a, `@${one.username}`)
+    await expectRefused(there, a, `@${other.username}`)
+  })
+
+  test.each(['a bot', 'a channel'])('a name that %s has taken gets nothing', async (taker) => {
+    const a = await before.account()
+    const one = someone()
+    await meets(a, one.person_id, one.username)
+    await backUp()
+    const { world } = before.work.sandbox
+    if (taker === 'a bot') {
+      const bot = world.addPerson({ name: 'Shop', kind: 'bot', username: `shop_${made++}_bot` })
+      world.changePerson(bot.person_id, { username: one.username })
+    } else {
+      world.changePerson(one.person_id, { username: `${one.username}_2` })
+      world.addGroup({ account_id: a, name: 'News', username: one.username, members: [] })
+    }
+    const there = await restore(how)
+    const id = await write(there, a, one)
+    await there.advance(hour)
+    expect(await ends(there, id)).toEqual([['failed', 'identity_ineligible']])
+    expect(sent()).toEqual([])
+  })
+
+  describe.each(['the message', 'what follows it'])('from before %s', (what) => {
+    const steps = [24, 48].map((wait_hours, at) => ({
+      ...{ branch: 'no_reply', wait_hours },
+      variants: [`Step ${at + 1}`],
+    }))
+
+    const isOver = (status = '') => !['queued', 'submitting', 'waiting'].includes(status)
+
+    /** A campaign of A has written; then comes what is to end it. Returns the end in the restored copy. */
+    async function ended(follows: (account_id: string, person_id: number) => unknown) {
+      const [a, b] = [await before.account(), await before.account()]
+      const one = someone()
+      for (const account_id of [a, b]) await meets(account_id, one.person_id, one.username)
+      const { at } = await before.db.one<{ at: Date }>(sql`select domain_now() + interval '1 hour' as at`)
+      const id = await write(before, a, one, {
+        ...{ steps, stop_on_own_message: true, scheduled_at: at.toISOString() },
+      })
+      if (what === 'the message') await backUp()
+      await before.advance(2 * hour)
+      expect(await before.statuses(id)).toEqual(['waiting'])
+      if (what !== 'the message') await backUp()
+      await follows(b, one.person_id)
+      await before.until('the sequence has ended', async () => (await before.statuses(id))[0] !== 'waiting')
+      const there = await restore(how)
+      await there.until('it has ended again', async () => isOver((await there.statuses(id))[0]))
+      await there.advance(96 * hour)
+      expect(sent()).toEqual([[one.person_id, 'Hello']])
+      return ends(there, id)
+    }
+
+    test('a reply to another account ends the sequence', async () => {
+      const reply = (account_id: string, person_id: number) =>
+        before.work.write(account_id, person_id, 'Yes please, call me')
+      expect(await ended(reply)).toEqual([['replied', null]])
+    })
+
+    test('a message by hand from another account ends the sequence', async () => {
+      const byHand = (account_id: string, person_id: number) =>
+        writeFromPhone(before.work.sandbox.world, { account_id, person_id, text: 'As we agreed' })
+      expect(await ended(byHand)).toEqual([['completed', 'answered_by_hand']])
+    })
+  })
 })

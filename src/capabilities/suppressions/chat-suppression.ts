@@ -32,7 +32,6 @@ export async function listChatEntries(
   const names = namesOfChat({
     workspace_id: sql`c.workspace_id`,
     platform: sql`(select a.platform from accounts a where a.id = c.account_id)`,
-    account_id: sql`c.account_id`,
     number: sql`c.chat_id`,
     username: sql`c.username`,
   })
@@ -41,7 +40,8 @@ export async function listChatEntries(
       select json_agg(json_build_object('kind', s.kind, 'value', s.value, 'source', s.source, 'evidence', s.evidence,
         'created_at', wire_time(s.created_at)) order by s.source <> 'opt_out', s.created_at desc, s.kind, s.value)
       from (
-        select kind, value, case when bool_or(until is null) then null else max(until) end as until
+        select kind, value,
+          case when bool_or(until is null) then null else max(until) end as until -- guard: a name that one account still sees
         from (${names}) own where c.kind = 'private' group by 1, 2) named
       join suppressions s on s.workspace_id = c.workspace_id and s.kind = named.kind and s.value = named.value
         and (named.until is null or named.until >= s.created_at) -- guard: a name that passed on before the entry

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openService, type Service } from '../../../test/harness/service.ts'
 import { type Asking, openTeam, type Team } from '../../../test/harness/team.ts'
 import { sql } from '../../db/sql.ts'
+import { storeContacts } from '../contacts/contacts.ts'
 import { learnPeople } from '../people/people.ts'
 import { entriesPage } from './suppression-page.ts'
 import { noteOptOuts } from './suppressions.ts'
@@ -172,6 +173,41 @@ describe('GET /chats/{chat_id}/suppression', () => {
       true,
       false,
     ])
+  })
+
+  test('200 by a name that they have in one account, though another saw it end before the entry', async () => {
+    const own = await openTeam(service, 'Chat')
+    await chat(own, '53')
+    const { db } = service.app
+    const beside = { ...own, account_id: await service.account(own.workspace_id) }
+    await learnPeople(db, own, [seen('53', 'theirs_again')])
+    await learnPeople(db, own, [seen('53', 'between')])
+    await learnPeople(db, beside, [seen('53', 'theirs_again')])
+    await add('username', 'theirs_again', own.ask)
+    expect(await entriesOf(own, '53')).toMatchObject([{ value: 'theirs_again' }])
+    expect(await isMarked(own, '53')).toBe(true)
+  })
+
+  test('200 by a name of a contact of another account that is not read yet, as the list of chats says', async () => {
+    const [own, elsewhere] = [await openTeam(service, 'Chat'), await openTeam(service, 'Elsewhere')]
+    const { db } = service.app
+    for (const of of [own, elsewhere]) await chat(of, '55')
+    const account_id = await service.account(own.workspace_id)
+    const contact = { ...seen('55', null), phone: '491700000055' }
+    await db.transaction((tx) => storeContacts(tx, { ...own, account_id }, [contact]))
+    for (const of of [own, elsewhere]) await add('phone', contact.phone, of.ask)
+    // As an older release left it.
+    await db.run(sql`delete from person_names where workspace_id = ${own.workspace_id}`)
+    await db.run(sql`delete from people where workspace_id = ${own.workspace_id}`)
+    await db.run(sql`update people_backfill set done_at = null`)
+    try {
+      expect(await entriesOf(own, '55')).toMatchObject([{ kind: 'phone', value: contact.phone }])
+      expect([await isMarked(own, '55'), await isMarked(elsewhere, '55')]).toEqual([true, false])
+      expect(await entriesOf(elsewhere, '55')).toEqual([])
+    } finally {
+      await db.run(sql`update people_backfill set done_at = domain_now()`)
+    }
+    expect([await entriesOf(own, '55'), await isMarked(own, '55')]).toEqual([[], false])
   })
 
   test("200 with none for a group; 404 for an unknown chat and another workspace's account", async () => {

@@ -4,7 +4,7 @@ import { hashOf } from '../../../test/platform/conformance-downloads.ts'
 import { within } from '../../../test/platform/conformance-recorder.ts'
 import { openMediaScene } from '../../../test/platform/media-scene.ts'
 import { makeFile } from '../sandbox/control-files.ts'
-import { editMessage } from '../sandbox/person-acts.ts'
+import { editMessage, writeMessage } from '../sandbox/person-acts.ts'
 
 const gone = { kind: 'refused', reason: 'file_unavailable' }
 
@@ -92,6 +92,19 @@ describe('a download', () => {
     let last: unknown
     for (let next = await chunks.next(); !next.done; next = await chunks.next()) last = next.value
     expect(last).toMatchObject(gone)
+  })
+
+  test('of a file that is cut short fails, also one of a single part', async () => {
+    const { world, connect, fetch, account_id, person_id } = await openMediaScene()
+    const { session } = await connect()
+    const bytes = Buffer.alloc(50_000, 'x').toString('base64')
+    for (const size of [50_001, 2_000_000]) {
+      const file = { ...makeFile({ data: bytes }), size }
+      const id = writeMessage(world, { account_id, person_id, text: '', file })
+      const place = { chat_id: `${person_id}`, message_id: String(id), index: 0 } as const
+      expect(await fetch(session, place)).toMatchObject({ kind: 'unknown' })
+    }
+    expect(await session.ping()).toBe(true)
   })
 
   test('sits out short waits and retries after server errors; a long wait counts as reading', async () => {

@@ -88,6 +88,7 @@ export class Media {
           flying.push(part)
         }
         const bytes = await flying.shift()
+        // guard: a part that is cut short ends the download
         if (bytes?.length !== Math.min(partBytes, found.size - at))
           throw new Error('The file has another size.')
         yield { kind: 'accepted', value: bytes }

@@ -110,6 +110,15 @@ describe('askPerson', () => {
     expect(asked).toMatchObject([{ _: 'users.getUsers', id: [{ userId: 7 }] }])
   })
 
+  test('says nothing when Telegram shows only the short form of a person, without their names', async () => {
+    const { reader } = await open(() => [{ ...without(nameless), min: true }])
+    const asked: Identifier[] = [
+      { kind: 'username', value: 'ada' },
+      { kind: 'phone', value: '+493007' },
+    ]
+    for (const identifier of asked) expect(await askPerson(reader, '7', identifier)).toBeNull()
+  })
+
   test('makes no call about somebody whom the account cannot reach', async () => {
     const { reader, asked } = await open()
     expect(await askPerson(reader, '9', { kind: 'id', value: '9' })).toBeNull()

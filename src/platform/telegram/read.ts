@@ -51,7 +51,8 @@ export async function askPerson(
   await reader.learn({ users })
   const user = users.find((one) => one._ === 'user' && one.id === userId)
   const person = reader.peers.with(users).findPerson(person_id as ChatNumber)
-  if (user?._ !== 'user' || user.min || !person) return null
+  // Of a person in short form Telegram leaves names out.
+  if (user?._ !== 'user' || user.min || !person) return null // guard: a short form denies no name
   if (kind === 'id') return { person, has_name: true }
   const active = (user.usernames ?? []).flatMap((one) => (one.active ? [one.username] : [])) // guard: a username that is switched off
   const has_name =

@@ -35,6 +35,18 @@ test('ignores an edit that Telegram hides, as it does for reactions', async () =
   expect(await update({ ...edited, editHide: true })).toEqual([])
 })
 
+test('a message whose edit Telegram hides is not edited, in a page of history as in an update', async () => {
+  const edited = { ...message, editDate: 70 }
+  expect(viewMessage(self, edited).edited_at).toBe('1970-01-01T00:01:10.000Z')
+  expect(viewMessage(self, { ...edited, editHide: true }).edited_at).toBeNull()
+  const [update] = await viewOne({
+    _: 'updateNewMessage',
+    message: { ...edited, editHide: true },
+    ...order,
+  })
+  expect(update).toMatchObject({ message: { edited_at: null } })
+})
+
 test.each<[string, tl.TypeUpdate]>([
   [
     'a channel',

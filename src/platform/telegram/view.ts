@@ -58,6 +58,7 @@ export function viewMessage(self: Person, message: tl.RawMessage, random_id: str
     is_sender: message.out ?? false,
     sender_id: senderOf(self, message),
     timestamp: timeOf(message.date),
+    // guard: a reaction is no edit
     edited_at: message.editDate && !message.editHide ? timeOf(message.editDate) : null,
     attachments,
     random_id,

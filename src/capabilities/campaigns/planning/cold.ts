@@ -26,7 +26,7 @@ export function coldLimit(allowance: ColdAllowance, now: Date, zone: Zone): numb
 
 /** The same for rows of `accounts` and `account_hosts`; null: no limit. */
 export function coldLimitOf(account: Sql, host: Sql, day: Sql): Sql {
-  return sql`case when ${host}.cold_stopped_at is not null then 0
+  return sql`case when ${host}.cold_stopped_at is not null then 0 -- guard: stopped first messages hide nobody
     when ${account}.cold_per_day is not null then ${account}.cold_per_day
     when ${account}.cold_ramp_from is not null
       then least(${ramp.most}, ${ramp.step} * (1 + greatest(0, ${day} - ${account}.cold_ramp_from))) end`

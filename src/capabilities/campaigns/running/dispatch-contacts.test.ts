@@ -161,12 +161,15 @@ describe('contacts', () => {
   test('fail when the look-up finds no one, the same person again, or something other than a person', async () => {
     const pool = [await place.account()]
     const one = stranger()
-    const bot = stranger({ kind: 'bot' })
+    const [bot, deleted] = [stranger({ kind: 'bot' }), stranger({ kind: 'deleted' })]
+    const self = place.work.sandbox.world.state.accounts.get(pool[0] ?? '')?.person_id
     const contacts = [
       { contact: 'username:nobody_at_all' },
       { contact: one.contact },
       { contact: one.phone },
       { contact: bot.contact },
+      { contact: deleted.contact },
+      { contact: `platform_id:${self}` },
     ]
     const id = await place.campaign({ kind: 'contacts', pool, contacts })
     await place.advance(hour)
@@ -174,6 +177,8 @@ describe('contacts', () => {
       ['failed', 'username_not_found'],
       ['completed', null],
       ['failed', 'duplicate'],
+      ['failed', 'identity_ineligible'],
+      ['failed', 'identity_ineligible'],
       ['failed', 'identity_ineligible'],
     ])
     expect(place.sent()).toHaveLength(1)

@@ -237,6 +237,16 @@ describe('a platform that stops first messages', () => {
     expect(place.sent()).toHaveLength(4)
   })
 
+  test('does not hold up those who have written behind those who have not', async () => {
+    const [known] = await chatsWith(1)
+    const strangers = [0, 1].map(() => ({ account_id, person_id: place.work.person() }))
+    place.work.fault({ on: 'send', fault: 'refuse', error: 'cold_stopped', times: 1, account_id })
+    const id = await place.campaign({ chats: [...strangers, ...(known ? [known] : [])] })
+    await place.advance(hour)
+    expect(await place.statuses(id)).toEqual(['queued', 'queued', 'completed'])
+    expect(place.sent().map(({ person }) => person)).toEqual([known?.person_id])
+  })
+
   test('uses up no recipient: the one whose message it stopped gets it once the account is enabled again', async () => {
     const person_id = place.work.person()
     await place.db.run(sql`
@@ -591,6 +601,9 @@ describe('an unknown outcome', () => {
     expect(place.sent()).toHaveLength(3)
     expect(await place.statuses(id)).toEqual(['completed'])
     expect(await usedAndSent()).toEqual({ used: 3, sent: 3 })
+    const counts = await place.db.one(sql`
+      select sent::int, ambiguous::int from campaign_counts where campaign_id = ${id} and at = '-infinity'`)
+    expect(counts).toEqual({ sent: 3, ambiguous: 0 })
   })
 
   test('becomes final when the next message would be due, and gets no follow-up', async () => {

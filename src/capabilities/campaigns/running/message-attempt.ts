@@ -206,6 +206,7 @@ async function refuse(
 
 /** Ties the recipient to the person at once: a later answer that names somebody else ends it. */
 async function checkFound(app: App, row: FactsRow, person: Person): Promise<Asked> {
+  // guard: only people are written to
   if (person.kind !== 'person') {
     await endRecipient(app, row, { status: 'failed', reason: 'identity_ineligible' })
     return 'done'

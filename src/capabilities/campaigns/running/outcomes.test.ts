@@ -88,6 +88,27 @@ describe('a reply', () => {
     expect(await repliedSteps()).toEqual([0])
   })
 
+  test('to message 1 while message 2 is in flight stays the reply when the person writes again', async () => {
+    const id = await place.campaign({ chats: [{ account_id, person_id }], steps: daily })
+    await place.advance(hour)
+    const stored = (text: string) =>
+      place.db.maybe<{ id: string }>(sql`
+        select id::text from messages where account_id = ${account_id} and text = ${text}`)
+    during = async () => {
+      await reply(id)
+      place.work.write(account_id, person_id, 'One more thing')
+      await place.until('it is stored', async () => (await stored('One more thing')) !== undefined)
+      return flood
+    }
+    await place.advance(day)
+    expect(await place.statuses(id)).toEqual(['replied'])
+    const all = await place.work.events(place.tenant.workspace_id)
+    const { id: message_id } = (await stored('Tell me more')) ?? {}
+    expect(all.filter(({ type }) => type === 'campaign.replied')).toMatchObject([
+      { data: { message_id, step: 0 } },
+    ])
+  })
+
   test('that overtakes our answer, which is then accepted: nothing follows', async () => {
     const id = await place.campaign({ chats: [{ account_id, person_id }], steps: daily })
     during = async (send) => {

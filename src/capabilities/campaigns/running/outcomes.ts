@@ -340,6 +340,7 @@ function countOf(row: SettledRow, operation: SettledOperation | undefined): Coun
   if (!operation || row.kind === 'broadcast') return []
   const { campaign_id, workspace_id, account_id, crossed_at: at } = row
   const { from_state, state, step_no } = operation
+  // guard: an unknown outcome that becomes known counts once
   const came = (to: string) => (state === to ? 1 : 0) - (from_state === to && state !== from_state ? 1 : 0)
   if (from_state === state) return []
   return [

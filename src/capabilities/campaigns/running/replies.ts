@@ -66,7 +66,8 @@ export const isSentBefore = ({
   readonly at: Sql
 }): Sql => sql`case
   -- An operator closed it as sent, so only its time is known and not its message. Platforms report whole seconds.
-  when o.state <> 'completed' then o.closed_as = 'sent' and date_trunc('second', o.crossed_at) <= ${at}
+  when o.state <> 'completed' then o.closed_as = 'sent'
+    and date_trunc('second', o.crossed_at) <= ${at} -- guard: what came before one closed as sent is no reply
   when ${message_id} is not null then (o.reply_body ->> 'message_id')::bigint < ${message_id}
   else (o.reply_body ->> 'timestamp')::timestamptz <= ${at} -- guard: two accounts are compared by time
   end`
@@ -126,7 +127,9 @@ export async function noteReplies(
             where later.account_id = r.account_id and later.chat_id = r.chat_id and later.status = 'replied'
               and (later.last_sent_at, r.id) > (r.last_sent_at, later.id))
         -- Whether it is a reply is known once our message is proven: until then the newest one is stored.
-        else r.status in ('submitting', 'ambiguous') and r.reply_step is null and (sent.step_no is not null or (
+        else r.status in ('submitting', 'ambiguous')
+          and r.reply_step is null -- guard: the first reply is kept
+          and (sent.step_no is not null or (
           h.at > k.created_at - make_interval(hours => ${clockHours}) -- guard: older than the campaign
           and (r.replied_at is null or (h.at, h.message_id) > (r.replied_at, r.reply_message_id)) -- guard: newest is kept
           )) end
