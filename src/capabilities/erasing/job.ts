@@ -5,14 +5,10 @@ import { eraseEvents, eraseOutbox } from '../../events/erase.ts'
 import { eraseAmbiguous, eraseOperations, isInFlight, releaseQueued } from '../../ledger/erasing.ts'
 import { waitForStoring } from '../../ledger/leases.ts'
 import type { ChatNumber } from '../../lib/shapes.ts'
-import { erasePeers } from '../accounts/accounts.ts'
 import { eraseApprovals } from '../approvals/approvals.ts'
 import { record } from '../audit/audit.ts'
 import { eraseRecipients } from '../campaigns/campaigns.ts'
-import { eraseChats, eraseMember } from '../chats/chats.ts'
-import { eraseContacts } from '../contacts/contacts.ts'
-import { eraseHistory } from '../history/history.ts'
-import { eraseFiles } from '../media/media.ts'
+import { eraseMember } from '../chats/chats.ts'
 import { clearMessages, type MessageKey } from '../messages/messages.ts'
 import {
   addTombstones,
@@ -26,6 +22,7 @@ import {
 import { areWordsForgotten } from '../search/search.ts'
 import { eraseEntries } from '../suppressions/suppressions.ts'
 import { eraseResponses } from '../webhooks/webhooks.ts'
+import { eraseShown, renewShown } from './shown.ts'
 
 /** Rows read in one transaction, so that none holds its locks for long. */
 const readAtOnce = 1_000
@@ -140,21 +137,15 @@ async function begin(app: App, tx: Tx, job: Job): Promise<Progress> {
   const names = (await listNames(tx, person_id)).map((name) => tombstoneOf(app, workspace_id, name))
   await addTombstones(tx, { workspace_id, platform, number, tombstones: names })
   await noteLast(tx, account_ids, number)
-  await releaseQueued(app, tx, { account_ids, number })
+  await releaseQueued(app, tx, job)
   await eraseEntries(tx, { id: person_id, workspace_id, number })
-  await eraseShown(tx, account_ids, number)
-  await eraseApprovals(tx, account_ids, number)
+  const gone = await listGone(tx, account_ids, number)
+  await eraseShown(tx, gone, number)
+  // guard: what they write again before the job begins stays
+  await renewShown(tx, workspace_id, { account_ids: account_ids.filter((id) => !gone.includes(id)), number })
+  await eraseApprovals(tx, job)
   tx.afterCommit(() => app.wake.mark({ workspace_id, kind: 'everything' }))
   return done
-}
-
-/** What these accounts show of the person. */
-async function eraseShown(tx: Tx, account_ids: readonly string[], number: ChatNumber): Promise<void> {
-  await eraseChats(tx, account_ids, number)
-  await eraseContacts(tx, account_ids, number)
-  await eraseHistory(tx, account_ids, number)
-  await eraseFiles(tx, account_ids, number)
-  await erasePeers(tx, account_ids, number)
 }
 
 const soon = { words_within_seconds: 0 }
@@ -195,8 +186,8 @@ async function clearGroups(_: App, tx: Tx, job: Job): Promise<Progress> {
   return { cleared, after: job.account_ids[job.account_ids.indexOf(account) + 1] ?? null }
 }
 
-const personOf = ({ person_id: id, workspace_id, account_ids, number, platform }: Job) => ({
-  ...{ id, workspace_id, account_ids, number, platform, names: namesOf(id) },
+const personOf = ({ person_id: id, workspace_id, account_ids, number, platform, at }: Job) => ({
+  ...{ id, workspace_id, account_ids, number, platform, at, names: namesOf(id) },
 })
 
 async function clearLedger(_: App, tx: Tx, job: Job): Promise<Progress> {
