@@ -125,6 +125,26 @@ export const erasingMutants: readonly Mutant[] = [
     'POST /people/{person_id}/erase from the answer on their chat is not in the account: 404, also before a worker has begun',
     '',
   ),
+  ...(
+    [
+      ['guard: no list shows an erased person', ''],
+      ['guard: search does not show erased people', '...(await answer(page, searched, words)),'],
+    ] as const
+  ).map(([marker, replace]) =>
+    asked(
+      marker,
+      'POST /people/{person_id}/erase from the answer on no list has them: chats, contacts, search; also before a worker has begun',
+      replace,
+    ),
+  ),
+  ...['guard: every erasure begins before another goes on', 'guard: workspaces take turns in erasing'].map(
+    (marker) =>
+      racing(returnedMeanwhile)(
+        marker,
+        'several erasures each begin before any goes on, and then the workspaces take turns',
+        '',
+      ),
+  ),
   inLedger(
     'guard: no message crosses to an erased person',
     'what is queued while the erasure begins does not cross',
