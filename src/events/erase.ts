@@ -6,16 +6,26 @@ interface ErasedPerson {
   readonly workspace_id: string
   readonly account_ids: readonly string[]
   readonly number: ChatNumber
+  /** When the erasure was asked for. */
+  readonly at: Date
 }
 
-/** Whether the JSON of an event is about a private chat of the person, or about a message of theirs in a group. */
-const isAbout = ({ account_ids, number }: ErasedPerson) => sql`(
+/**
+ * Whether the JSON of an event is about a private chat of the person, or about a message of theirs in a group. What they have written
+ * since, and what has happened to it, stays.
+ */
+const isAbout = ({ account_ids, number, at }: ErasedPerson) => sql`(
   e.data ->> 'account_id' = any(${account_ids}) and (
-    e.data ->> 'chat_id' = ${chatIdOf(number)}
+    (e.data ->> 'chat_id' = ${chatIdOf(number)} and not exists (
+      select from erased_chats c
+      where c.account_id = e.data ->> 'account_id' and c.chat_id = ${number}::bigint and c.from_id is not null
+        and coalesce((e.data -> 'message' ->> 'id')::bigint >= c.from_id, (e.data ->> 'message_id')::bigint >= c.from_id,
+          e.occurred_at > ${at}))) -- guard: events of what they write again stay
     or (e.data ->> 'chat_id' like 'platform:chat:-%' and e.data -> 'message' ->> 'id' is not null and exists (
       select from messages m where m.account_id = e.data ->> 'account_id'
         and m.chat_id = split_part(e.data ->> 'chat_id', ':', 3)::bigint
-        and m.id = (e.data -> 'message' ->> 'id')::bigint and m.sender_id = ${number}::bigint))))`
+        and m.id = (e.data -> 'message' ->> 'id')::bigint and m.sender_id = ${number}::bigint
+        and m.sent_at <= ${at}))))`
 
 /** Events that have no number yet. The sequencer has few of them at a time. */
 export async function eraseOutbox(tx: Tx, person: ErasedPerson): Promise<void> {

@@ -12,13 +12,21 @@ interface ErasedPerson {
   readonly number: ChatNumber
   /** Selects kind and value of each name that they have or had. */
   readonly names: Sql
+  /** When the erasure was asked for. */
+  readonly at: Date
 }
+
+/** Whether operation `o` is of a chat in which they have written again, and younger than the erasure: then it stays. */
+const isSince = ({ number, at }: Pick<ErasedPerson, 'number' | 'at'>): Sql => sql`(
+  o.created_at > ${at} and exists ( -- guard: operations since they wrote again stay
+    select from erased_chats e where e.chat_id = ${number}::bigint and e.from_id is not null
+      and e.account_id = coalesce(o.account_id, o.reply_body ->> 'account_id')))`
 
 /**
  * Operation `o`, by its chat, its recipient, the chat in its answer, or the name that it asked for. Names are compared in the
  * suppression list's form.
  */
-const isOf = ({ account_ids, number, names }: ErasedPerson): Sql => sql`(
+const isOf = ({ account_ids, number, names, at }: ErasedPerson): Sql => sql`((
   (o.account_id = any(${account_ids}) and o.chat_id = ${number}::bigint)
   or (o.effect = 'local' and strpos(o.reply_body::text, ${`"${chatIdOf(number)}"`}) > 0)
   or (o.chat_id is null and o.account_id = any(${account_ids}) and (
@@ -27,17 +35,18 @@ const isOf = ({ account_ids, number, names }: ErasedPerson): Sql => sql`(
         when 'phone' then phone_digits(o.payload -> 'identifier' ->> 'value')
         else lower(o.payload -> 'identifier' ->> 'value') end) in (
       select own.kind, own.value from (${names}) own
-      union all select 'id', ${number}))))`
+      union all select 'id', ${number})))) and not ${isSince({ number, at })})`
 
 /** Nothing more is sent to the person: what waits for a worker is released. */
 export async function releaseQueued(
   { operations }: Pick<App, 'operations'>,
   tx: Tx,
-  { account_ids, number }: Pick<ErasedPerson, 'account_ids' | 'number'>,
+  { account_ids, number, at }: Pick<ErasedPerson, 'account_ids' | 'number' | 'at'>,
 ): Promise<SettledOperation[]> {
   const queued = await tx.rows<{ id: string; queued_no: number }>(sql`
-    select id, queued_no from operations
-    where account_id = any(${account_ids}) and chat_id = ${number} and state = 'queued' order by id`)
+    select o.id, o.queued_no from operations o
+    where o.account_id = any(${account_ids}) and o.chat_id = ${number} and o.state = 'queued'
+      and not ${isSince({ number, at })} order by o.id`)
   const ending = { to: 'released', reason: 'erased' } as const
   return settle(
     tx,

@@ -6,6 +6,7 @@ import {
   erasureWanted,
   type KeptErasure,
   listErasures,
+  type Turn,
 } from '../capabilities/erasing/erasing.ts'
 import { beginErasures, erasureListIn, keepErasures, readErasures } from '../ledger/erasure-list.ts'
 import type { Loop } from '../loop.ts'
@@ -30,6 +31,7 @@ export async function repeatErasures(app: App, directory: string): Promise<void>
 export function erasureLoop(directory: string): Loop {
   /** What this disk has. */
   let kept: Set<string> | undefined
+  const turn: Turn = { workspace_id: null }
   return {
     name: 'erasures',
     restMs,
@@ -43,7 +45,7 @@ export function erasureLoop(directory: string): Loop {
         for (const { id } of missing) known.add(id)
       }
       const startedAt = app.sources.now()
-      const more = await eraseNext(app, known)
+      const more = await eraseNext(app, known, turn)
       const restedMs = Math.min(rest.mostMs, rest.timesItsWork * (app.sources.now() - startedAt))
       if (more && restedMs > 0) await app.sources.sleep(restedMs)
       return more

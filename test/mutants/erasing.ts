@@ -42,6 +42,8 @@ const inLedger = of(
 const whileStoring = 'what is being stored while the request commits'
 const waitedFor = `${whileStoring} is waited for: the erasure begins once it is stored, and clears it`
 const returnedMeanwhile = `${whileStoring} is cleared also where they have written again since; that stays`
+const writtenAgain =
+  'what they write again before the job begins stays, with its chat, its events and what is sent to them since; what was before goes'
 const racing = (still: string) => of('src/capabilities/erasing/erasing-races.test.ts', still)
 const inNotes = of(
   'src/capabilities/notes/notes.test.ts',
@@ -123,6 +125,26 @@ export const erasingMutants: readonly Mutant[] = [
     'POST /people/{person_id}/erase from the answer on their chat is not in the account: 404, also before a worker has begun',
     '',
   ),
+  ...(
+    [
+      ['guard: no list shows an erased person', ''],
+      ['guard: search does not show erased people', '...(await answer(page, searched, words)),'],
+    ] as const
+  ).map(([marker, replace]) =>
+    asked(
+      marker,
+      'POST /people/{person_id}/erase from the answer on no list has them: chats, contacts, search; also before a worker has begun',
+      replace,
+    ),
+  ),
+  ...['guard: every erasure begins before another goes on', 'guard: workspaces take turns in erasing'].map(
+    (marker) =>
+      racing(returnedMeanwhile)(
+        marker,
+        'several erasures each begin before any goes on, and then the workspaces take turns',
+        '',
+      ),
+  ),
   inLedger(
     'guard: no message crosses to an erased person',
     'what is queued while the erasure begins does not cross',
@@ -139,6 +161,17 @@ export const erasingMutants: readonly Mutant[] = [
     returnedMeanwhile,
     'and m.id <= e.last_id',
   ),
+  ...(
+    [
+      [
+        'guard: what they write again before the job begins stays',
+        'await eraseShown(tx, account_ids, number)',
+      ],
+      ['guard: events of what they write again stay', 'false) and false))'],
+      ['guard: approvals since they wrote again stay', 'where false))'],
+      ['guard: operations since they wrote again stay', 'false and exists ('],
+    ] as const
+  ).map(([marker, replace]) => racing(returnedMeanwhile)(marker, writtenAgain, replace)),
   inNotes(
     'guard: an answer keeps no text of a note',
     'POST /chats/{chat_id}/notes 200 to a repeat under the same key, without the text: only the note has it, so it goes with the note',

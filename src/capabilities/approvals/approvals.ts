@@ -124,10 +124,25 @@ function adviseReply(reply: Reply): Reply {
   return code === 'outcome_ambiguous' ? { ...reply, body: { error: unknownOutcomeAdvice, code } } : reply
 }
 
-/** What agents asked to send to an erased person. A request that still waits is denied. */
-export async function eraseApprovals(tx: Tx, account_ids: readonly string[], number: string): Promise<void> {
+interface ErasedPerson {
+  readonly account_ids: readonly string[]
+  /** Their number on the platform. */
+  readonly number: string
+  /** When the erasure was asked for. */
+  readonly at: Date
+}
+
+/**
+ * What agents asked to send to an erased person. A request that still waits is denied. One from after they have written again
+ * stays.
+ */
+export async function eraseApprovals(tx: Tx, { account_ids, number, at }: ErasedPerson): Promise<void> {
   await tx.run(sql`
-    update approvals set payload = '{"erased": true}', state = case when state = 'waiting' then 'denied' else state end,
+    update approvals a set payload = '{"erased": true}', state = case when state = 'waiting' then 'denied' else state end,
       decided_at = case when state = 'waiting' then domain_now() else decided_at end
-    where account_id = any(${account_ids}) and chat_id = ${number} and payload::text <> '{"erased": true}'`)
+    where account_id = any(${account_ids}) and chat_id = ${number} and payload::text <> '{"erased": true}'
+      and (created_at <= ${at} or not exists (
+        select from erased_chats e
+        where e.account_id = a.account_id and e.chat_id = a.chat_id and e.from_id is not null)) -- guard: approvals since they wrote again stay
+    `)
 }

@@ -1,8 +1,10 @@
 /** An erasure beside what goes on meanwhile: what arrives, what is created, what they write again, and other erasures. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { LedgerRows } from '../../../test/harness/ledger-rows.ts'
 import { until } from '../../../test/harness/process.ts'
 import { openService, type Service, type Tenant } from '../../../test/harness/service.ts'
 import { type Sql, sql } from '../../db/sql.ts'
+import { sequence } from '../../events/sequencer.ts'
 import { claimAccounts, type HeldLease } from '../../ledger/leases.ts'
 import { newId } from '../../lib/ids.ts'
 import type { Chat, Message, Person, Update } from '../../platform/port.ts'
@@ -60,16 +62,19 @@ const said = (one: Message, chat = chatWith(mara)): Update => ({
 const arrives = (to: HeldLease, ...updates: readonly Update[]) =>
   ingest(service.app, to, { updates, position: newId(), caught_up: true })
 
-async function personOf({ workspace_id }: Tenant): Promise<string> {
-  const { id } = await db().one<{ id: string }>(sql`
-    select id from people where workspace_id = ${workspace_id} and number = ${mara.id}`)
-  return id
-}
-
-async function request(of = tenant, contact_allowed = false): Promise<string> {
+async function request({
+  of = tenant,
+  who = mara,
+  contact_allowed = false,
+}: {
+  of?: Tenant
+  who?: Person
+  contact_allowed?: boolean
+} = {}): Promise<string> {
   const { app } = service
   const { workspace_id } = of
-  const person_id = await personOf(of)
+  const { id: person_id } = await db().one<{ id: string }>(sql`
+    select id from people where workspace_id = ${workspace_id} and number = ${who.id}`)
   const { preview } = await previewErasure(app.db, workspace_id, person_id)
   const wanted = { workspace_id, person_id, preview, contact_allowed }
   return (await app.db.transaction((tx) => requestErasure(app, tx, 'cli:ana', wanted))).id
@@ -152,5 +157,94 @@ describe('what is being stored while the request commits', () => {
     await arrives(held, said(message('13', { timestamp: later })))
     expect(await run(id)).toBe('done')
     expect(await texts(held)).toEqual(['', '', 'canary 13'])
+  })
+})
+
+describe('what they write again before the job begins', () => {
+  const events = async () => {
+    while ((await sequence(db())) > 0) {}
+    const rows = await db().rows<{ data: { erased?: true; message?: Message } }>(sql`
+      select data from events where workspace_id = ${tenant.workspace_id} order by sequence`)
+    return rows.map(({ data }) => data.erased ?? data.message?.text)
+  }
+
+  const note = (text: string) =>
+    db().run(sql`
+      insert into notes (id, workspace_id, account_id, chat_id, author_id, text)
+      values (gen_random_uuid(), ${tenant.workspace_id}, ${held.account_id}, ${mara.id}, ${tenant.user_id}, ${text})`)
+
+  async function approval(): Promise<string> {
+    const id = newId()
+    await db().run(sql`
+      insert into approvals (id, workspace_id, user_id, key_id, client_name, operation, account_id, chat_id, payload, fingerprint,
+        expires_at)
+      select ${id}, workspace_id, user_id, id, 'an agent', 'send_message', ${held.account_id}, ${mara.id},
+        '{"text": "canary"}', sha256('payload'), now() + interval '1 day'
+      from keys where workspace_id = ${tenant.workspace_id}`)
+    return id
+  }
+
+  test('stays, with its chat, its events and what is sent to them since; what was before goes', async () => {
+    const rows = new LedgerRows(service, tenant)
+    const payload = { text: 'canary', file: null }
+    await arrives(held, said(message('10')))
+    await arrives(held, said(message('11'), { ...chatWith(mara), name: 'Canary of before' }))
+    await note('before')
+    const asked = [await approval()]
+    const sends = [await rows.operation(held, { chat_id: mara.id, payload })]
+    expect(await events()).toEqual(['canary 10', 'canary 11'])
+    const id = await request()
+    await arrives(held, said(message('13', { timestamp: later })))
+    asked.push(await approval())
+    await note('since')
+    sends.push(await rows.operation(held, { chat_id: mara.id, payload }))
+    expect(await step(id)).toBe(true)
+    const shown = () =>
+      db().rows(sql`
+        select c.name, c.last_message_text, (select k.name from contacts k where k.account_id = c.account_id) as contact,
+          array(select n.text from notes n where n.account_id = c.account_id) as notes
+        from chats c where account_id = ${held.account_id}`)
+    const now = [{ name: 'Canary', last_message_text: 'canary 13', contact: 'Canary', notes: ['since'] }]
+    expect(await shown()).toEqual(now)
+    await db().run(
+      sql`update operations set state = 'released', reason = 'x', finished_at = domain_now() where id = ${sends[1]}`,
+    )
+    expect(await run(id)).toBe('done')
+    expect(await shown()).toEqual(now)
+    expect(await texts(held)).toEqual(['', '', 'canary 13'])
+    expect(await events()).toEqual([true, true, 'canary 13'])
+    const kept = await db().rows<{ id: string }>(sql`
+      select id from approvals where payload ->> 'text' = 'canary' union all
+      select id from operations where payload ->> 'text' = 'canary'`)
+    expect(kept.map((one) => one.id)).toEqual([asked[1], sends[1]])
+    expect(await rows.row(sends[0] ?? '')).toMatchObject({ state: 'released', reason: 'erased' })
+  })
+})
+
+describe('several erasures', () => {
+  const stepsOf = async (ids: readonly string[]) => {
+    const rows = await db().rows<{ id: string; at: string }>(sql`
+      select id, step || coalesce(after, '') as at from erasures where id = any(${ids}::uuid[])`)
+    return ids.map((id) => rows.find((row) => row.id === id)?.at ?? '')
+  }
+
+  test('each begin before any goes on, and then the workspaces take turns', async () => {
+    const second = await service.tenant()
+    const [one, two] = [tenant, second]
+    await arrives(held, said(message('10')), said(message('11', { sender_id: other.id }), chatWith(other)))
+    await arrives(await account(two), said(message('10')))
+    const ids = [
+      await request({ of: one }),
+      await request({ of: one, who: other }),
+      await request({ of: two }),
+    ]
+    const turn = { workspace_id: null }
+    const next = () => eraseNext(service.app, new Set(ids), turn)
+    for (const _ of ids) expect(await next()).toBe(true)
+    const begun = await stepsOf(ids)
+    expect(begun).toEqual(ids.map(() => 'messages'))
+    for (const _ of [1, 2]) expect(await next()).toBe(true)
+    const moved = (await stepsOf(ids)).map((at, n) => at !== begun[n])
+    expect(moved).toEqual([true, false, true])
   })
 })

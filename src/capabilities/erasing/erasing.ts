@@ -9,8 +9,9 @@ import { type Actor, record } from '../audit/audit.ts'
 import { type ErasedPerson, listNames, markErased, tombstoneOf } from '../people/people.ts'
 import { listErased } from '../suppressions/suppressions.ts'
 import { type Counts, countStored, hashOf } from './preview.ts'
+import { hidePerson } from './shown.ts'
 
-export { eraseNext } from './job.ts'
+export { eraseNext, type Turn } from './job.ts'
 
 /** A person is to be erased. */
 export const erasureWanted: Topic = { topic: 'erasures' }
@@ -82,8 +83,8 @@ export interface ErasureRequest {
 }
 
 /**
- * From the commit on nothing that arrives of the person is stored, and unless they may be contacted again, nothing crosses to them. A
- * worker does the rest.
+ * From the commit on no list shows the person, nothing that arrives of them is stored, and unless they may be contacted again, nothing
+ * crosses to them. A worker does the rest.
  */
 export async function requestErasure(
   app: App,
@@ -99,7 +100,10 @@ export async function requestErasure(
   const counts = await countStored(tx, person)
   // guard: an erasure runs only as it was shown
   if (hashOf(person, counts) !== preview) throw new ApiError('preview_outdated')
-  tx.afterCommit(() => app.wake.signal(erasureWanted))
+  tx.afterCommit(() => {
+    app.wake.signal(erasureWanted)
+    app.wake.mark({ workspace_id, kind: 'everything' })
+  })
   const names = await listNames(tx, person.id)
   const tombstones = names.map((name) => tombstoneOf(app, workspace_id, name))
   const id = app.sources.newId()
@@ -110,6 +114,7 @@ export async function requestErasure(
       ${tombstones}::bytea[], ${total})
     returning ${shown}`)
   await markErased(tx, { ...person, erased_at: null, tombstones })
+  await hideEverywhere(tx, person) // guard: no list shows an erased person
   if (!contact_allowed) await listErased(tx, person)
   await record(app, tx, actor, {
     action: 'person.erasure_requested',
@@ -118,6 +123,19 @@ export async function requestErasure(
     detail: { erasure: id, contact_allowed, ...counts },
   })
   return erasure
+}
+
+async function hideEverywhere(
+  tx: Tx,
+  { workspace_id, platform, number }: Pick<ErasedPerson, 'workspace_id' | 'platform' | 'number'>,
+): Promise<void> {
+  const accounts = await tx.rows<{ id: string }>(sql`
+    select id from accounts where workspace_id = ${workspace_id} and platform = ${platform} order by id`)
+  await hidePerson(
+    tx,
+    accounts.map(({ id }) => id),
+    number,
+  )
 }
 
 /** What a disk keeps of an erasure: no name, and enough to erase the person again in an older copy of the database. */
@@ -181,6 +199,7 @@ async function applyErasure(
     tombstones: hashes,
   }
   const person = await markErased(tx, erased)
+  await hideEverywhere(tx, erased)
   const inserted = await tx.run(sql`
     insert into erasures (id, workspace_id, person_id, platform, number, actor, contact_allowed, tombstones, at)
     values (${id}, ${workspace_id}, ${person}, ${platform}, ${number}, 'system', ${contact_allowed}, ${hashes}::bytea[], ${at})

@@ -5,14 +5,10 @@ import { eraseEvents, eraseOutbox } from '../../events/erase.ts'
 import { eraseAmbiguous, eraseOperations, isInFlight, releaseQueued } from '../../ledger/erasing.ts'
 import { waitForStoring } from '../../ledger/leases.ts'
 import type { ChatNumber } from '../../lib/shapes.ts'
-import { erasePeers } from '../accounts/accounts.ts'
 import { eraseApprovals } from '../approvals/approvals.ts'
 import { record } from '../audit/audit.ts'
 import { eraseRecipients } from '../campaigns/campaigns.ts'
-import { eraseChats, eraseMember } from '../chats/chats.ts'
-import { eraseContacts } from '../contacts/contacts.ts'
-import { eraseHistory } from '../history/history.ts'
-import { eraseFiles } from '../media/media.ts'
+import { eraseMember } from '../chats/chats.ts'
 import { clearMessages, type MessageKey } from '../messages/messages.ts'
 import {
   addTombstones,
@@ -26,6 +22,7 @@ import {
 import { areWordsForgotten } from '../search/search.ts'
 import { eraseEntries } from '../suppressions/suppressions.ts'
 import { eraseResponses } from '../webhooks/webhooks.ts'
+import { eraseShown } from './shown.ts'
 
 /** Rows read in one transaction, so that none holds its locks for long. */
 const readAtOnce = 1_000
@@ -70,11 +67,21 @@ const steps: readonly (readonly [name: string, run: (app: App, tx: Tx, job: Job)
   ['names', finish],
 ]
 
+/** Whose erasures went on last: then it is the turn of the next workspace. */
+export interface Turn {
+  workspace_id: string | null
+}
+
 /**
- * The next batch of the oldest erasure among `ids` that can go on. Returns whether there may be more to do at once. The row is locked:
- * of several workers one takes it, and where that one is killed nothing of the batch has happened.
+ * The next batch of an erasure among `ids` that can go on: those first that have not begun, and then of each workspace in turn the oldest.
+ * Returns whether there may be more to do at once. The row is locked: of several workers one takes it, and where that one is killed nothing
+ * of the batch has happened.
  */
-export async function eraseNext(app: App, ids: ReadonlySet<string>): Promise<boolean> {
+export async function eraseNext(
+  app: App,
+  ids: ReadonlySet<string>,
+  turn: Turn = { workspace_id: null },
+): Promise<boolean> {
   if (!(await hasOpen(app.db))) return false
   const passed: string[] = []
   let failure: { readonly error: unknown } | undefined
@@ -82,10 +89,11 @@ export async function eraseNext(app: App, ids: ReadonlySet<string>): Promise<boo
     const before = passed.length
     const found = await app.db
       .transaction(async (tx) => {
-        const job = await takeJob(tx, { ids: [...ids], passed })
+        const job = await takeJob(tx, { ids: [...ids], passed, ...turn })
         if (!job) return undefined
         // If it fails, it does not hold up the others.
         passed.push(job.id)
+        turn.workspace_id = job.workspace_id
         tx.afterCommit(() => app.wake.mark({ workspace_id: job.workspace_id, kind: 'people' }))
         return runStep(app, tx, job)
       })
@@ -106,7 +114,11 @@ async function hasOpen(db: Db): Promise<boolean> {
 
 function takeJob(
   tx: Tx,
-  { ids, passed }: { readonly ids: readonly string[]; readonly passed: readonly string[] },
+  {
+    ids,
+    passed,
+    workspace_id,
+  }: { readonly ids: readonly string[]; readonly passed: readonly string[] } & Turn,
 ): Promise<Job | undefined> {
   return tx.maybe<Job>(sql`
     select e.id, e.workspace_id, e.person_id, e.platform, e.number::text, e.contact_allowed, e.tombstones, e.at, e.step, e.after,
@@ -115,7 +127,11 @@ function takeJob(
     where e.done_at is null
       and e.id = any(${ids}::uuid[]) -- guard: an erasure is on the disk before it begins
       and e.id <> all(${passed}::uuid[])
-    order by e.at, e.id limit 1 for update of e skip locked`)
+    order by
+      e.step <> 'begin', -- guard: every erasure begins before another goes on
+      coalesce(e.workspace_id <= ${workspace_id}::uuid, false), e.workspace_id, -- guard: workspaces take turns in erasing
+      e.at, e.id
+    limit 1 for update of e skip locked`)
 }
 
 async function runStep(app: App, tx: Tx, job: Job): Promise<Progress> {
@@ -140,21 +156,14 @@ async function begin(app: App, tx: Tx, job: Job): Promise<Progress> {
   const names = (await listNames(tx, person_id)).map((name) => tombstoneOf(app, workspace_id, name))
   await addTombstones(tx, { workspace_id, platform, number, tombstones: names })
   await noteLast(tx, account_ids, number)
-  await releaseQueued(app, tx, { account_ids, number })
+  await releaseQueued(app, tx, job)
   await eraseEntries(tx, { id: person_id, workspace_id, number })
-  await eraseShown(tx, account_ids, number)
-  await eraseApprovals(tx, account_ids, number)
+  // What was being stored while the request committed. Where they have written again since, it stays.
+  const gone = await listGone(tx, account_ids, number)
+  await eraseShown(tx, gone, number) // guard: what they write again before the job begins stays
+  await eraseApprovals(tx, job)
   tx.afterCommit(() => app.wake.mark({ workspace_id, kind: 'everything' }))
   return done
-}
-
-/** What these accounts show of the person. */
-async function eraseShown(tx: Tx, account_ids: readonly string[], number: ChatNumber): Promise<void> {
-  await eraseChats(tx, account_ids, number)
-  await eraseContacts(tx, account_ids, number)
-  await eraseHistory(tx, account_ids, number)
-  await eraseFiles(tx, account_ids, number)
-  await erasePeers(tx, account_ids, number)
 }
 
 const soon = { words_within_seconds: 0 }
@@ -195,8 +204,8 @@ async function clearGroups(_: App, tx: Tx, job: Job): Promise<Progress> {
   return { cleared, after: job.account_ids[job.account_ids.indexOf(account) + 1] ?? null }
 }
 
-const personOf = ({ person_id: id, workspace_id, account_ids, number, platform }: Job) => ({
-  ...{ id, workspace_id, account_ids, number, platform, names: namesOf(id) },
+const personOf = ({ person_id: id, workspace_id, account_ids, number, platform, at }: Job) => ({
+  ...{ id, workspace_id, account_ids, number, platform, at, names: namesOf(id) },
 })
 
 async function clearLedger(_: App, tx: Tx, job: Job): Promise<Progress> {

@@ -111,11 +111,33 @@ describe('POST /people/{person_id}/erase', () => {
 
   test('from the answer on their chat is not in the account: 404, also before a worker has begun', async () => {
     await erase()
+    // As a transaction that was storing it meanwhile leaves it.
+    const { workspace_id } = own
+    await service.chat({ account_id, workspace_id, id: `${number}` as '1', name: 'Ines', texts: [] })
     const chat = `/chats/platform:chat:${number}`
     expect(await service.get(`${chat}?account_id=${account_id}`, { key: own.key })).toMatchObject({
       status: 404,
       body: { code: 'chat_not_found' },
     })
+  })
+
+  test('from the answer on no list has them: chats, contacts, search; also before a worker has begun', async () => {
+    const { key } = own
+    const lists = [
+      () => service.get(`/chats?account_id=${account_id}`, { key }),
+      () => service.get(`/contacts?account_id=${account_id}`, { key }),
+      ...[{ query: 'two' }, { time_after: '2000-01-01T00:00:00Z' }].map(
+        (body) => () => service.post('/search', { key, body: { account_id, ...body } }),
+      ),
+    ]
+    const shown = async () => {
+      const answers = await Promise.all(lists.map((list) => list()))
+      expect(answers.map(({ status }) => status)).toEqual(lists.map(() => 200))
+      return answers.map(({ body }) => JSON.stringify(body).includes(`${number}`))
+    }
+    expect(await shown()).toEqual(lists.map(() => true))
+    expect((await erase()).body).toMatchObject({ erasure: { state: 'waiting' } })
+    expect(await shown()).toEqual(lists.map(() => false))
   })
 
   test('403 for the key of a member, whatever its scopes', async () => {

@@ -52,14 +52,15 @@ export async function noteReturned(
 ): Promise<void> {
   if (returned.size === 0) return
   const numbers = [...returned.keys()]
-  await tx.run(sql`
-    update erased_chats e set from_id = least(e.from_id, g.from_id)
-    from unnest(${numbers}::bigint[], ${[...returned.values()]}::bigint[]) as g (chat_id, from_id)
-    where e.account_id = ${account_id} and e.chat_id = g.chat_id`)
+  // People first, as an erasure locks them.
   await tx.run(sql`
     update people p set erased_at = null from accounts a
     where a.id = ${account_id} and p.workspace_id = ${workspace_id} and p.platform = a.platform
       and p.number = any(${numbers}::bigint[]) and p.erased_at is not null`)
+  await tx.run(sql`
+    update erased_chats e set from_id = least(e.from_id, g.from_id)
+    from unnest(${numbers}::bigint[], ${[...returned.values()]}::bigint[]) as g (chat_id, from_id)
+    where e.account_id = ${account_id} and e.chat_id = g.chat_id`)
 }
 
 /** A keyed hash of each name (`kind:value` in the suppression list's form): it says whether a name was theirs, and not which. */

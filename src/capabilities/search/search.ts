@@ -119,7 +119,12 @@ export async function searchMessages(
   const total = after?.total ?? found.total
   const last = rest.length > limit ? page.at(-1) : undefined
   return {
-    ...(await answer(page, searched, words)),
+    // guard: search does not show erased people
+    ...(await answer(
+      page.filter(({ erased }) => !erased),
+      searched,
+      words,
+    )),
     match_count: Math.min(total, countMax),
     ...(total > countMax && { match_count_capped: true }),
     next_cursor: last ? next({ ...keyOf(last), shown: countShown(page, after), total }) : null,

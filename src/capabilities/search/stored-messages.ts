@@ -1,6 +1,7 @@
 /** Stored messages and people. Every statement starts from an account, in an index. */
 import { given } from '../../db/given.ts'
 import { type Db, sql } from '../../db/sql.ts'
+import { isErased } from '../people/people.ts'
 import type { MessageKey } from './index/search-index.ts'
 
 /** Where to search: whole accounts, or one chat of one account. */
@@ -19,10 +20,13 @@ export interface Message {
   readonly sent_at: Date
   readonly text: string
   readonly chat_name: string
+  /** Of an erased person: a worker has still to clear it, and it is not shown. */
+  readonly erased: boolean
 }
 
 const message = sql`m.account_id, m.chat_id, m.id, m.is_sender, m.sent_at, m.text, coalesce(
-  (select c.name from chats c where c.account_id = m.account_id and c.chat_id = m.chat_id), '') as chat_name`
+  (select c.name from chats c where c.account_id = m.account_id and c.chat_id = m.chat_id), '') as chat_name,
+  ${isErased(sql`m`)} as erased`
 
 /** The messages with these keys, in any order. */
 export function readMessages(db: Db, keys: readonly MessageKey[]): Promise<Message[]> {
