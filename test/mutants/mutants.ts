@@ -48,6 +48,11 @@ const value = (expression: string) => `$${'{'}${expression}}`
 const connections = { file: 'src/db/sql.test.ts' }
 const ownConnections = { file: 'test/own-connections.test.ts' }
 const fairShares = { file: 'test/limits/fair-shares.test.ts' }
+const largeBodies = {
+  file: 'src/lib/text.test.ts',
+  still:
+    'the size of a body, before it is parsed may have the maximum of properties and items, wherever they are',
+}
 const turnsOfKeys = {
   file: 'src/lib/queue.test.ts',
   still: 'turns of many keys work that fails gives its turn back',
@@ -3240,6 +3245,25 @@ export const mutants: readonly Mutant[] = [
     'guard: connections beside costly work',
     'half of the connections of requests stay for short ones, whoever reads what takes long',
     'atOnceMax: requestsMax,',
+  ),
+  mutant(
+    {
+      file: 'src/lib/parse.test.ts',
+      still: 'a long list is read whole if it has no fault, also where it is optional or has a default',
+    },
+    'guard: a long list is read up to its first fault',
+    'a long list is not read beyond its first fault, which is named',
+    'const given = value',
+  ),
+  mutant(
+    largeBodies,
+    'guard: values of a body',
+    'the size of a body, before it is parsed 400 for a body of small lists with one more',
+  ),
+  mutant(
+    largeBodies,
+    'guard: property names of a body',
+    'the size of a body, before it is parsed 400 for a body of many names with one more',
   ),
   mutant(
     fairShares,
