@@ -48,6 +48,10 @@ const value = (expression: string) => `$${'{'}${expression}}`
 const connections = { file: 'src/db/sql.test.ts' }
 const ownConnections = { file: 'test/own-connections.test.ts' }
 const fairShares = { file: 'test/limits/fair-shares.test.ts' }
+const sentFiles = {
+  file: 'test/limits/sent-files.test.ts',
+  still: 'a file that was read to its end has no place any more, nor has one that was only asked about',
+}
 const largeBodies = {
   file: 'src/lib/text.test.ts',
   still:
@@ -3264,6 +3268,21 @@ export const mutants: readonly Mutant[] = [
     largeBodies,
     'guard: property names of a body',
     'the size of a body, before it is parsed 400 for a body of many names with one more',
+  ),
+  mutant(
+    sentFiles,
+    'guard: files sent to a workspace',
+    '429 with Retry-After beyond the places of a workspace, and 200 once one has ended; another workspace gets 200',
+  ),
+  mutant(
+    sentFiles,
+    'guard: files sent by a process',
+    'when the process has no place, the oldest answer of the workspace with the most ends; nobody gives way to one with as many',
+  ),
+  mutant(
+    { file: 'test/limits/sent-files.test.ts' },
+    'guard: a file that was sent is counted no more',
+    'a file that was read to its end has no place any more, nor has one that was only asked about',
   ),
   mutant(
     fairShares,
