@@ -18,6 +18,7 @@ import { createWorkspace } from '../src/capabilities/workspaces/workspaces.ts'
 import type { OpenApp } from '../src/cli/open.ts'
 import { scopes } from '../src/contract.ts'
 import { sql } from '../src/db/sql.ts'
+import { chunkBytes } from '../src/ledger/files.ts'
 import { newId } from '../src/lib/ids.ts'
 import { openLocalSandbox } from '../src/platform/sandbox/sandbox.ts'
 import { signIn } from '../test/harness/person.ts'
@@ -172,8 +173,9 @@ async function storeFile(
   app: OpenApp,
   { workspace_id, account_id }: { workspace_id: string; account_id: string },
 ): Promise<string> {
-  const bytes = Buffer.alloc(megabyte, 'file')
-  const [size, chunks] = [9 * megabyte, 9]
+  const bytes = Buffer.alloc(chunkBytes, 'file')
+  const size = 9 * megabyte
+  const chunks = size / chunkBytes
   const file = {
     index: 0,
     kind: 'file',

@@ -72,20 +72,39 @@ export class Stream implements AsyncIterable<string | Uint8Array> {
   }
 }
 
+/** The connection that an answer is sent over. */
+export interface Sending {
+  readonly cut: () => void
+  /** Called when the client has it all, or has gone. */
+  readonly onEnd: (act: () => void) => void
+}
+
 /** A file, or a range of it. It has begun when it is created, as a `Stream` has. */
 export class Bytes implements AsyncIterable<Uint8Array> {
   readonly length: number
+  /** Called when the answer begins. */
+  readonly begins: (sending: Sending) => void
   readonly #rest: AsyncGenerator<Uint8Array>
   readonly #begun: IteratorResult<Uint8Array>[]
 
-  private constructor(length: number, begun: IteratorResult<Uint8Array>, rest: AsyncGenerator<Uint8Array>) {
+  private constructor(
+    length: number,
+    begun: IteratorResult<Uint8Array>,
+    rest: AsyncGenerator<Uint8Array>,
+    begins: (sending: Sending) => void,
+  ) {
     this.length = length
+    this.begins = begins
     this.#begun = [begun]
     this.#rest = rest
   }
 
-  static async begin(length: number, chunks: AsyncGenerator<Uint8Array>): Promise<Bytes> {
-    return new Bytes(length, await chunks.next(), chunks)
+  static async begin(
+    length: number,
+    chunks: AsyncGenerator<Uint8Array>,
+    begins: (sending: Sending) => void,
+  ): Promise<Bytes> {
+    return new Bytes(length, await chunks.next(), chunks, begins)
   }
 
   [Symbol.asyncIterator](): AsyncIterator<Uint8Array> {

@@ -1,10 +1,12 @@
 /** `parley doctor`: a healthy instance has no warning, and every fault that it knows, made on purpose, is named. */
+import { X509Certificate } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { chmod, readdir, rm, statfs, writeFile } from 'node:fs/promises'
 import { createServer, request as httpRequest, type RequestListener, type Server } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
+import { createServer as createHandshakes, type Server as TlsServer } from 'node:tls'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
 import { createAccount } from '../src/capabilities/accounts/accounts.ts'
@@ -19,7 +21,7 @@ import { noteDrives, noteHeartbeat, noteOwing } from '../src/ledger/workers.ts'
 import { newId } from '../src/lib/ids.ts'
 import { Secrets } from '../src/lib/secrets.ts'
 import { patchEnv } from './faults/patch.ts'
-import { Certificates, hasOpenssl } from './harness/certificates.ts'
+import { type Certificate, Certificates, hasOpenssl } from './harness/certificates.ts'
 import { administer } from './harness/cluster.ts'
 import { copyDatabase, dropDatabase } from './harness/database.ts'
 import { runVerb } from './harness/operator.ts'
@@ -407,6 +409,73 @@ describe('parley doctor names a fault of', () => {
     expect(problems(half, 'platforms')).toEqual([expect.stringMatching(/are needed together/)])
     const other = await examine({ ...env, PARLEY_SECRET: 'another secret for tests that is long enough' })
     expect(problems(other, 'platforms')).toContainEqual(expect.stringMatching(/stored under another secret/))
+  })
+})
+
+describe.skipIf(!hasOpenssl)('parley doctor and the certificates of PARLEY_BASE_URL and rediss://', () => {
+  const certificates = new Certificates()
+  const servers: TlsServer[] = []
+  afterAll(() => {
+    for (const server of servers) server.close()
+    certificates.remove()
+  })
+
+  /** Both lines about a server that has this certificate. */
+  async function examineServer(certificate: Certificate, trusted?: Certificate) {
+    const server = createHandshakes(certificate)
+    servers.push(server)
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    const at = `127.0.0.1:${(server.address() as AddressInfo).port}`
+    const authority = join(home, 'authority.crt')
+    if (trusted) await writeFile(authority, trusted.cert)
+    const { stdout } = await runParley(['doctor', '--json', '--data-dir', nowhere], {
+      DATABASE_URL: service.database.url,
+      PARLEY_SECRET: testSecret,
+      PARLEY_BASE_URL: `https://${at}`,
+      REDIS_URL: `rediss://${at}`,
+      ...(trusted && { NODE_EXTRA_CA_CERTS: authority }),
+    })
+    const { lines } = JSON.parse(stdout) as { lines: Line[] }
+    return ['public address', 'redis'].map((name) => {
+      const line = lines.find(({ check }) => check === name)
+      return `${line?.level}: ${line?.found} ${line?.todo}`
+    })
+  }
+
+  test('names one that has expired', async () => {
+    const authority = certificates.make('authority.example', { days: 1 })
+    const expired = certificates.make('127.0.0.1', { by: 'authority.example', days: 0 })
+    await until(
+      'it has expired',
+      hangMs,
+      () => new Date(new X509Certificate(expired.cert).validTo) < new Date(),
+    )
+    const [address, redis] = await examineServer(expired, authority)
+    expect(address).toMatch(
+      /^fault: .* does not lead here: the server's certificate has expired\. Renew it in the proxy in front\.$/,
+    )
+    expect(redis).toMatch(/^fault: .*\(the server's certificate has expired\).*\. Renew it on the server\.$/)
+  })
+
+  test('names one that is for another host', async () => {
+    const authority = certificates.make('other-authority.example', { days: 1 })
+    const misnamed = certificates.make('other.example', { by: 'other-authority.example', days: 1 })
+    const [address, redis] = await examineServer(misnamed, authority)
+    expect(address).toMatch(/is for another host name\. Use the name that it is for in PARLEY_BASE_URL, or /)
+    expect(redis).toMatch(/is for another host name\).* Use the name that it is for in REDIS_URL, or /)
+  })
+
+  test('names one that is self-signed, and one that no known authority has signed', async () => {
+    const [address, redis] = await examineServer(certificates.make('127.0.0.1', { days: 1 }))
+    expect(address).toMatch(/is self-signed, or its authority is\. If that is intended, every browser /)
+    expect(redis).toMatch(
+      /is self-signed, or its authority is\).* name that certificate with NODE_EXTRA_CA_CERTS=/,
+    )
+    certificates.make('unknown.example', { days: 1 })
+    const unknown = certificates.make('127.0.0.1', { by: 'unknown.example', days: 1 })
+    for (const line of await examineServer(unknown)) {
+      expect(line).toMatch(/cannot be verified.* Let the server send the certificates up to its authority; /)
+    }
   })
 })
 

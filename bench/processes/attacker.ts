@@ -92,8 +92,29 @@ function campaignOf(account_id: string): string {
 }
 const campaign = () => campaignOf(account_id)
 
-/** Valid JSON that every schema refuses, just below the limit of 8 MiB. */
-const large = JSON.stringify({ contacts: Array.from({ length: 400_000 }, (_, at) => ({ odd: at })) })
+/** Some eight megabytes each: well-formed and refused by the schema, full of names, and valid but for its account. */
+const larges = [
+  { contacts: Array.from({ length: 10_000 }, () => ({ odd: 'x'.repeat(700) })) },
+  {
+    contacts: Array.from({ length: 5_000 }, (_, at) => ({
+      identifier: 7,
+      chat_id: at,
+      name: 'x'.repeat(1_400),
+    })),
+  },
+  { contacts: Array.from({ length: 4_500 }, (_, at) => oddNames(at)) },
+  {
+    contacts: Array.from({ length: 5_000 }, (_, at) => ({
+      identifier: `+49 1517 ${1_000_000 + at}`.padEnd(1_500),
+    })),
+  },
+].map((contacts) => JSON.stringify({ message_text: 'x', account_id: `${account_id}x`, ...contacts }))
+let next = 0
+const large = () => larges[next++ % larges.length] ?? ''
+
+function oddNames(item: number): object {
+  return Object.fromEntries(Array.from({ length: 150 }, (_, at) => [`k${item}${at}`, 0]))
+}
 /** Megabytes of a table without an entry. */
 const table = `username,name\n${',,,,,,,,,,,,,,,\n'.repeat(500_000)}`
 
@@ -218,8 +239,9 @@ const attacks: Readonly<Record<string, () => Promise<void>>> = {
   creation: () => callers(20, () => post('/api/v1/campaigns', key, campaign)),
   'creation, dashboard': () => callers(20, () => post(`${workspace}/campaigns`, member, campaign)),
   'everything, two workspaces': async () => void (await Promise.all(two.map(everything))),
-  'large bodies': () => callers(20, () => post('/api/v1/campaigns', key, () => large)),
-  'large bodies, dashboard': () => callers(20, () => post(`${workspace}/campaigns`, member, () => large)),
+  'large bodies': () => callers(20, () => post('/api/v1/campaigns', key, large)),
+  'large bodies, preview': () => callers(20, () => post('/api/v1/campaigns/preview', key, large)),
+  'large bodies, dashboard': () => callers(20, () => post(`${workspace}/campaigns`, member, large)),
   'unfinished bodies': () => holdMany(110, unfinished('POST /api/v1/campaigns', byKey), 7_900_000),
   'unfinished, dashboard': () =>
     holdMany(110, unfinished(`POST ${workspace}/campaigns`, asMember), 7_900_000),

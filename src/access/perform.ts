@@ -267,7 +267,7 @@ async function runInside(
   if (route.effect === 'admin') return reportLostCommit(route.handle(app, checked.call(undefined)))
   const key = keyOf(checked.needs, read)
   const form = received instanceof Form
-  const fingerprint = fingerprintOf(route, { params, body: form ? received.identity() : received })
+  const fingerprint = await fingerprintOf(route, { params, body: form ? received.identity() : received })
   const call = () => checked.call(key)
   if (route.effect === 'platform') {
     const refusal = form ? received.refusal : undefined

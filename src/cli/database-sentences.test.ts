@@ -78,7 +78,7 @@ test('a certificate has its own cure', () => {
     expect(error).toBeInstanceOf(Refusal)
     return (error as Refusal).message
   }
-  expect(said('certificate has expired')).toMatch(/has expired; renew it on the server\.$/)
+  expect(said('certificate has expired')).toMatch(/has expired\. Renew it on the server\.$/)
   expect(said('self-signed certificate in certificate chain')).toMatch(/is self-signed.*sslrootcert=FILE/)
   expect(said('unable to verify the first certificate')).toMatch(/cannot be verified.*sslrootcert=FILE/)
   expect(said("Hostname/IP does not match certificate's altnames")).toMatch(/is for another host name/)

@@ -1,5 +1,6 @@
 /** What is wrong with the database of DATABASE_URL, in a sentence for the person who sets it up. */
 import { ApiError, Refusal } from '../lib/errors.ts'
+import { findCertificateFault } from './certificates.ts'
 
 /** The refusal that explains a failure to open the database, or the error itself. */
 export function explainDatabase(error: unknown): unknown {
@@ -87,27 +88,23 @@ const reasons: Readonly<Record<string, string>> = {
 
 const encrypted =
   'the server accepts no unencrypted connection; add sslmode=verify-full to DATABASE_URL (docs/scaling.md)'
-const unverified =
-  "the server's certificate cannot be verified; name its authority with sslrootcert=FILE in DATABASE_URL (docs/scaling.md)"
 
-const expired = "the server's certificate has expired; renew it on the server"
-const misnamed =
-  "the server's certificate is for another host name; use the name that it is for in DATABASE_URL, or give the server a certificate for this one"
-const selfSigned =
-  "the server's certificate is self-signed, or its authority is; name that certificate with sslrootcert=FILE in DATABASE_URL (docs/scaling.md)"
-
-/** By the message: the server uses one code for several faults, and Node has many for certificates. */
+/** By the message: the server uses one code for several faults. */
 const messages: readonly (readonly [RegExp, string])[] = [
   [/no pg_hba\.conf entry.*(no encryption|SSL off)|SSL required|SSL connection is required/, encrypted],
   [/no pg_hba\.conf entry/, "the server's pg_hba.conf does not allow this role, database and address"],
-  [/certificate has expired/i, expired],
-  [/altnames/i, misnamed],
-  [/self[- ]signed certificate/i, selfSigned],
-  [/unable to (verify|get)/i, unverified],
 ]
+
+const database = {
+  variable: 'DATABASE_URL',
+  where: 'on the server',
+  trust: 'name that certificate with sslrootcert=FILE in DATABASE_URL (docs/scaling.md)',
+}
 
 function reasonOf(error: ApiError): string {
   const { code, message } = (error.cause ?? error) as Error & { code?: string }
+  const certificate = findCertificateFault(error.cause ?? error, database)
+  if (certificate) return `${certificate.found}. ${certificate.todo.slice(0, -1)}`
   const known = messages.find(([pattern]) => pattern.test(message))
   return known?.[1] ?? (code && reasons[code]) ?? message
 }

@@ -2,7 +2,7 @@
 import { transcode } from 'node:buffer'
 import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { Bytes, Json, Live, type Reply, Stream } from '../route.ts'
+import { Bytes, Json, Live, type Reply, type Sending, Stream } from '../route.ts'
 import { setDeviceCookie, setFlowCookie, setSessionCookie } from './cookies.ts'
 
 export const json = 'application/json; charset=utf-8'
@@ -20,8 +20,10 @@ export function send(
   if (status >= 400) request.refusal = (body as { readonly code?: string }).code
   if (body instanceof Json) return reply.type(json).send(bytesOf(body.text))
   if (body instanceof Live) return sendLive(request, reply, body)
-  if (body instanceof Bytes) reply.header('content-length', String(body.length))
-  else if (body instanceof Stream) describe(reply, body)
+  if (body instanceof Bytes) {
+    body.begins(sendingOf(reply))
+    reply.header('content-length', String(body.length))
+  } else if (body instanceof Stream) describe(reply, body)
   else return reply.send(body)
   // HEAD needs no body, so read nothing more: what has begun ends.
   if (request.method === 'HEAD') void body[Symbol.asyncIterator]().return?.() // guard: a stream that is only asked about ends
@@ -32,6 +34,16 @@ export function send(
     request.broken = error
   })
   return reply.send(readable)
+}
+
+function sendingOf({ raw }: FastifyReply): Sending {
+  return {
+    cut: () => void raw.destroy(),
+    onEnd: (act) => {
+      if (raw.destroyed) act()
+      else raw.once('close', act)
+    },
+  }
 }
 
 function describe(reply: FastifyReply, { saved_as }: Stream): void {

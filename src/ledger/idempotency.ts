@@ -7,7 +7,7 @@ import { type Db, sql, type Tx } from '../db/sql.ts'
 import { emitted } from '../events/emit.ts'
 import { ApiError } from '../lib/errors.ts'
 import { newId } from '../lib/ids.ts'
-import { sha256 } from '../lib/secrets.ts'
+import { sha256Beside } from '../lib/secrets.ts'
 import { Json, type Reply, type Route } from '../route.ts'
 
 /** Exactly one header of 1 to 255 printable characters; `"k"` and `k` are the same key. Undefined without the header. */
@@ -27,8 +27,11 @@ function faultOf(key: string): string | undefined {
 }
 
 /** What the key is bound to: the operation, its path parameters and its body as sent. */
-export function fingerprintOf(route: Route, { params, body }: { params: unknown; body: unknown }): Buffer {
-  return sha256(canonicalize({ operation: route.name, params: params ?? {}, body: body ?? {} }))
+export function fingerprintOf(
+  route: Route,
+  { params, body }: { params: unknown; body: unknown },
+): Promise<Buffer> {
+  return sha256Beside(canonicalize({ operation: route.name, params: params ?? {}, body: body ?? {} }))
 }
 
 interface KeyedRequest {

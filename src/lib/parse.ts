@@ -1,5 +1,5 @@
 /** Parses input against a schema; an error is a sentence that names the place. */
-import type { z } from 'zod'
+import { z } from 'zod'
 import { ApiError, type ErrorCode } from './errors.ts'
 import { nearest } from './nearest.ts'
 import { nameOf, quote, requireWellFormed } from './text.ts'
@@ -8,13 +8,38 @@ import { nameOf, quote, requireWellFormed } from './text.ts'
 export function parse<T>(schema: z.ZodType<T> | undefined, value: unknown, malformed?: ErrorCode): T {
   requireWellFormed(value)
   if (!schema) return undefined as T
-  const parsed = schema.safeParse(value, { reportInput: true })
+  const given = upToFirstFault(schema, value) // guard: a long list is read up to its first fault
+  const parsed = schema.safeParse(given, { reportInput: true })
   if (parsed.success) return parsed.data
+  if (malformed) throw new ApiError(malformed)
   const { issues } = parsed.error
   // A misspelt property also counts as missing under its right name: reporting the misspelling helps more.
   const issue = issues.find(({ code }) => code === 'unrecognized_keys') ?? issues[0]
-  if (malformed) throw new ApiError(malformed)
   throw new ApiError('invalid_request', issue && { detail: sentenceOf(issue, namesOf(schema)) })
+}
+
+/** All faults of a shorter list are found in a millisecond. */
+const longItems = 100
+
+/**
+ * The schema finds every fault of every item, and a list of 5,000 odd objects has many: up to 150 ms for a refusal that names
+ * one. So a long list ends with its first item that has a fault. If it has none, its items are checked twice, for 4 ms.
+ */
+function upToFirstFault(schema: z.ZodType, value: unknown): unknown {
+  if (!(schema instanceof z.ZodObject) || typeof value !== 'object' || value === null) return value
+  let cut: unknown = value
+  for (const [name, items] of Object.entries(value)) {
+    const list = listOf(schema.shape[name])
+    if (!list || !Array.isArray(items) || items.length <= longItems) continue
+    const at = items.findIndex((item) => !z.safeParse(list.element, item).success)
+    if (at >= 0) cut = { ...(cut as object), [name]: items.slice(0, at + 1) }
+  }
+  return cut
+}
+
+function listOf(schema: unknown): z.ZodArray | undefined {
+  if (schema instanceof z.ZodOptional || schema instanceof z.ZodDefault) return listOf(schema.unwrap())
+  return schema instanceof z.ZodArray ? schema : undefined
 }
 
 /** Parses a query string. Refuses a parameter that the schema does not know, even without a schema. */

@@ -1,9 +1,16 @@
 import { createHash, createHmac, hkdfSync } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { Secrets, sha256 } from './secrets.ts'
+import { Secrets, sha256, sha256Beside } from './secrets.ts'
 
 const secrets = new Secrets('a secret for tests that is long enough')
+
+test.each(['short é', 'long é'.repeat(100_000)])(
+  'the hash of a text is the same beside: %.5s',
+  async (text) => {
+    expect(await sha256Beside(text)).toEqual(sha256(text))
+  },
+)
 
 test('a signature is a standard HMAC-SHA256', () => {
   const root = createHash('sha256').update('root').digest()

@@ -196,14 +196,21 @@ describe('the size of a body, before it is parsed', () => {
   const read = (text: string) => parseJson(Buffer.from(text))
   const object = (count: number) =>
     `{${Array.from({ length: count }, (_, at) => `"p${at}":${at}`).join(', ')}}`
+  /** So many names, ten in each object. */
+  const named = (count: number) =>
+    Array.from({ length: Math.ceil(count / 10) }, (_, at) => {
+      const names = Array.from({ length: 10 }, (_, n) => Math.min(at * 10 + n, count - 1))
+      return `{${[...new Set(names)].map((n) => `"n${n}":0`).join(',')}}`
+    })
   const array = (count: number) => `[${Array.from({ length: count }, () => '{"a":[1,2]}').join(', ')}]`
 
   test('may have the maximum of properties and items, wherever they are', () => {
     expect(Object.keys(read(object(200)) as object)).toHaveLength(200)
     expect(read(array(10_000))).toHaveLength(10_000)
-    expect(read(`{"contacts":[${Array(5_000).fill(object(20)).join(',')}]}`)).toMatchObject({
+    expect(read(`{"contacts":[${Array(5_000).fill(object(18)).join(',')}]}`)).toMatchObject({
       contacts: { length: 5_000 },
     })
+    expect(read(`[${named(1_000).join(',')}]`)).toHaveLength(100)
   })
 
   test.each([
@@ -211,6 +218,12 @@ describe('the size of a body, before it is parsed', () => {
     ['an object in an object', `{"a":${object(201)}}`, '200 properties'],
     ['an array', array(10_001), '10,000 items'],
     ['an array in an array', `[1,${array(10_001)}]`, '10,000 items'],
+    [
+      'a body of small lists',
+      `[${Array(5_001).fill('[1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19]').join(',')}]`,
+      '100,000 values',
+    ],
+    ['a body of many names', `[${named(1_001).join(',')}]`, '1,000 different property names'],
     ['an object that never ends', object(50_000).slice(0, -1), '200 properties'],
   ])('400 for %s with one more', (_, text, named) => {
     expect(() => read(text)).toThrow(named)

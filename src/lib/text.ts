@@ -8,6 +8,10 @@ export const depthMax = 32
 /** Twice what the largest legal body has, and far below a size that is costly to check. */
 export const propertiesMax = 200
 export const itemsMax = 10_000
+/** Of a whole body: five times what the largest legal one has, and few enough to take over from a thread in 20 ms. */
+export const valuesMax = 100_000
+/** Different ones in a whole body, which the engine keeps one by one: 750,000 took the thread that serves requests for 3 s. */
+export const namesMax = 1_000
 
 /**
  * The same value without what cannot be stored. For data from platforms, where refusing would block everything behind it;
@@ -56,13 +60,19 @@ interface Level {
   commas: number
 }
 
-/** One pass over the raw text: depth, size of objects and arrays, keys that appear twice in one object, `__proto__`. */
+/**
+ * One pass over the raw text: depth, size of objects, arrays and the whole, keys that appear twice in one object or are
+ * too many, `__proto__`.
+ */
 function refuseOddStructure(text: string): void {
   const levels: Level[] = []
+  const names = new Set<string>()
+  let values = 0
   for (let at = 0; at < text.length; at++) {
     switch (text.charCodeAt(at)) {
       case 0x7b: // {
       case 0x5b: // [
+        values++
         levels.push({ keys: text.charCodeAt(at) === 0x7b ? new Set() : null, commas: 0 })
         if (levels.length > depthMax) {
           throw new ApiError('invalid_request', {
@@ -75,16 +85,24 @@ function refuseOddStructure(text: string): void {
         levels.pop()
         break
       case 0x2c: // ,
+        values++
         countComma(levels.at(-1))
         break
       case 0x22: {
         const end = endOfString(text, at)
         const seen = levels.at(-1)?.keys
-        if (seen && isKey(text, end)) refuseOddKey(text.slice(at, end + 1), seen)
+        if (seen && isKey(text, end)) names.add(readKey(text.slice(at, end + 1), seen))
         at = end
       }
     }
+    if (values > valuesMax) throw tooMany('values', valuesMax) // guard: values of a body
+    if (names.size > namesMax) throw tooMany('different property names', namesMax) // guard: property names of a body
   }
+}
+
+function tooMany(what: string, most: number): ApiError {
+  const detail = `The body has more than ${most.toLocaleString('en')} ${what}.`
+  return new ApiError('invalid_request', { detail })
 }
 
 /** Each comma means one more property or item. */
@@ -121,7 +139,7 @@ function isKey(text: string, end: number): boolean {
   return text.charCodeAt(at) === 0x3a
 }
 
-function refuseOddKey(literal: string, seen: Set<string>): void {
+function readKey(literal: string, seen: Set<string>): string {
   const key = literal.includes('\\') ? decodeKey(literal) : literal.slice(1, -1)
   if (key === '__proto__') {
     throw new ApiError('invalid_request', { detail: 'The property "__proto__" is not allowed.' })
@@ -130,6 +148,7 @@ function refuseOddKey(literal: string, seen: Set<string>): void {
     throw new ApiError('invalid_request', { detail: `The property ${quote(key)} appears twice.` })
   }
   seen.add(key)
+  return key
 }
 
 function decodeKey(literal: string): string {

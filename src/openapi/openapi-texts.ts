@@ -1,11 +1,12 @@
 /** The texts of the document that no route provides. */
 import { exampleAccountId } from '../lib/examples.ts'
-import { depthMax, itemsMax, propertiesMax } from '../lib/text.ts'
+import { depthMax, itemsMax, namesMax, propertiesMax, valuesMax } from '../lib/text.ts'
 
 const bodyLimits = [
   '1 MiB',
   `${depthMax} levels`,
   `${propertiesMax} properties in an object and ${itemsMax.toLocaleString('en')} items in an array`,
+  `${valuesMax.toLocaleString('en')} values and ${namesMax.toLocaleString('en')} different property names in all`,
 ].join(', ')
 
 /** The address of Parley in the examples. The page at /docs replaces it with its own. */

@@ -61,6 +61,12 @@ export const fewStreams: readonly Patch[] = [
   { marker: 'limit: streams of a process', replace: 'const streamsMax = 30' },
 ]
 
+/** So that a few files exceed them. */
+export const fewFiles: readonly Patch[] = [
+  { marker: 'limit: files sent to a workspace', replace: 'const perWorkspace = 4' },
+  { marker: 'limit: files sent by a process', replace: 'const perProcess = 6' },
+]
+
 /** A play that lasts for seconds, and callers that wait less long for it. */
 export const longPlays: readonly Patch[] = [
   { marker: 'limit: processor time of a play', replace: 'const cpuMsMax = 60_000' },

@@ -48,6 +48,15 @@ const value = (expression: string) => `$${'{'}${expression}}`
 const connections = { file: 'src/db/sql.test.ts' }
 const ownConnections = { file: 'test/own-connections.test.ts' }
 const fairShares = { file: 'test/limits/fair-shares.test.ts' }
+const sentFiles = {
+  file: 'test/limits/sent-files.test.ts',
+  still: 'a file that was read to its end has no place any more, nor has one that was only asked about',
+}
+const largeBodies = {
+  file: 'src/lib/text.test.ts',
+  still:
+    'the size of a body, before it is parsed may have the maximum of properties and items, wherever they are',
+}
 const turnsOfKeys = {
   file: 'src/lib/queue.test.ts',
   still: 'turns of many keys work that fails gives its turn back',
@@ -3317,6 +3326,40 @@ export const mutants: readonly Mutant[] = [
     'guard: connections beside costly work',
     'half of the connections of requests stay for short ones, whoever reads what takes long',
     'atOnceMax: requestsMax,',
+  ),
+  mutant(
+    {
+      file: 'src/lib/parse.test.ts',
+      still: 'a long list is read whole if it has no fault, also where it is optional or has a default',
+    },
+    'guard: a long list is read up to its first fault',
+    'a long list is not read beyond its first fault, which is named',
+    'const given = value',
+  ),
+  mutant(
+    largeBodies,
+    'guard: values of a body',
+    'the size of a body, before it is parsed 400 for a body of small lists with one more',
+  ),
+  mutant(
+    largeBodies,
+    'guard: property names of a body',
+    'the size of a body, before it is parsed 400 for a body of many names with one more',
+  ),
+  mutant(
+    sentFiles,
+    'guard: files sent to a workspace',
+    '429 with Retry-After beyond the places of a workspace, and 200 once one has ended; another workspace gets 200',
+  ),
+  mutant(
+    sentFiles,
+    'guard: files sent by a process',
+    'when the process has no place, the oldest answer of the workspace with the most ends; nobody gives way to one with as many',
+  ),
+  mutant(
+    { file: 'test/limits/sent-files.test.ts' },
+    'guard: a file that was sent is counted no more',
+    'a file that was read to its end has no place any more, nor has one that was only asked about',
   ),
   mutant(
     fairShares,

@@ -59,7 +59,7 @@ export async function performApproved(
   if (approval_token === undefined) {
     const { body, account_id, chat_id } = await rehearse(app, route, caller, incoming(input))
     const payload = { ...body, account_id }
-    const fingerprint = fingerprintOf(route, { params: {}, body: payload })
+    const fingerprint = await fingerprintOf(route, { params: {}, body: payload })
     const asked: Request = { operation: route.name, account_id, chat_id, payload, fingerprint }
     return requestApproval(app, caller, asked, wanted)
   }
@@ -105,7 +105,7 @@ async function bind(app: App, route: Route, body: Body, token: string): Promise<
     account_id: payload.account_id,
     chat_id: chatNumber(body.chat_id),
     payload,
-    fingerprint: fingerprintOf(route, { params: {}, body: payload }),
+    fingerprint: await fingerprintOf(route, { params: {}, body: payload }),
   }
 }
 

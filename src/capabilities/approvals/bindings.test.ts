@@ -150,7 +150,7 @@ describe('the update', () => {
     const input = stage.message()
     const id = await stage.ask(input)
     const { token } = await approve(stage.app, stage.user, id)
-    const fingerprint = fingerprintOf(routeOf('send_message'), { params: {}, body: input })
+    const fingerprint = await fingerprintOf(routeOf('send_message'), { params: {}, body: input })
     const { account_id } = stage
     const chat_id = chatNumber(stage.chat_id as never)
     return {

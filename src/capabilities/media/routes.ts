@@ -49,7 +49,11 @@ export const routes: readonly Route[] = [
       query: { account_id: 'acc_2Jk9vQ7wXb4LmN8pRt3Z' },
       response: null,
     },
-    handle: (app, { accounts, params, range, left }) =>
-      serveFile(app, accounts, { ...params, range, left: left?.() }),
+    handle: (app, { caller, accounts, params, range, left }) =>
+      serveFile(app, accounts, {
+        ...params,
+        ...{ range, left: left?.() },
+        share: { workspace: caller.workspace_id, user: caller.user_id },
+      }),
   }),
 ]

@@ -7,6 +7,7 @@ import { isOurAnswer, type ProbeWay, probeHeaders } from '../../http/doctor-prob
 import { Refusal } from '../../lib/errors.ts'
 import type { Secrets } from '../../lib/secrets.ts'
 import type { ReachProblem } from '../../platform/module.ts'
+import { findCertificateFault } from '../certificates.ts'
 import { platformModules } from '../platforms.ts'
 import { type Finding, fault, ok, orOk, warning } from './finding.ts'
 
@@ -23,22 +24,29 @@ export async function lookAtRedis({ redis_url }: Pick<Config, 'redis_url'>): Pro
     maxRetriesPerRequest: 0,
     retryStrategy: () => null,
   })
-  let reason: string | undefined
-  redis.on('error', (error: Error & { code?: string }) => {
-    reason = error.code ?? error.message
+  let reason: (Error & { code?: string }) | undefined
+  redis.on('error', (error) => {
+    reason = error
   })
   try {
     await redis.connect()
     await redis.ping()
     return ok('It answers.')
   } catch (error) {
-    return fault(
-      `Redis does not answer (${reason ?? (error as Error).message}): every request is refused.`,
-      'Start it, correct REDIS_URL, or leave REDIS_URL out: then PostgreSQL counts.',
-    )
+    const { found, todo } = findCertificateFault(reason, redisServer) ?? {
+      found: reason?.code ?? reason?.message ?? (error as Error).message,
+      todo: 'Start it, correct REDIS_URL, or leave REDIS_URL out: then PostgreSQL counts.',
+    }
+    return fault(`Redis does not answer (${found}): every request is refused.`, todo)
   } finally {
     redis.disconnect()
   }
+}
+
+const redisServer = {
+  variable: 'REDIS_URL',
+  where: 'on the server',
+  trust: 'name that certificate with NODE_EXTRA_CA_CERTS=FILE in the environment of every process',
 }
 
 /** `app` is undefined while the database does not answer: then the proxies of accounts are unknown. */
@@ -90,7 +98,10 @@ export async function lookAtBaseUrl(
   const answer = await askOurselves(base_url, headers)
   if ('problem' in answer) {
     return {
-      address: fault(`PARLEY_BASE_URL, ${base_url}, does not lead here: ${answer.problem}.`, correct),
+      address: fault(
+        `PARLEY_BASE_URL, ${base_url}, does not lead here: ${answer.problem}.`,
+        answer.todo ?? correct,
+      ),
       proxy: ok('Not checked: PARLEY_BASE_URL does not lead here.'),
     }
   }
@@ -109,7 +120,14 @@ export async function lookAtBaseUrl(
 const correct =
   'Correct PARLEY_BASE_URL, the name in DNS or the proxy in front; if this machine cannot reach its own public address, run doctor elsewhere.'
 
-type Asked = { readonly body: unknown } | { readonly problem: string }
+/** Browsers refuse these certificates too, and each has its own list of authorities. */
+const proxyInFront = {
+  variable: 'PARLEY_BASE_URL',
+  where: 'in the proxy in front',
+  trust: 'every browser has to know it as well; doctor does with NODE_EXTRA_CA_CERTS=FILE in its environment',
+}
+
+type Asked = { readonly body: unknown } | { readonly problem: string; readonly todo?: string }
 
 async function askOurselves(base_url: string, headers: Record<string, string>): Promise<Asked> {
   try {
@@ -121,6 +139,8 @@ async function askOurselves(base_url: string, headers: Record<string, string>): 
   } catch (error) {
     if (error instanceof SyntaxError) return { body: undefined }
     const { name, cause } = error as Error & { cause?: { code?: string } }
+    const certificate = findCertificateFault(cause, proxyInFront)
+    if (certificate) return { problem: certificate.found, todo: certificate.todo }
     return { problem: name === 'TimeoutError' ? 'no answer' : (cause?.code ?? 'no connection') }
   }
 }
