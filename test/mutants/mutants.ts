@@ -1390,6 +1390,43 @@ const unnoticed: readonly Mutant[] = [
     'const peer = undefined as Peer | undefined',
   ),
   mutant(
+    telegram('peers'),
+    'guard: who lost a name may have another',
+    'shows a name that passed on with its new owner only, also after a start',
+  ),
+  ...[
+    ['true', 'what the adapter has kept of a person is their name now'],
+    ['shownAt !== undefined', 'a name that was shown once is theirs as long as the session lasts'],
+    ['this.#nowMs() - (shownAt ?? 0) < shownMs', 'every kept name is shown in the first hour of a process'],
+  ].map(([condition, what]) =>
+    mutant(
+      telegram('peers'),
+      'guard: only a name that was shown is learned',
+      'a kept name is nobody’s until Telegram shows it in this session, and an hour later it is nobody’s again',
+      `const isShown = ${condition}`,
+      what,
+    ),
+  ),
+  mutant(
+    { file: 'src/capabilities/people/names.test.ts' },
+    'guard: no name that was not shown is learned',
+    'a name does not end because the platform has not shown the names of the person',
+    "const seen = people.filter(({ kind }) => kind === 'person')",
+  ),
+  ...[
+    ['guard: no name that was not shown is stored', 'const people = all'],
+    ['guard: names outlast an update without them', 'const latest = person'],
+    ['guard: a username that is not shown stays', 'const names = shownNames'],
+    ['guard: participants that are not listed stay', 'const isUnlisted = first.participants === null'],
+  ].map(([marker = '', replace]) =>
+    mutant(
+      { file: worker('ingest') },
+      marker,
+      'a platform that reports no unread count with a message names that it has not shown are neither stored nor learned, and what was stored stays',
+      replace,
+    ),
+  ),
+  mutant(
     attemptingMessages,
     'guard: the outcome of an earlier message changes nothing',
     `${lateOutcome} has got the next message since, after an operator said so: it stays as it is`,
@@ -4151,7 +4188,7 @@ export const mutants: readonly Mutant[] = [
     { file: worker('ingest') },
     'guard: participants that are not listed stay',
     'a platform that reports no unread count with a message the participants it does not list stay as they were',
-    'const participants = sql`participants = excluded.participants,`',
+    'const isUnlisted = isStale(first)',
   ),
   mutant(
     { file: worker('ingest') },

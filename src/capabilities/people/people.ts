@@ -50,7 +50,7 @@ export async function learnPeople(
   people: readonly Person[],
   asked?: AskedName,
 ): Promise<void> {
-  const seen = people.filter(({ kind }) => kind === 'person')
+  const seen = people.filter(({ kind, stale }) => kind === 'person' && !stale) // guard: no name that was not shown is learned
   if (seen.length === 0) return
   await db.run(sql`
     select learn_names(${workspace_id}, ${account_id}, ${seen.map(({ id }) => id)}::bigint[],
