@@ -399,8 +399,18 @@ const pools: readonly Mutant[] = [
   ),
   mutant(
     scenes,
-    'guard: a contact whose updates arrive',
+    'guard: a chat whose updates arrive',
     'a recipient is tied to a person not by what only an account that misses updates knows of a chat',
+  ),
+  mutant(
+    scenes,
+    'guard: a name from before the chat',
+    'a recipient is tied to a person not by an older name that was seen an hour or more before the chat began',
+  ),
+  mutant(
+    scenes,
+    'guard: a contact without a chat',
+    'a recipient is tied to a person not by an older name of a contact without a chat, of whose renames the platform does not tell',
   ),
   mutant(
     scenes,
