@@ -192,9 +192,16 @@ export type Update =
 export interface Person {
   readonly id: string
   readonly name: string
+  /** Null: they have none. */
   readonly username: string | null
+  /** Null: the platform does not show one, which says nothing. */
   readonly phone: string | null
   readonly kind: 'person' | 'bot' | 'deleted' | 'self'
+  /**
+   * The platform has not shown their names within the hour. A `username` of null is then unknown, and `name`, which an adapter may
+   * have kept, is for show only: nothing is learned of either. A phone number is shown now, as always.
+   */
+  readonly stale?: true
 }
 
 /** A person as the platform shows them at this moment. */

@@ -5,7 +5,7 @@ import { createAccount } from '../capabilities/accounts/accounts.ts'
 import { sql } from '../db/sql.ts'
 import { claimAccounts, type HeldLease } from '../ledger/leases.ts'
 import { newId } from '../lib/ids.ts'
-import type { Chat, Message, Update } from '../platform/port.ts'
+import type { Chat, Message, Person, Update } from '../platform/port.ts'
 import { ingest } from './ingest.ts'
 
 /** Where a transaction can be made to fail: everything it did before must be rolled back. */
@@ -559,5 +559,61 @@ describe('a platform that reports no unread count with a message', () => {
     const { participants } = await service.app.db.one<{ participants: { name: string }[] }>(sql`
       select participants from chats where account_id = ${held.account_id} and chat_id = 11`)
     expect(participants).toMatchObject([{ name: 'Ann' }])
+  })
+
+  test('names that it has not shown are neither stored nor learned, and what was stored stays', async () => {
+    const held = await newHeld()
+    const { account_id } = held
+    const at = (id: '11' | '12', names: Partial<Person>, n: number): Update => {
+      const person: Person = { id, name: `Ann ${id}`, username: null, phone: null, kind: 'person', ...names }
+      const { name, username } = person
+      return {
+        kind: 'message',
+        chat: { ...silent(id), name, username, participants: [person] },
+        message: original(id, n),
+        live: true,
+      }
+    }
+    const stale = { stale: true, name: 'Ann Kept' } as const
+    const [ann, both] = [`ann_${newId()}`, { username: `ann_${newId()}`, phone: '+4420' }]
+    await unreadAfter(held, [at('11', { username: ann }, 1)], [at('11', stale, 2), at('12', stale, 3)])
+    const stored = () =>
+      service.app.db.rows(sql`
+        select h.chat_id::text as id, h.name, h.username, h.participants -> 0 ->> 'username' as shown,
+          h.participants -> 0 ->> 'kind' as kind, h.name_tokens is null as has_contact, c.name as contact, c.phone,
+          array(select n.value from people p join person_names n on n.person_id = p.id
+            where p.workspace_id = ${held.workspace_id} and p.number = h.chat_id and n.account_id = ${account_id}
+              and n.until is null order by 1) as names
+        from chats h left join contacts c on c.account_id = h.account_id and c.provider_id = h.chat_id
+        where h.account_id = ${account_id} order by 1`)
+    const first = { id: '11', name: 'Ann Kept', kind: 'person', contact: 'Ann 11', has_contact: false }
+    expect(await stored()).toMatchObject([
+      { ...first, username: ann, shown: ann, phone: null, names: [ann.toLowerCase()] },
+      // What they are called is for show, and found by the chat.
+      {
+        id: '12',
+        name: 'Ann Kept',
+        username: null,
+        kind: 'person',
+        contact: null,
+        has_contact: false,
+        names: [],
+      },
+    ])
+    // In one batch with a message that shows them, in either order, that one counts.
+    await unreadAfter(
+      held,
+      [at('11', both, 4), at('11', stale, 5)],
+      [at('12', stale, 6), at('12', { username: ann }, 7)],
+    )
+    expect(await stored()).toMatchObject([
+      {
+        id: '11',
+        contact: 'Ann 11',
+        phone: both.phone,
+        names: [both.phone.slice(1), both.username].toSorted(),
+      },
+      { id: '12', username: ann, contact: 'Ann 12', names: [ann.toLowerCase()] },
+    ])
   })
 })

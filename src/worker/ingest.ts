@@ -170,10 +170,12 @@ function noteUnread(sorted: SortedBatch, chat_id: Chat['id'], count: number): vo
   for (const [place, seen] of sorted.uncounted) if (seen.chat_id === chat_id) sorted.uncounted.delete(place)
 }
 
-/** Keeps a known phone number when a later update leaves it out. */
+/** Keeps what a later update leaves out: a phone number, or the names. */
 function notePerson({ people }: SortedBatch, person: Person): void {
   if (person.kind !== 'person') return
-  people.set(person.id, { ...person, phone: person.phone ?? people.get(person.id)?.phone ?? null })
+  const before = people.get(person.id)
+  const latest = person.stale && before ? before : person // guard: names outlast an update without them
+  people.set(person.id, { ...latest, phone: person.phone ?? before?.phone ?? null })
 }
 
 function newest(one: Message | null, other: Message): Message {

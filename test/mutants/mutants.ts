@@ -408,8 +408,18 @@ const pools: readonly Mutant[] = [
   ),
   mutant(
     scenes,
-    'guard: a contact whose updates arrive',
+    'guard: a chat whose updates arrive',
     'a recipient is tied to a person not by what only an account that misses updates knows of a chat',
+  ),
+  mutant(
+    scenes,
+    'guard: a name from before the chat',
+    'a recipient is tied to a person not by an older name that was seen an hour or more before the chat began',
+  ),
+  mutant(
+    scenes,
+    'guard: a contact without a chat',
+    'a recipient is tied to a person not by an older name of a contact without a chat, of whose renames the platform does not tell',
   ),
   mutant(
     scenes,
@@ -1397,6 +1407,43 @@ const unnoticed: readonly Mutant[] = [
     'guard: a former owner does not show the name',
     'shows a name that passed on with its new owner only, also after a start',
     'const peer = undefined as Peer | undefined',
+  ),
+  mutant(
+    telegram('peers'),
+    'guard: who lost a name may have another',
+    'shows a name that passed on with its new owner only, also after a start',
+  ),
+  ...[
+    ['true', 'what the adapter has kept of a person is their name now'],
+    ['shownAt !== undefined', 'a name that was shown once is theirs as long as the session lasts'],
+    ['this.#nowMs() - (shownAt ?? 0) < shownMs', 'every kept name is shown in the first hour of a process'],
+  ].map(([condition, what]) =>
+    mutant(
+      telegram('peers'),
+      'guard: only a name that was shown is learned',
+      'a kept name is nobody’s until Telegram shows it in this session, and an hour later it is nobody’s again',
+      `const isShown = ${condition}`,
+      what,
+    ),
+  ),
+  mutant(
+    { file: 'src/capabilities/people/names.test.ts' },
+    'guard: no name that was not shown is learned',
+    'a name does not end because the platform has not shown the names of the person',
+    "const seen = people.filter(({ kind }) => kind === 'person')",
+  ),
+  ...[
+    ['guard: no name that was not shown is stored', 'const people = all'],
+    ['guard: names outlast an update without them', 'const latest = person'],
+    ['guard: a username that is not shown stays', 'const names = shownNames'],
+    ['guard: participants that are not listed stay', 'const isUnlisted = first.participants === null'],
+  ].map(([marker = '', replace]) =>
+    mutant(
+      { file: worker('ingest') },
+      marker,
+      'a platform that reports no unread count with a message names that it has not shown are neither stored nor learned, and what was stored stays',
+      replace,
+    ),
   ),
   mutant(
     attemptingMessages,
@@ -4387,7 +4434,7 @@ export const mutants: readonly Mutant[] = [
     { file: worker('ingest') },
     'guard: participants that are not listed stay',
     'a platform that reports no unread count with a message the participants it does not list stay as they were',
-    'const participants = sql`participants = excluded.participants,`',
+    'const isUnlisted = isStale(first)',
   ),
   mutant(
     { file: worker('ingest') },

@@ -167,11 +167,12 @@ async function noteOpened(tx: Tx, account: AccountKey, { id }: Chat): Promise<vo
   }
 }
 
-/** Opening a chat need not show all that asking for the person did. */
+/** Opening a chat need not show all that asking for the person did, or their names at all. */
 function withFound(opened: Outcome<Chat>, found: Person): Outcome<Chat> {
   if (opened.kind !== 'accepted' || opened.value.participants === null) return opened
+  const { name, username } = found
   const participants = opened.value.participants.map((one) => (one.id === found.id ? found : one))
-  return { kind: 'accepted', value: { ...opened.value, participants } }
+  return { kind: 'accepted', value: { ...opened.value, name, username, participants } }
 }
 
 /** Finds out who the person is, and checks that they may be written to. */

@@ -66,19 +66,21 @@ export async function noteChat(
 /** Inserts or updates chats. A chat's last message is its newest, whatever order they arrive in. Each chat at most once. */
 export async function storeChats(tx: Tx, account: AccountKey, states: readonly ChatState[]): Promise<void> {
   const unchanged = Map.groupBy(states, ({ chat }) =>
-    [chat.participants === null ? 'participants' : '', chat.unread_count === null ? 'unread_count' : ''].join(
-      ' ',
-    ),
+    [chat.participants === null, chat.unread_count === null, isStale(chat)].join(' '),
   )
   await Promise.all([...unchanged.values()].map((alike) => storeAlike(tx, account, alike)))
 }
 
-/** Stores chats that all have, or all lack, participants and an unread count. */
+/** Whether the platform has not shown the names of its people lately. */
+const isStale = ({ participants }: Chat): boolean => participants?.some(({ stale }) => stale) ?? false
+
+/** Stores chats that all have, or all lack, participants, their names, and an unread count. */
 async function storeAlike(tx: Tx, account: AccountKey, states: readonly ChatState[]): Promise<void> {
   const first = states[0]?.chat
   if (!first) return
-  // guard: participants that are not listed stay
-  const participants = first.participants === null ? sql`` : sql`participants = excluded.participants,`
+  const isUnlisted = first.participants === null || isStale(first) // guard: participants that are not listed stay
+  const participants = isUnlisted ? sql`` : sql`participants = excluded.participants,`
+  const names = isStale(first) ? staleNames : shownNames // guard: a username that is not shown stays
   // guard: an unread count that is not reported stays
   const unread = first.unread_count === null ? sql`` : sql`unread_count = excluded.unread_count,`
   await tx.run(sql`
@@ -100,8 +102,7 @@ async function storeAlike(tx: Tx, account: AccountKey, states: readonly ChatStat
       tokens: ['text', ({ chat }) => nameTokens(chat)],
     })} as given
     on conflict (account_id, chat_id) do update set
-      kind = excluded.kind, name = excluded.name, username = excluded.username,
-      ${participants} ${unread} name_tokens = excluded.name_tokens,
+      kind = excluded.kind, ${participants} ${unread} ${names},
       (${lastColumns}) = (
         select ${lastOf(sql`excluded`)}
         where (excluded.last_message_at, excluded.last_message_id) > (c.last_message_at, coalesce(c.last_message_id, 0))
@@ -109,6 +110,11 @@ async function storeAlike(tx: Tx, account: AccountKey, states: readonly ChatStat
         select ${lastOf(sql`c`)}
         limit 1)`)
 }
+
+const shownNames = sql`name = excluded.name, username = excluded.username, name_tokens = excluded.name_tokens`
+/** What the chat is called is for show, and what an adapter has kept is as new as what is stored. */
+const staleNames = sql`name = coalesce(nullif(excluded.name, ''), c.name),
+  name_tokens = case when excluded.name in ('', c.name) then c.name_tokens else excluded.name_tokens end`
 
 /** What a chat stores of its last message: all of it, or nothing, is written. */
 const lastColumns = sql`last_message_id, last_message_text, last_message_at, last_is_sender, last_sender_of`
@@ -121,7 +127,7 @@ function lastOf(row: Sql): Sql {
 /** Null if the chat has its contact's name, which is indexed already: this keeps most chats out of the index. */
 function nameTokens({ id, name, participants }: Chat): string | null {
   const known = (participants ?? []).some(
-    (one) => one.kind === 'person' && one.id === id && one.name === name,
+    (one) => one.kind === 'person' && one.id === id && one.name === name && !one.stale,
   )
   return known ? null : toTsvector(tokenise(name)) || null
 }

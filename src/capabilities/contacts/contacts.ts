@@ -5,8 +5,12 @@ import { type Db, sql, type Tx } from '../../db/sql.ts'
 import { normalise, tokenise, toTsvector } from '../../lib/tokens.ts'
 import type { Person } from '../../platform/port.ts'
 
-/** Inserts or updates contacts. Fields that the platform leaves out keep their value. Each person at most once. */
-export async function storeContacts(tx: Tx, account: AccountKey, people: readonly Person[]): Promise<void> {
+/**
+ * Inserts or updates contacts. Fields that the platform leaves out keep their value. Each person at most once. A person whose names
+ * the platform has not shown is skipped: what is stored here is learned as seen now.
+ */
+export async function storeContacts(tx: Tx, account: AccountKey, all: readonly Person[]): Promise<void> {
+  const people = all.filter(({ stale }) => !stale) // guard: no name that was not shown is stored
   if (people.length === 0) return
   await tx.run(sql`
     insert into contacts as c (account_id, provider_id, workspace_id, name, username, phone, sort_name, name_tokens)

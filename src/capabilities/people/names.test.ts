@@ -112,6 +112,13 @@ describe('a name', () => {
     )
   })
 
+  test('does not end because the platform has not shown the names of the person', async () => {
+    const one = someone()
+    await sees(a, shown(one, { username: one.username }))
+    await sees(b, { ...shown(one, {}), stale: true })
+    expect(await namesOf(one)).toEqual([one.username])
+  })
+
   test('begins again when the person is seen with it again', async () => {
     const one = someone()
     await sees(a, shown(one, { username: one.username }))

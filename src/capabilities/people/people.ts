@@ -50,7 +50,7 @@ export async function learnPeople(
   people: readonly Person[],
   asked?: AskedName,
 ): Promise<void> {
-  const seen = people.filter(({ kind }) => kind === 'person')
+  const seen = people.filter(({ kind, stale }) => kind === 'person' && !stale) // guard: no name that was not shown is learned
   if (seen.length === 0) return
   await db.run(sql`
     select learn_names(${workspace_id}, ${account_id}, ${seen.map(({ id }) => id)}::bigint[],
@@ -129,10 +129,14 @@ export function listAskers({ workspace_id, contact, person_id }: GivenRecipient,
 
 /** A stored name that was seen within this time counts, wherever the person is. */
 const countsHours = 24
+/** What the platform shows of a name is believed for this long, so a chat that begins within it tells of every later change. */
+const believedHours = 1
 
 /**
  * The person to whom a recipient is tied at creation: the only one who has the name as far as is known, if that counts for one of
- * the accounts. It does for a day, and while the person is among the contacts of an account that gets their updates.
+ * the accounts. It does for a day; and while the account that saw it has a chat with the person, and gets its updates. A chat begins with
+ * its first message: of somebody whose chat was only opened, or whom the account knows from elsewhere, a platform may tell nothing. And
+ * a name that was seen before the chat began may have passed on before.
  */
 export function tieOf(
   { workspace_id, contact }: Pick<GivenRecipient, 'workspace_id' | 'contact'>,
@@ -143,11 +147,18 @@ export function tieOf(
       and bool_or(n.account_id = any(${accounts}) and (
         n.last_seen_at > (select domain_now()) - make_interval(hours => ${countsHours}) -- guard: a stored name counts for a day
         or n.last_seen_at is not null and exists (
-          select from contacts c join accounts a on a.id = c.account_id join account_hosts h on h.account_id = c.account_id
-          where c.account_id = n.account_id and c.provider_id = p.number
-            and a.status = 'READY' and ${isLive} and h.gap_since is null -- guard: a contact whose updates arrive
-          ))) then min(n.person_id::text)::uuid end
-    from person_names n join people p on p.id = n.person_id
+          select from accounts a join account_hosts h on h.account_id = a.id
+          where a.id = n.account_id
+            and a.status = 'READY' and ${isLive} and h.gap_since is null -- guard: a chat whose updates arrive
+            and exists (
+              select from messages m
+              where m.account_id = n.account_id and m.deleted_at is null
+                and m.chat_id = p.number -- guard: a contact without a chat
+                and m.sent_at < n.last_seen_at + make_interval(hours => ${believedHours}) -- guard: a name from before the chat
+            )))) then min(n.person_id::text)::uuid end
+    from person_names n
+    -- Not a join, which may read everybody.
+    cross join lateral (select known.number from people known where known.id = n.person_id limit 1) p
     where n.workspace_id = ${workspace_id} and ${isNamed(contact)} and n.until is null
       and n.platform in (select a.platform from accounts a where a.id = any(${accounts})) -- guard: a name on another platform
       )`

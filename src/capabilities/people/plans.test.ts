@@ -10,7 +10,7 @@ import { type Sql, sql } from '../../db/sql.ts'
 import { foundPage } from '../person-record/find-people.ts'
 import { campaignRows, namesOf, type PersonRow, suppressionRows } from '../person-record/stored-parts.ts'
 import { entryColumns } from '../suppressions/stored-entries.ts'
-import { peopleUnder } from './people.ts'
+import { peopleUnder, tieOf } from './people.ts'
 
 const rows = Number(process.env.PEOPLE_ROWS ?? 20_000)
 /** Of a person, half of them usernames. */
@@ -30,6 +30,7 @@ const tables = [
   'campaign_recipients',
   'campaign_people',
   'contacts',
+  'messages',
 ]
 
 let service: Service
@@ -44,6 +45,9 @@ beforeAll(async () => {
   service = await openService({ plans: 'shipped' })
   tenant = await service.tenant()
   account_id = await service.account(tenant.workspace_id)
+  await service.app.db.run(sql`
+    insert into account_hosts (account_id, workspace_id, observed_at) values (${account_id}, ${tenant.workspace_id}, now() + interval '1 day')
+    on conflict (account_id) do update set observed_at = excluded.observed_at`)
   campaign_id = await insertCampaign(service.app.db, tenant, { kind: 'contacts' })
   const seeding = await open()
   // It would look again within a minute: what is measured is the minute before.
@@ -82,7 +86,10 @@ async function open(): Promise<pg.Client> {
 const usernameOf = (person: number) => `person_${person}_2`
 const phoneOf = (person: number) => `${4_900_000_000 + person * names + 1}`
 
-/** People by their numbers, each with as many names, a recipient that the campaign has written to, and an entry for each name. */
+/** A name that was seen before yesterday. It counts while the account has a chat with the person. */
+const olderOf = (person: number) => `older_${person}`
+
+/** People by their numbers, each with as many names and an older one, a chat, a recipient that the campaign has written to, and an entry for each name. */
 async function fill(client: pg.Client, from: number, to: number): Promise<void> {
   const { workspace_id } = tenant
   const given = [workspace_id, from, to]
@@ -97,6 +104,17 @@ async function fill(client: pg.Client, from: number, to: number): Promise<void> 
        case when k % 2 = 0 then 'person_' || p.number || '_' || k else (4900000000 + p.number * ${names} + k)::text end,
        $4, $1, 'sandbox', now()
      from people p, generate_series(1, ${names}) k where p.workspace_id = $1 and p.number between $2 and $3`,
+    [...given, account_id],
+  )
+  await client.query(
+    `insert into person_names (person_id, kind, value, account_id, workspace_id, platform, last_seen_at)
+     select p.id, 'username', 'older_' || p.number, $4, $1, 'sandbox', now() - interval '3 days'
+     from people p where p.workspace_id = $1 and p.number between $2 and $3`,
+    [...given, account_id],
+  )
+  await client.query(
+    `insert into messages (account_id, chat_id, id, workspace_id, text, is_sender, sent_at)
+     select $4, n, n, $1, 'Hello', false, now() - interval '4 days' from generate_series($2::bigint, $3::bigint) n`,
     [...given, account_id],
   )
   await client.query(
@@ -194,6 +212,12 @@ const lookUps: readonly (readonly [string, (person: number) => Sql])[] = [
   ['people found by a phone number', (n) => found(`+${phoneOf(n)}`)],
   ['people found by a number', (n) => found(`platform:chat:${n}`)],
   ['people found by words', () => found('ines garcia')],
+  [
+    'the tie of a recipient',
+    (n) => sql`
+      select ${tieOf({ workspace_id: sql`g.workspace_id`, contact: sql`g.contact` }, sql`${[account_id]}::text[]`)}
+      from (select ${tenant.workspace_id}::uuid as workspace_id, ${`username:${olderOf(n)}`}::text as contact) g`,
+  ],
   ['the names of a person', () => namesOf(first, shown)],
   ['the suppression of a person', () => suppressionRows(first, shown)],
   ['the campaigns of a person', () => campaignRows(first, shown)],

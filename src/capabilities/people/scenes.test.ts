@@ -4,6 +4,7 @@ import { type CampaignPlace, openCampaigns } from '../../../test/harness/campaig
 import { moveClock } from '../../db/domain-clock.ts'
 import { type Sql, sql } from '../../db/sql.ts'
 import { setAccountEnabled } from '../accounts/accounts.ts'
+import { storeContacts } from '../contacts/contacts.ts'
 import { addSuppression, removeSuppression } from '../suppressions/suppressions.ts'
 import { learnPeople } from './people.ts'
 
@@ -277,6 +278,40 @@ describe('a recipient is tied to a person', () => {
     expect(await tiedTo(late)).toEqual([null])
     await place.advance(60)
     expect([await place.statuses(late), receivers()]).toEqual([['completed'], [other.person_id]])
+  })
+
+  test('not by an older name of a contact without a chat, of whose renames the platform does not tell', async () => {
+    const account_id = await place.account()
+    const [one, other] = [someone(), someone()]
+    await meets(account_id, someone())
+    const { workspace_id } = place.tenant
+    const contact = { id: String(one.person_id), name: 'Mara', username: one.username, phone: null } as const
+    await place.db.transaction((tx) =>
+      storeContacts(tx, { workspace_id, account_id }, [{ ...contact, kind: 'person' }]),
+    )
+    world().changePerson(other.person_id, { username: one.username })
+    await place.advance(72 * hour)
+    const id = await write(account_id, `@${one.username}`)
+    expect(await tiedTo(id)).toEqual([null])
+    await place.advance(60)
+    expect([await place.statuses(id), receivers()]).toEqual([['completed'], [other.person_id]])
+  })
+
+  test('not by an older name that was seen an hour or more before the chat began', async () => {
+    const account_id = await place.account()
+    const one = someone()
+    await meets(account_id, one)
+    await place.advance(72 * hour)
+    const tiedIfBegun = async (minutes: number) => {
+      await place.db.run(sql`
+        update messages m set sent_at = n.last_seen_at + make_interval(mins => ${minutes}) from person_names n
+        where m.account_id = ${account_id} and n.account_id = ${account_id} and n.value = ${one.username}`)
+      const id = await write(account_id, `@${one.username}`, await inHours(24))
+      const [tied] = await tiedTo(id)
+      await place.control(id, 'cancel')
+      return tied
+    }
+    expect([await tiedIfBegun(59), await tiedIfBegun(60)]).toEqual([one.person_id, null])
   })
 
   test.each(['another account', 'an account that misses updates'])(

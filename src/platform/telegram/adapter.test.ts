@@ -5,12 +5,13 @@ import { release, type } from 'node:os'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { heldAccount, MemoryAccountStore } from '../../../test/platform/account-store.ts'
 import { conformance } from '../../../test/platform/conformance.ts'
-import { Recorder } from '../../../test/platform/conformance-recorder.ts'
+import { expectAccepted, Recorder } from '../../../test/platform/conformance-recorder.ts'
 import { telegramAt, trust } from '../../../test/platform/data-centre-fixture.ts'
 import { type DataCentre, openDataCentre } from '../../../test/platform/mtproto/data-centre.ts'
 import { askCentre, askWorld, otherSide } from '../../../test/platform/sandbox-fixture.ts'
 import { version } from '../../lib/version.ts'
 import type { LoginStep, Platform } from '../port.ts'
+import { writeMessage } from '../sandbox/person-acts.ts'
 import { openWorld, type World } from '../sandbox/world.ts'
 
 /** What a login would have stored. */
@@ -99,6 +100,47 @@ describe('on one data centre', () => {
     world.addAccount({ account_id, name: 'x' })
     return heldAccount({ account_id, name: 'x', store: sessionOf(centre.makeKey(account_id)) })
   }
+
+  /** A session, and who the other side of the latest message is to it. */
+  async function openAgain(account: Awaited<ReturnType<typeof newAccount>>) {
+    const recorder = new Recorder()
+    const session = expectAccepted(await platform.connect(account, recorder))
+    await recorder.until(() => recorder.position !== null)
+    const otherOf = async (text: string) => {
+      const find = () => recorder.messages.find(({ message }) => message.text === text)
+      await recorder.until(() => find() !== undefined)
+      return find()?.chat.participants?.find(({ kind }) => kind !== 'self')
+    }
+    return { session, otherOf }
+  }
+
+  test('a text that comes without its people names them only if the session was shown them within the hour', async () => {
+    const account = await newAccount('acc_short')
+    const { account_id } = account
+    centre.short.add(account_id)
+    const [before, now] = ['short_before', 'short_now']
+    const { person_id } = world.addPerson({ name: 'Mara Lind', username: before })
+    const id = String(person_id)
+    const write = (text: string) => writeMessage(world, { account_id, person_id, text })
+    const first = await openAgain(account)
+    expectAccepted(await first.session.resolve({ kind: 'username', value: before }))
+    write('one')
+    expect(await first.otherOf('one')).toMatchObject({ id, username: before, name: 'Mara Lind' })
+    await first.session.close()
+    // Nothing of this was told: the account is away, and begins anew.
+    world.changePerson(person_id, { username: now })
+    const second = await openAgain(account)
+    write('two')
+    const kept = { id, name: 'Mara Lind', username: null, phone: null, kind: 'person', stale: true }
+    expect(await second.otherOf('two')).toEqual(kept)
+    const ours = { chat_id: `${person_id}` as const, text: 'three', file: null, random_id: '33' }
+    expectAccepted(await second.session.send(ours))
+    expect(await second.otherOf('three')).toEqual(kept)
+    expectAccepted(await second.session.history({ chat_id: `${person_id}`, before: null, limit: 1 }))
+    write('four')
+    expect(await second.otherOf('four')).toMatchObject({ id, username: now })
+    await second.session.close()
+  })
 
   test('a connection that the data centre refuses says how long to wait', async () => {
     const account = await newAccount('acc_refused')

@@ -16,12 +16,16 @@ const ada: tl.RawUser = {
   },
 }
 
+const hourMs = 3_600_000
+
+/** `at` is the time of the session, which a test may move. */
 async function openPeers(...users: tl.RawUser[]) {
   const store = new MemoryAccountStore()
-  const peers = await Peers.load(store)
+  const clock = { at: 0 }
+  const peers = await Peers.load(store, () => clock.at)
   peers.learn({ users })
   await peers.save()
-  return { store, peers }
+  return { store, peers, clock }
 }
 
 test('finds people again after a start by number, and keeps no phone number', async () => {
@@ -31,11 +35,32 @@ test('finds people again after a start by number, and keeps no phone number', as
   const stored = JSON.stringify({ name: 'Ada L', hash: '70', username: 'Ada', phone: '4930123' })
   await store.writePeers([{ number: '7', text: stored }])
   const peers = await Peers.load(store)
+  expect(peers.findInput('7')).toMatchObject({ userId: 7, accessHash: Long.fromNumber(70) })
+  peers.learn({ users: [ada] })
   const person = { id: '7', name: 'Ada L', username: 'Ada', phone: null, kind: 'person' }
   expect(peers.findPerson('7')).toEqual(person)
   expect(peers.with([]).findPerson('7')).toEqual(person)
   expect(peers.with([ada]).findPerson('7')).toEqual({ ...person, phone: '+4930123' })
-  expect(peers.findInput('7')).toMatchObject({ userId: 7, accessHash: Long.fromNumber(70) })
+})
+
+test('a kept name is nobody’s until Telegram shows it in this session, and an hour later it is nobody’s again', async () => {
+  const { store } = await openPeers(ada)
+  const clock = { at: 0 }
+  const peers = await Peers.load(store, () => clock.at)
+  const kept = { id: '7', name: 'Ada L', username: null, phone: null, kind: 'person', stale: true }
+  const shown = { id: '7', name: 'Ada L', username: 'Ada', phone: null, kind: 'person' }
+  expect(peers.findPerson('7')).toEqual(kept)
+  // Without a usable access hash the names may be old as well.
+  peers.learn({ users: [{ ...ada, min: true }] })
+  expect(peers.findPerson('7')).toEqual(kept)
+  peers.learn({ users: [ada] })
+  clock.at += hourMs - 1
+  expect(peers.findPerson('7')).toEqual(shown)
+  clock.at += 1
+  expect(peers.findPerson('7')).toEqual(kept)
+  const usernames: tl.RawUsername[] = [{ _: 'username', username: 'Augusta', active: true }]
+  peers.rename({ _: 'updateUserName', userId: 7, firstName: 'Augusta', lastName: '', usernames })
+  expect(peers.findPerson('7')).toEqual({ ...shown, name: 'Augusta', username: 'Augusta' })
 })
 
 test('never keeps the service user, whose chat brings login codes', async () => {
@@ -65,8 +90,12 @@ test('shows a name that passed on with its new owner only, also after a start', 
   const { store, peers } = await openPeers(ada)
   peers.learn({ users: [{ ...ada, id: 8 }] })
   await peers.save()
-  for (const known of [peers, await Peers.load(store)]) {
-    expect(known.findPerson('7')).toMatchObject({ username: null })
-    expect(known.findPerson('8')).toMatchObject({ username: 'Ada' })
-  }
+  expect(peers.findPerson('8')).toMatchObject({ username: 'Ada' })
+  // Ada may have another one by now.
+  expect(peers.findPerson('7')).toMatchObject({ username: null, stale: true })
+  const stored = Object.fromEntries([...store.peers].map(([number, text]) => [number, JSON.parse(text)]))
+  expect(stored).toEqual({
+    7: { name: 'Ada L', hash: '70' },
+    8: { name: 'Ada L', hash: '70', username: 'Ada' },
+  })
 })

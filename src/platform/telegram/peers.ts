@@ -1,7 +1,8 @@
 /**
  * The people and groups that an account can write to. Telegram accepts a number only together with its access hash,
  * so each is kept forever: in memory during a session, and in the account's store. Their names are kept for updates that leave
- * them out. Nobody is found by them, and a phone number is not kept: only an answer that has it says that it is theirs.
+ * them out. Nobody is found by them. Whose a name is now is said only by what Telegram has shown in this session within the hour,
+ * and of a phone number, which is not kept, by the answer that has it.
  */
 import type { tl } from '@mtcute/core'
 import Long from 'long'
@@ -23,20 +24,27 @@ export type KnownPeople = Pick<Peers, 'findPerson' | 'groupName'>
 export const serviceUserId = 777_000
 
 const pageSize = 5_000
+/** As long as an answer about a name is believed before a first message. */
+const shownMs = 3_600_000
 
 export class Peers {
   readonly #store: AccountStore
+  readonly #nowMs: () => number
   readonly #peers = new Map<ChatNumber, Peer>()
   /** By lower-case username: it belongs to the person who was last seen with it. */
   readonly #usernames = new Map<string, ChatNumber>()
+  /** When Telegram last showed the names of a person in this session. */
+  readonly #shownAt = new Map<ChatNumber, number>()
   #changed = new Set<ChatNumber>()
 
-  private constructor(store: AccountStore) {
+  private constructor(store: AccountStore, nowMs: () => number) {
     this.#store = store
+    this.#nowMs = nowMs
   }
 
-  static async load(store: AccountStore): Promise<Peers> {
-    const peers = new Peers(store)
+  /** `nowMs`: a clock that only goes forward. */
+  static async load(store: AccountStore, nowMs = () => performance.now()): Promise<Peers> {
+    const peers = new Peers(store, nowMs)
     for (let after: ChatNumber | null = null; ; ) {
       const page: readonly StoredPeer[] = await store.listPeers({ after, limit: pageSize })
       for (const { number, text } of page) peers.#set(number, readPeer(text))
@@ -55,7 +63,7 @@ export class Peers {
   }): void {
     for (const user of users) {
       const isKept = user._ === 'user' && !user.min && user.id !== serviceUserId // guard: the service user is not kept
-      if (isKept) this.#keep(`${user.id}`, peerOf(user))
+      if (isKept) this.#show(`${user.id}`, peerOf(user))
     }
     for (const chat of chats) {
       if (chat._ === 'chat' && !chat.deactivated) this.#keep(`${-chat.id}`, { name: chat.title })
@@ -67,7 +75,7 @@ export class Peers {
     if (!known) return
     const { username: _, ...rest } = known
     const username = activeName(usernames)
-    this.#keep(`${userId}`, { ...rest, name: fullName(firstName, lastName), ...(username && { username }) })
+    this.#show(`${userId}`, { ...rest, name: fullName(firstName, lastName), ...(username && { username }) })
   }
 
   /** Stores the changes. The caller reports anything about these people only after this. */
@@ -96,8 +104,11 @@ export class Peers {
   findPerson(number: ChatNumber): Person | undefined {
     const peer = this.#peers.get(number)
     if (!peer || Number(number) < 0) return undefined
-    const { name, username, kind } = peer
-    return { id: number, name, username: username ?? null, phone: null, kind: kind ?? 'person' }
+    const { name, username = null, kind = 'person' } = peer
+    const person: Person = { id: number, name, username, phone: null, kind }
+    const shownAt = this.#shownAt.get(number)
+    const isShown = shownAt !== undefined && this.#nowMs() - shownAt < shownMs // guard: only a name that was shown is learned
+    return isShown ? person : { ...person, username: null, stale: true }
   }
 
   /** The same people, with the phone numbers that this answer shows. */
@@ -119,6 +130,12 @@ export class Peers {
     return this.#peers.get(number)?.name ?? ''
   }
 
+  /** Telegram shows the person like this at this moment. */
+  #show(number: ChatNumber, peer: Peer): void {
+    this.#keep(number, peer)
+    this.#shownAt.set(number, this.#nowMs())
+  }
+
   #keep(number: ChatNumber, peer: Peer): void {
     const known = this.#peers.get(number)
     if (known && isSame(known, peer)) return
@@ -133,12 +150,13 @@ export class Peers {
     if (peer.username !== undefined) this.#take(peer.username.toLowerCase(), number)
   }
 
-  /** The person who had the name until now no longer shows it. */
+  /** The person who had the name until now no longer shows it. What they are called instead is not known. */
   #take(name: string, number: ChatNumber): void {
     const former = this.#usernames.get(name)
     this.#usernames.set(name, number)
     const peer = former !== undefined && former !== number && this.#peers.get(former) // guard: a former owner does not show the name
     if (!peer) return
+    this.#shownAt.delete(former) // guard: who lost a name may have another
     const { username, ...rest } = peer
     this.#peers.set(former, {
       ...rest,

@@ -45,9 +45,13 @@ export function viewChat({ self, peers }: Viewer, id: ChatNumber, unread_count: 
   if (Number(id) < 0) {
     return { id, kind: 'group', name: peers.groupName(id), username: null, unread_count, participants: null }
   }
-  const person = peers.findPerson(id) ?? { id, name: '', username: null, phone: null, kind: 'person' }
+  const person = peers.findPerson(id) ?? stranger(id)
   const { name, username } = person
   return { id, kind: 'private', name, username, unread_count, participants: [self, person] }
+}
+
+function stranger(id: ChatNumber): Person {
+  return { id, name: '', username: null, phone: null, kind: 'person', stale: true }
 }
 
 export function viewMessage(self: Person, message: tl.RawMessage, random_id: string | null = null): Message {

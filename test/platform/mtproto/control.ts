@@ -200,5 +200,24 @@ export const centreOperations: readonly ControlOperation<DataCentre>[] = [
       return { done: true as const }
     },
   }),
+  operation({
+    name: 'setShort',
+    method: 'POST',
+    path: '/short',
+    summary: 'Push the texts of an account alone',
+    description:
+      'From now on a text comes as `updateShortMessage` or `updateShortChatMessage`, without the people it names, unless something ' +
+      'else happened at the same moment. `false` ends it.',
+    body: z.strictObject({ account_id, short: z.boolean() }),
+    query: null,
+    response: done,
+    example: { request: { account_id: exampleAccountId, short: true }, response: { done: true } },
+    handle: ({ world, short: accounts }, { body: { account_id: id, short } }) => {
+      world.requireAccount(id)
+      if (short) accounts.add(id)
+      else accounts.delete(id)
+      return { done: true as const }
+    },
+  }),
   ...networkOperations,
 ]

@@ -86,6 +86,8 @@ export interface DataCentre {
   readonly hostilities: Turns<Hostility>
   /** Which answers are an error, and when. */
   readonly refusals: Turns<Refusal>
+  /** The accounts to which a text is pushed alone, as Telegram does: core.telegram.org/constructor/updateShortMessage. */
+  readonly short: Set<string>
   /** Which differences do not advance (Telethon#808), and when. */
   readonly stalls: Turns<Turn>
   /** Runs the case now, on every connection of the account. Returns how many there are. */
@@ -113,7 +115,8 @@ export async function openDataCentre(world: World, options: Options): Promise<Da
   const clientPorts: number[] = []
   const between = new BetweenAccounts(world)
   const stalls = new Turns<Turn>()
-  const parts: CentreParts = { world, store, clock, between, crypto, ports, keep_updates, stalls }
+  const short = new Set<string>()
+  const parts: CentreParts = { world, store, clock, between, crypto, ports, keep_updates, short, stalls }
   const devices = new Devices(parts)
   const logins = openLogins(parts)
   const centre: Centre = {
@@ -168,6 +171,7 @@ export async function openDataCentre(world: World, options: Options): Promise<Da
     changeSalts: () => salts.clear(),
     hostilities,
     refusals,
+    short,
     stalls,
     strike,
     acceptLogin: logins.accept,

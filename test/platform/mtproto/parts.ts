@@ -16,6 +16,8 @@ export interface CentreParts {
   readonly ports: ReadonlyMap<number, number>
   /** A difference over more updates than this is too long. */
   readonly keep_updates: number
+  /** The accounts to which a text is pushed alone, without the people it names, by their ids in the world. */
+  readonly short: Set<string>
   /** Differences that bring nothing and stay where they are, and when. */
   readonly stalls: Turns<Turn>
 }

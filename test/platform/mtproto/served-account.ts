@@ -11,7 +11,17 @@ import type { World } from '../../../src/platform/sandbox/world.ts'
 import { type Channel, ptsOfChannel, viewChannel } from './channels.ts'
 import { type Call, type Connection, refuse } from './connection.ts'
 import type { CentreParts } from './parts.ts'
-import { idsOf, ptsOf, stateOf, unixSeconds, viewHappening, viewPeers, viewPost, viewSent } from './views.ts'
+import {
+  idsOf,
+  ptsOf,
+  stateOf,
+  unixSeconds,
+  viewHappening,
+  viewPeers,
+  viewPost,
+  viewSent,
+  viewShort,
+} from './views.ts'
 
 const sliceMax = 100
 export const textLengthMax = 4096
@@ -126,6 +136,10 @@ export class ServedAccount {
       .map((happening, n) => ({ happening, pts: ptsOf(start + n + 1) }))
       .filter(({ happening }) => !this.#isAnswered(happening)) // guard: own sends only in their answers
     if (fresh.length === 0 || this.#connection.key.account_id !== this.account.account_id) return
+    const [only, ...more] = fresh
+    const isShort = this.#parts.short.has(this.account.account_id) && more.length === 0
+    const short = only && isShort && viewShort(only.happening, only.pts)
+    if (short) return this.#connection.push(short)
     const ids = idsOf(fresh.map(({ happening }) => happening))
     await this.#connection.push({
       _: 'updates',

@@ -170,6 +170,20 @@ export function viewHappening(
   }
 }
 
+/** A text alone, without the people it names. Undefined: Telegram has no short form of it. */
+export function viewShort(
+  happening: Happening,
+  pts: number,
+): tl.RawUpdateShortMessage | tl.RawUpdateShortChatMessage | undefined {
+  if (happening.kind !== 'message' || happening.post.attachments.length > 0) return undefined
+  const { chat_id, post } = happening
+  const { message_id: id, is_sender: out, text: message, at } = post
+  const body = { id, out, message, pts, ptsCount: 1, date: unixSeconds(at) }
+  return chat_id > 0
+    ? { _: 'updateShortMessage', userId: chat_id, ...body }
+    : { _: 'updateShortChatMessage', chatId: -chat_id, fromId: post.person_id, ...body }
+}
+
 export function viewSent({ message_id, random_id }: Post): tl.RawUpdateMessageID {
   return { _: 'updateMessageID', id: message_id, randomId: Long.fromString(random_id ?? '0') }
 }
