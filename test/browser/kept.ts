@@ -256,14 +256,15 @@ async function sendAndReopen(context: BrowserContext, demo: Demo, field: Field):
     await route.continue()
   })
   await page.goto(field.path)
-  await page.getByRole('article', { name: 'Message from us' }).filter({ hasText: text }).waitFor()
+  const message = page.getByRole('article', { name: 'Message from us' }).filter({ hasText: text })
+  await message.waitFor()
   const composer = await field.open(page)
   await until('the composer is empty', actionMsMax, async () => {
     return (await composer.inputValue()) === '' || undefined
   })
   goOn()
   await isSent(demo, text)
-  await page.getByText('Sending').waitFor({ state: 'detached' })
+  await message.getByText(/Accepted/).waitFor()
   assert.equal(await composer.inputValue(), '')
   assert.equal((await demo.journal()).filter((each) => each === text).length, 1)
   await page.close()
@@ -287,6 +288,68 @@ async function keepRefused(context: BrowserContext, field: Field): Promise<void>
     .getByRole('button', { name: `${column}: Two of them. Change` })
     .first()
     .waitFor()
+  await page.close()
+}
+
+const choices = ['select', 'multi_select', 'checkbox'] as const
+
+/** What is chosen stays in its field too, also after a reload, until the service has it. */
+async function keepChosen(context: BrowserContext, { path }: Field): Promise<void> {
+  const page = await context.newPage()
+  await page.goto(path)
+  const side = page.getByRole('complementary', { name: 'About this chat' })
+  const many = side.getByRole('button', { name: 'multi_select: Blue. Change' })
+  const choose = {
+    select: () => side.getByLabel('select', { exact: true }).selectOption('Blue'),
+    multi_select: async () => {
+      await side.getByRole('button', { name: 'multi_select: empty. Change' }).click()
+      await side.getByRole('checkbox', { name: 'Blue' }).check()
+      await side.getByRole('button', { name: 'Done' }).click()
+    },
+    checkbox: () => side.getByLabel('checkbox', { exact: true }).check(),
+  }
+  const hasChoice = {
+    select: async () => (await side.getByLabel('select', { exact: true }).inputValue()) === 'Blue',
+    multi_select: () => many.isVisible(),
+    checkbox: () => side.getByLabel('checkbox', { exact: true }).isChecked(),
+  }
+  const again = side.getByRole('button', { name: 'Try again' })
+  for (const type of choices) {
+    const stays = () =>
+      until(`${type} has what was chosen`, actionMsMax, async () => (await hasChoice[type]()) || undefined)
+    await page.route('**/columns/set', (route) =>
+      route.fulfill({
+        status: 503,
+        json: { code: 'store_unavailable', error: 'The store does not respond.' },
+      }),
+    )
+    await choose[type]()
+    await side.getByText('The store does not respond.').waitFor()
+    await stays()
+    await page.reload()
+    await side.getByText('This is not saved yet.').waitFor()
+    await stays()
+    await page.unroute('**/columns/set')
+    await again.click()
+    await again.waitFor({ state: 'detached' })
+    await page.reload()
+    await stays()
+    assert.equal(await again.count(), 0)
+  }
+  await page.close()
+}
+
+/** The browser's own field may show a date in another order: the words beside it, and the value, have one. */
+async function sayDate(context: BrowserContext, { path }: Field): Promise<void> {
+  const page = await context.newPage()
+  await page.goto(path)
+  const side = page.getByRole('complementary', { name: 'About this chat' })
+  await side.getByRole('button', { name: 'date: empty. Change' }).click()
+  const field = side.getByLabel('date', { exact: true })
+  await field.fill('2026-11-09')
+  await side.getByText('Mon, 9 Nov 2026').waitFor()
+  await field.press('Enter')
+  await side.getByRole('button', { name: 'date: Mon, 9 Nov 2026. Change' }).waitFor()
   await page.close()
 }
 
@@ -365,6 +428,11 @@ if (!browser) {
     const { page: spare, workspace_id, ask } = await visitAsOwner(context, demo, password)
     await spare.close()
     await ask('POST', '/columns', { name: column, type: 'text' })
+    await ask('POST', '/columns', { name: 'date', type: 'date' })
+    for (const type of choices) {
+      const options = type === 'checkbox' ? [] : ['Blue', 'Red'].map((option) => ({ value: option }))
+      await ask('POST', '/columns', { name: type, type, options })
+    }
     const { person_id } = (await demo.platform('addPerson', { name: 'Mara Lind', behaviour: 'silent' })) as {
       person_id: number
     }
@@ -389,6 +457,8 @@ if (!browser) {
       sendAndReopen(context, demo, composer),
     )
     await step(browser, 'a value that cannot be stored', () => keepRefused(context, value))
+    await step(browser, 'a choice that cannot be stored', () => keepChosen(context, value))
+    await step(browser, 'a date in words', () => sayDate(context, value))
     await step(browser, 'the end of a session', () => endSession(context, note))
     await step(browser, 'the end of a session in a form that is not kept', () =>
       endSessionInForm(context, `${demo.address}/dashboard/w/${workspace_id}`),

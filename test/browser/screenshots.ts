@@ -8,15 +8,18 @@ import assert from 'node:assert/strict'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import type { Browser, BrowserContext, Page } from 'playwright-core'
-import { makeKey, mouse, setUp, signIn } from './approval-journey.ts'
+import type { Browser, BrowserContext, Cookie, Page } from 'playwright-core'
+import { makeKey, mouse, setUp } from './approval-journey.ts'
 import { openBrowser } from './browser.ts'
 import { callTool, type Demo, exampleChat, startDemo } from './demo.ts'
 import { firstCampaign, open, type Sight, sightsOf, widthOver } from './every-page.ts'
+import { png } from './received-files.ts'
+import { password, signInAs } from './sessions.ts'
 
 const root = join(import.meta.dirname, '..', '..')
 const folders = { docs: join(root, 'docs', 'screenshots'), pages: join(root, 'tmp', 'screenshots') }
-const password = 'a long sentence nobody guesses'
+/** The cookie of a browser that has signed in. */
+let known: Cookie[] = []
 const text =
   'thank you for your patience. Your order left this morning and should be with you on Thursday. Shall I send the tracking link?'
 
@@ -48,9 +51,9 @@ if (!browser) throw new Error('There is no Chromium on this machine.')
 const demo = await startDemo()
 try {
   for (const folder of Object.values(folders)) await mkdir(folder, { recursive: true })
-  const sights = await picturesOfDocs(browser, demo)
+  const pages = await picturesOfDocs(browser, demo)
   const wrong: string[] = []
-  for (const look of looks) wrong.push(...(await picturesOfPages(browser, demo, { sights, look })))
+  for (const look of looks) wrong.push(...(await picturesOfPages(browser, demo, { ...pages, look })))
   assert.deepEqual(wrong, [])
   process.stdout.write('The pictures are in tmp/screenshots.\n')
 } finally {
@@ -58,8 +61,13 @@ try {
   await demo.close()
 }
 
+interface Pages {
+  readonly sights: readonly Sight[]
+  readonly states: readonly State[]
+}
+
 /** Returns the pages that there are then. */
-async function picturesOfDocs(browser: Browser, demo: Demo): Promise<Sight[]> {
+async function picturesOfDocs(browser: Browser, demo: Demo): Promise<Pages> {
   const context = await browser.newContext({ viewport: { width: 1280, height: 720 }, colorScheme: 'light' })
   const page = await context.newPage()
   await setUp(page, demo, password)
@@ -90,8 +98,9 @@ async function picturesOfDocs(browser: Browser, demo: Demo): Promise<Sight[]> {
   await open(page, demo.address, chat)
   await page.evaluate(() => document.fonts.ready)
   await keepForDocs(page, 'inbox')
+  const states = await statesOfChats(page, demo, workspace_id)
   await context.close()
-  return sights
+  return { sights, states }
 }
 
 async function keepForDocs(page: Page, name: string): Promise<void> {
@@ -119,11 +128,77 @@ async function fillCards(context: BrowserContext, here: string): Promise<void> {
   }
 }
 
+/** A chat in a state that its address does not say. */
+interface State extends Sight {
+  readonly name: string
+  /** Leads to it, and waits for it. */
+  readonly prepare: (page: Page) => Promise<unknown>
+}
+
+/** A person who asked to stop, a message of which nobody knows whether it arrived, and files that are not sent yet. */
+async function statesOfChats(page: Page, demo: Demo, workspace_id: string): Promise<State[]> {
+  const { account_id } = exampleChat
+  const meet = async (name: string, text: string) => {
+    const { person_id } = (await demo.platform('addPerson', { name, behaviour: 'silent' })) as {
+      person_id: number
+    }
+    await demo.platform('writeMessage', { account_id, person_id, text })
+    const chat_id = `platform:chat:${person_id}`
+    const path = `/dashboard/w/${workspace_id}/inbox?chat=${chat_id}&of=${account_id}`
+    await open(page, demo.address, { path, heading: name })
+    return { person_id, chat_id, path, heading: name }
+  }
+  const asked = await meet('Lena Vogt', 'Is the green lamp still there?')
+  await demo.platform('writeMessage', { account_id, person_id: asked.person_id, text: 'STOP' })
+  const unsure = await meet('Tariq Aziz', 'Could you send me the price?')
+  await demo.platform('addFault', { on: 'send', fault: 'unavailable', account_id })
+  const sent = await page.request.post(`${demo.address}/dashboard/api/w/${workspace_id}/messages`, {
+    headers: { origin: demo.address, 'idempotency-key': crypto.randomUUID() },
+    data: { account_id, chat_id: unsure.chat_id, text: 'It is 120 euros, with the bulb.' },
+  })
+  assert.equal(((await sent.json()) as { code?: string }).code, 'outcome_ambiguous')
+  const pictured = await meet('Nadia Petrova', 'Do you have pictures of it?')
+  const chat = (at: Page) => at.getByRole('region', { name: 'Chat', exact: true })
+  return [
+    {
+      ...asked,
+      name: 'inbox-asked-to-stop',
+      prepare: (at) =>
+        chat(at)
+          .getByText(/^Asked to stop on/)
+          .waitFor(),
+    },
+    {
+      ...unsure,
+      name: 'inbox-ambiguous',
+      prepare: (at) => chat(at).getByRole('button', { name: 'It is not there' }).waitFor(),
+    },
+    { ...pictured, name: 'inbox-files', prepare: chooseFiles },
+  ]
+}
+
+/** One of each kind: drawn, of another kind, not decoded by the browser, and not taken. */
+async function chooseFiles(page: Page): Promise<void> {
+  const file = (name: string, mimeType: string, buffer: Buffer) => ({ name, mimeType, buffer })
+  await page.getByRole('textbox', { name: /^Answer/ }).fill('Here they are, from both sides.')
+  await page
+    .getByLabel('Files', { exact: true })
+    .setInputFiles([
+      file('green lamp.png', 'image/png', Buffer.from(png, 'base64')),
+      file('price list.pdf', 'application/pdf', Buffer.alloc(48_300)),
+      file('from my phone.heic', 'image/heic', Buffer.alloc(1_200_000)),
+      file('empty.txt', 'text/plain', Buffer.alloc(0)),
+    ])
+  await page.locator('svg.lucide-image-off').waitFor()
+  await page.getByText('Not attached. This file is empty.').waitFor()
+  await page.getByText('Draft saved').waitFor()
+}
+
 /** With its own session, which has 600 requests a minute. Returns what is wrong. */
 async function picturesOfPages(
   browser: Browser,
   demo: Demo,
-  { sights, look }: { sights: readonly Sight[]; look: Look },
+  { sights, states, look }: Pages & { look: Look },
 ): Promise<string[]> {
   const { width, height, theme, forced = false, zoom = 1 } = look
   const context = await browser.newContext({
@@ -136,7 +211,7 @@ async function picturesOfPages(
   })
   const page = await context.newPage()
   context.setDefaultTimeout(120_000)
-  await signIn(page, mouse, demo, password)
+  known = await signInAs(context, demo, known)
   const wrong: string[] = []
   let where = ''
   page.on('console', (said) => said.type() === 'error' && wrong.push(`${where}: ${said.text()}`))
@@ -151,6 +226,12 @@ async function picturesOfPages(
     where = `${sight.path} at ${width} px, ${theme}`
     await open(page, demo.address, sight)
     await keep(nameOf(sight))
+  }
+  for (const state of states.filter(({ name }) => isWanted(name))) {
+    where = `${state.name} at ${width} px, ${theme}`
+    await open(page, demo.address, state)
+    await state.prepare(page)
+    await keep(state.name)
   }
   if (isWanted('palette')) {
     await openPalette(page, demo.address)

@@ -36,16 +36,7 @@ export class Sessions {
   /** As the same user in a session of its own: each has 600 requests a minute, and journeys are faster than people. */
   async inSession<T>(work: (context: BrowserContext) => Promise<T>): Promise<T> {
     const context = await this.open(1280)
-    // A browser that is known has sign-ins of its own: all journeys together are more than a stranger may have.
-    await context.addCookies(this.#known)
-    const { address } = this.demo
-    const signedIn = await context.request.post(`${address}/dashboard/api/sign-in`, {
-      headers: { origin: address },
-      data: { email: 'operator@localhost', password },
-    })
-    assert.ok(signedIn.ok(), await signedIn.text())
-    this.#known = (await context.cookies()).filter(({ name }) => name.endsWith('device'))
-    assert.equal(this.#known.length, 1)
+    this.#known = await signInAs(context, this.demo, this.#known)
     const result = await work(context)
     await closeContext(context)
     return result
@@ -56,6 +47,26 @@ export class Sessions {
     assert.deepEqual(this.#elsewhere, [], 'requests to other servers')
     assert.deepEqual(this.#broken, [], 'errors in pages')
   }
+}
+
+/**
+ * Signs the context's browser in. `known`: the cookie of one that has signed in before. Such a browser has sign-ins of its own, and
+ * all sessions of a test together are more than a stranger may have. Returns that cookie.
+ */
+export async function signInAs(
+  context: BrowserContext,
+  { address }: Demo,
+  known: readonly Cookie[] = [],
+): Promise<Cookie[]> {
+  await context.addCookies(known)
+  const signedIn = await context.request.post(`${address}/dashboard/api/sign-in`, {
+    headers: { origin: address },
+    data: { email: 'operator@localhost', password },
+  })
+  assert.ok(signedIn.ok(), await signedIn.text())
+  const device = (await context.cookies()).filter(({ name }) => name.endsWith('device'))
+  assert.equal(device.length, 1)
+  return device
 }
 
 /** Runs journeys against a demo with these settings. Says so where there is no browser. */

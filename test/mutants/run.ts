@@ -6,6 +6,7 @@
  *   npm run test:mutants -- --part 2/60           a sixtieth of them, as CI does with the day of the year
  *   npm run test:mutants -- --only 'guard: live'  those of one marker, or of one function in the database (`--only is_listed`);
  *                                                 may be given several times
+ *   npm run test:mutants -- --path web/           those whose markers are below this path
  *
  * Exit 1: one was missed, or a named test does not pass as shipped.
  */
@@ -14,7 +15,7 @@ import { readFile, rm } from 'node:fs/promises'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { repository } from '../faults/markers.ts'
+import { listMarkers, readSources, repository } from '../faults/markers.ts'
 import { type Cluster, dropFrom, editTemplate, openCluster } from '../harness/cluster.ts'
 import { makeScratch } from '../harness/scratch.ts'
 import { type Mutant, mutants } from './mutants.ts'
@@ -24,13 +25,22 @@ const runMsMax = 180_000
 const runsMax = Math.max(2, availableParallelism())
 
 const { values } = parseArgs({
-  options: { part: { type: 'string' }, only: { type: 'string', multiple: true } },
+  options: {
+    part: { type: 'string' },
+    only: { type: 'string', multiple: true },
+    path: { type: 'string' },
+  },
 })
 
 function chosen(): readonly Mutant[] {
-  const { part, only } = values
+  const { part, only, path } = values
   if (only !== undefined)
     return mutants.filter((mutant) => placesOf(mutant).some((place) => only.includes(place)))
+  if (path !== undefined) {
+    const markers = [...readSources()].flatMap(([file, text]) => listMarkers(file, text))
+    const below = new Set(markers.filter(({ file }) => file.startsWith(path)).map(({ name }) => name))
+    return mutants.filter(({ patches }) => patches.some(({ marker }) => below.has(marker)))
+  }
   if (part === undefined) return mutants
   const [at = 0, parts = 0] = part.split('/').map(Number)
   if (!(parts >= 1) || !(at >= 0)) throw new Error(`--part ${part} is not like 2/10.`)

@@ -38,7 +38,7 @@ async function showChat(): Promise<() => unknown[]> {
   const { keys } = await load('./keys.ts')
   const detail = keys.chat('w', chat.account_id, chat.chat_id)
   const list = keys.inbox('w', 'list', 'all')
-  const row = { account_id: chat.account_id, id: chat.chat_id, stage_key: 'talking' }
+  const row = { account_id: chat.account_id, id: chat.chat_id, stage_key: 'talking', columns: [] }
   queryClient.setQueryData(detail, { chat: row })
   queryClient.setQueryData(list, { chats: [row], next_cursor: null, pages: {} })
   return () => [
@@ -66,8 +66,14 @@ test('a change shows at once, and the old value again if the service refuses it'
 test('why a value was refused is said at the field that keeps it, not in a toast', async () => {
   const { setColumn } = await load('./chat-changes.ts')
   const { shownToast } = await load('./toasts.ts')
+  const { queryClient } = await load('./queries.ts')
+  const { keys } = await load('./keys.ts')
+  await showChat()
   answer = (response) => response.writeHead(503).end('{"code": "feature_disabled", "error": "Closed."}')
   const change = { column: { id: 'c', name: 'Plan' }, from: [], to: ['Gold'], keeps: true }
   expect(await setColumn(chat, change)).toMatchObject({ code: 'feature_disabled' })
   expect(shownToast.get()).toBeUndefined()
+  // The attempt before may have been stored.
+  const detail = keys.chat('w', chat.account_id, chat.chat_id)
+  expect(queryClient.getQueryState(detail).isInvalidated).toBe(true)
 })

@@ -43,11 +43,11 @@ export async function perform(change: Change): Promise<unknown> {
       endSession()
       return error
     }
-    if (keeps) showToast(undefined)
-    if (!undo || keeps) return error
+    if (!undo) return error
     const said = error instanceof Refused ? error.message : 'The page itself failed.'
     const wait = error instanceof Refused && error.retry_after !== undefined
-    showToast({ text: `${said}${wait ? ` Try again in ${error.retry_after} s.` : ''}`, tone: 'danger' })
+    const text = `${said}${wait ? ` Try again in ${error.retry_after} s.` : ''}`
+    showToast(keeps ? undefined : { text, tone: 'danger' })
   }
   // With its undo on the way, the service has the value that the screen no longer shows.
   if (!isAsking(key)) void refreshChat(queryClient, chat)

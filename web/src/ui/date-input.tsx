@@ -18,9 +18,15 @@ export interface DateInputProps extends Omit<ComponentProps<'input'>, 'onChange'
   onChange: (value: string) => void
 }
 
-export function DateInput({ type = 'date', value, onChange, ...rest }: DateInputProps) {
+/** Undefined for what is no date. */
+export function dateInWords(value: string, type: keyof typeof words = 'date'): string | undefined {
   // Both are local to their place, so no zone takes part.
   const at = Date.parse(type === 'date' ? value : `${value}Z`)
+  return Number.isNaN(at) ? undefined : words[type].format(at)
+}
+
+export function DateInput({ type = 'date', value, onChange, ...rest }: DateInputProps) {
+  const said = dateInWords(value, type)
   return (
     <span className="inline-flex flex-wrap items-center gap-x-2">
       <input
@@ -30,7 +36,7 @@ export function DateInput({ type = 'date', value, onChange, ...rest }: DateInput
         onChange={(event) => onChange(event.target.value)}
         className="h-7 rounded-md bg-surface px-2 text-ink ring-1 ring-inset ring-line-strong aria-invalid:ring-danger pointer-coarse:h-11"
       />
-      {!Number.isNaN(at) && <span className="text-muted">{words[type].format(at)}</span>}
+      {said !== undefined && <span className="text-muted">{said}</span>}
     </span>
   )
 }

@@ -1,17 +1,14 @@
 /** The value of one column, edited in place with the control for its type. */
-import { useQueryClient } from '@tanstack/react-query'
-import { useEffect, useRef, useState } from 'react'
+import { type KeyboardEvent, type ReactNode, useRef, useState } from 'react'
 import type { Column } from '../../data/api-types.ts'
-import { setColumn } from '../../data/chat-changes.ts'
-import { type ChatRef, chatQuery } from '../../data/chats.ts'
-import { useSession } from '../../data/place.ts'
 import { placeOf } from '../../data/sending.ts'
-import { useKept } from '../../data/use-kept.ts'
 import { Button } from '../../ui/button.tsx'
+import { DateInput, dateInWords } from '../../ui/date-input.tsx'
 import { ExactLine } from '../../ui/exact-text.tsx'
 import { colourClass, Tag } from '../../ui/face.tsx'
-import { Failure } from '../../ui/notice.tsx'
 import { Select } from '../../ui/select.tsx'
+import { ColumnNotices } from './column-notices.tsx'
+import { type ColumnOfChat, useColumnEdit } from './use-column-edit.ts'
 
 /** A field that looks like plain text until the pointer is over it. */
 export const plainField = `-mx-1.5 h-7 w-[calc(100%+12px)] min-w-0 cursor-pointer appearance-none truncate rounded-md bg-transparent px-1.5 text-ink
@@ -23,34 +20,41 @@ export function tagField(colour: string | null | undefined): string {
     text-xs font-medium text-(--c) pointer-coarse:h-11 ${colourClass(colour)}`
 }
 
-interface FieldProps {
-  chat: ChatRef
-  column: Column
-  value: readonly string[]
+export function ColumnField(props: ColumnOfChat) {
+  const { chat, column } = props
+  const key = `${placeOf(chat)} ${column.id}`
+  return controls[column.type] ? <ChoiceField key={key} {...props} /> : <TextField key={key} {...props} />
 }
 
-export function ColumnField({ chat, column, value }: FieldProps) {
-  const set = (to: readonly string[]) => void setColumn(chat, { column, from: value, to })
-  if (column.type === 'select') return <OneOption column={column} value={value} set={set} />
-  if (column.type === 'multi_select') return <ManyOptions column={column} value={value} set={set} />
-  if (column.type === 'checkbox') {
-    return (
-      <input
-        type="checkbox"
-        aria-label={column.name}
-        checked={value[0] === 'true'}
-        onChange={(event) => set([String(event.target.checked)])}
-        className="size-4 accent-accent"
-      />
-    )
-  }
-  return <TextField key={`${placeOf(chat)} ${column.id}`} chat={chat} column={column} value={value} />
+/** What is chosen is saved at once. */
+function ChoiceField(props: ColumnOfChat) {
+  const edit = useColumnEdit(props)
+  const Control = controls[props.column.type]
+  if (!Control) return null
+  return (
+    <div className="grid w-full min-w-0 justify-items-start gap-1">
+      <Control column={props.column} value={edit.to ?? props.value} set={(to) => void edit.choose(to)} />
+      <ColumnNotices edit={edit} chosen />
+    </div>
+  )
 }
 
 interface SetProps {
   column: Column
   value: readonly string[]
   set: (to: readonly string[]) => void
+}
+
+function Check({ column, value, set }: SetProps) {
+  return (
+    <input
+      type="checkbox"
+      aria-label={column.name}
+      checked={value[0] === 'true'}
+      onChange={(event) => set([String(event.target.checked)])}
+      className="size-4 accent-accent"
+    />
+  )
 }
 
 function OneOption({ column, value, set }: SetProps) {
@@ -115,139 +119,69 @@ function ManyOptions({ column, value, set }: SetProps) {
   )
 }
 
-const inputTypes = { number: 'text', date: 'date', url: 'url', text: 'text' } as const
-
-/** What is typed, and the value that it replaces. */
-interface Edit {
-  readonly text: string
-  readonly from: string
+const controls: Partial<Record<Column['type'], (props: SetProps) => ReactNode>> = {
+  select: OneOption,
+  multi_select: ManyOptions,
+  checkbox: Check,
 }
 
-/**
- * A value that another user changed meanwhile is shown before it is overwritten. What is typed stays in its field until the service
- * has it.
- */
-function TextField({ chat, column, value }: FieldProps) {
-  const { user } = useSession()
-  const { workspace_id } = chat
-  const of = `${placeOf(chat)} ${column.id}`
-  const { kept, isLoaded, change, discard } = useKept<Edit | null>(
-    { user_id: user.id, workspace_id, kind: 'column', of },
-    null,
-  )
-  const edit = kept.value
+/** Opens with a click. A value that another user changed meanwhile is shown before it is overwritten. */
+function TextField(props: ColumnOfChat) {
+  const { column, value } = props
+  const edit = useColumnEdit(props)
+  const { to, isLoaded, isSaving, failure, other, set, save, close } = edit
+  const isDate = column.type === 'date'
   const current = value[0] ?? ''
-  const [other, setOther] = useState<string>()
-  const [failure, setFailure] = useState<unknown>()
-  const [isSaving, setSaving] = useState(false)
   const field = useRef<HTMLInputElement>(null)
-  const client = useQueryClient()
-  const setEdit = (next: Edit) => change(() => next)
-  const close = () => {
-    setOther(undefined)
-    setFailure(undefined)
-    void discard()
-  }
   const open = () => {
-    setEdit({ text: current, from: current })
+    set(value)
     // The field is there once this has been shown.
     setTimeout(() => field.current?.focus())
   }
-  const write = async (text: string) => {
-    setOther(undefined)
-    const to = text === '' ? [] : [text]
-    const failed = await setColumn(chat, { column, from: value, to, keeps: true })
-    if (failed === undefined) return close()
-    setFailure(failed)
+  // A date of which a part is typed has no value: it would be deleted.
+  const submit = () => {
+    if (!isSaving && !field.current?.validity.badInput) void save()
   }
-  const work = async (saving: () => Promise<void>) => {
-    if (isSaving) return
-    setSaving(true)
-    setFailure(undefined)
-    try {
-      await saving()
-    } catch (error) {
-      // What the service cannot take stays in its field.
-      setFailure(error)
-    } finally {
-      setSaving(false)
-    }
-  }
-  const save = () =>
-    work(async () => {
-      const text = edit?.text.trim() ?? ''
-      if (!edit || text === edit.from) return close()
-      const { chat: now } = await client.fetchQuery({ ...chatQuery(chat), staleTime: 0 })
-      const stored = now.columns.find(({ column_id }) => column_id === column.id)?.value[0] ?? ''
-      if (stored === text) return close()
-      if (stored !== edit.from) return setOther(stored)
-      await write(text)
-    })
-  const overwrite = () => work(() => write(edit?.text.trim() ?? ''))
-  const isDone = edit !== null && edit.from !== current && edit.text.trim() === current
-  useEffect(() => {
-    // The service had it before the page was reloaded.
-    if (isDone && !isSaving) void discard()
-  }, [isDone, isSaving, discard])
-  const isOpen = edit !== null && !isDone
-  if (!isOpen) {
+  if (to === undefined) {
+    const said = (isDate && dateInWords(current)) || current
     return (
       <button
         type="button"
-        aria-label={`${column.name}: ${current || 'empty'}. Change`}
+        aria-label={`${column.name}: ${said || 'empty'}. Change`}
         disabled={!isLoaded}
         onClick={open}
         className={`${plainField} text-left ${current === '' ? '!text-muted' : ''}`}
       >
-        {current === '' ? 'Empty' : <ExactLine text={current} />}
+        {current === '' ? 'Empty' : <ExactLine text={said} />}
       </button>
     )
   }
+  const typed = {
+    ref: field,
+    'aria-label': column.name,
+    value: to[0] ?? '',
+    readOnly: isSaving,
+    onBlur: () => other === undefined && !failure && submit(),
+    onKeyDown: (event: KeyboardEvent) => {
+      if (event.key === 'Enter') submit()
+      if (event.key === 'Escape') close()
+    },
+  }
+  const type = (text: string) => set(text === '' ? [] : [text])
   return (
     <span className="grid w-full min-w-0 gap-1">
-      <input
-        ref={field}
-        aria-label={column.name}
-        type={inputTypes[column.type as keyof typeof inputTypes]}
-        {...(column.type === 'number' && { inputMode: 'decimal' })}
-        value={edit.text}
-        readOnly={isSaving}
-        onChange={(event) => setEdit({ ...edit, text: event.target.value })}
-        onBlur={() => other === undefined && !failure && void save()}
-        onKeyDown={(event) => {
-          if (event.key === 'Enter') void save()
-          if (event.key === 'Escape') close()
-        }}
-        className="-mx-1.5 h-7 w-[calc(100%+12px)] rounded-md bg-surface px-1.5 ring-1 ring-inset ring-accent outline-none pointer-coarse:h-11"
-      />
-      {other !== undefined && (
-        <span role="alert" className="grid gap-1 rounded-md bg-warn-wash p-1.5 text-xs">
-          <span>
-            Meanwhile changed to <ExactLine text={other} empty="empty" />.
-          </span>
-          <span className="flex flex-wrap gap-1">
-            <Button size="small" onClick={() => void overwrite()}>
-              Overwrite
-            </Button>
-            <Button size="small" kind="quiet" onClick={close}>
-              Keep theirs
-            </Button>
-          </span>
-        </span>
+      {isDate ? (
+        <DateInput {...typed} onChange={type} />
+      ) : (
+        <input
+          {...typed}
+          type={column.type === 'url' ? 'url' : 'text'}
+          {...(column.type === 'number' && { inputMode: 'decimal' })}
+          onChange={(event) => type(event.target.value)}
+          className="-mx-1.5 h-7 w-[calc(100%+12px)] rounded-md bg-surface px-1.5 ring-1 ring-inset ring-accent outline-none pointer-coarse:h-11"
+        />
       )}
-      {failure !== undefined && (
-        <span className="grid gap-1 text-xs">
-          <Failure error={failure} />
-          <span className="flex flex-wrap gap-1">
-            <Button size="small" onClick={() => void save()}>
-              Try again
-            </Button>
-            <Button size="small" kind="quiet" onClick={close}>
-              Discard
-            </Button>
-          </span>
-        </span>
-      )}
+      <ColumnNotices edit={edit} />
     </span>
   )
 }
