@@ -34,6 +34,7 @@ export async function tellTheTruth(
   await look(page, 'suppressed')
   await side.getByRole('button', { name: 'Release…' }).click()
   await page.getByLabel('Reason').fill('A mistake.')
+  await look(page, 'release')
   await page.getByRole('dialog').getByRole('button', { name: 'Release' }).click()
   await row.getByText('Suppressed').waitFor({ state: 'hidden' })
   // The page is told: nobody reloads it.
