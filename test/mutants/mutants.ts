@@ -4702,6 +4702,17 @@ export const mutants: readonly Mutant[] = [
   ),
   mutant(
     entryPeople,
+    'guard: only their own message says that they asked to stop',
+    'GET /chats/{chat_id}/suppression 200 with every entry that stops the person, requests to stop first, and none while the list has nobody',
+  ),
+  mutant(
+    { file: 'web/src/ui/suppressed-mark.test.ts' },
+    'guard: a list says who asked to stop',
+    'a list tells who asked to stop from who was suppressed',
+    "return 'Suppressed'",
+  ),
+  mutant(
+    entryPeople,
     'guard: marked by a name while it was listed',
     'GET /chats/{chat_id}/suppression 200 as the list of chats says: by a name that they gave up while it was listed, not by one of before',
   ),
