@@ -406,6 +406,16 @@ test('rules are for browsers too: they import only each other', () => {
   expect(wrong).toEqual([])
 })
 
+/** A door is a prefix of addresses, and to submit is to make the one call on the platform (`docs/glossary.md`). */
+test('two words mean one thing each: only what answers requests has doors, and no row of the ledger is submitted', () => {
+  const doors = files.filter(
+    (file) => /\bdoors?\b/i.test(texts.get(file) ?? '') && !/^(http|access)\//.test(file),
+  )
+  expect(doors).toEqual([])
+  const submitted = files.filter((file) => /\bsubmits? (a|the) (ledger )?row/i.test(texts.get(file) ?? ''))
+  expect(submitted).toEqual([])
+})
+
 test('only http knows Fastify', () => {
   const wrong = files.filter(
     (file) => /from '(@scalar\/)?fastify/.test(texts.get(file) ?? '') && folderOf(file) !== 'http',
@@ -414,7 +424,7 @@ test('only http knows Fastify', () => {
 })
 
 test('only Telegram knows mtcute', () => {
-  const knowing = files.filter((file) => /['"](@mtcute|@fuman|long)\b/.test(texts.get(file) ?? ''))
+  const knowing = files.filter((file) => /from ['"](@mtcute\/|@fuman\/|long['"])|import\(['"](@mtcute|@fuman)\//.test(texts.get(file) ?? ''))
   expect(knowing.length).toBeGreaterThan(0)
   const shared = 'platform/mtcute-crypto.ts'
   const wrong = knowing.filter((file) => file !== shared && !file.startsWith('platform/telegram/'))

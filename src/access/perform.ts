@@ -311,7 +311,7 @@ interface PlatformRequest {
   readonly again: string | undefined
 }
 
-/** Submits a ledger row under the key and, if the operation has a second part, another row for that. */
+/** Queues an operation under the key and waits for it; if it has a second part, that is another operation under the same key. */
 async function performOnPlatform(
   app: App,
   route: OnPlatform,

@@ -125,6 +125,21 @@ export async function open(page: Page, address: string, { path, heading, open }:
   await page.getByRole('dialog').waitFor()
 }
 
+interface Part {
+  /** A selector. */
+  readonly within?: string
+  /** Only the rules that depend on the theme. */
+  readonly colours?: boolean
+}
+
+/** What axe finds on it. */
+export async function barriersOf(page: Page, { within, colours = false }: Part = {}): Promise<string[]> {
+  const axe = new AxeBuilder({ page }).setLegacyMode()
+  if (within !== undefined) axe.include(within)
+  const { violations } = await (colours ? axe.withRules('color-contrast') : axe.withTags(tags)).analyze()
+  return violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' | ')}`)
+}
+
 /** How many pixels a page is wider than its window. */
 export function widthOver(page: Page): Promise<number> {
   return page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth)
@@ -133,10 +148,7 @@ export function widthOver(page: Page): Promise<number> {
 async function examine(page: Page, sight: Sight, look: Look): Promise<string[]> {
   const what = `${sight.path} ${sight.open ?? ''} at ${look.width} px, ${look.theme}`
   await open(page, look.address, sight)
-  const { violations } = look.fits
-    ? { violations: [] }
-    : await new AxeBuilder({ page }).withTags(tags).setLegacyMode().analyze()
-  const said = violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' | ')}`)
+  const said = look.fits ? [] : await barriersOf(page)
   const over = await widthOver(page)
   const wide = over > 0 ? [`${over} px too wide`] : []
   const own = [
@@ -164,7 +176,7 @@ function faultsOfSideBar(page: Page): Promise<string[]> {
 }
 
 /** A page leads to one thing first, and so does a dialog or drawer on it. */
-function faultsOfButtons(page: Page): Promise<string[]> {
+export function faultsOfButtons(page: Page): Promise<string[]> {
   return page.evaluate(() => {
     const primary = [...document.querySelectorAll('.bg-accent.text-accent-ink')]
     const shown = primary.filter((each) => each.checkVisibility() && each.closest('a, button') === each)

@@ -1,10 +1,12 @@
 /** The dashboard's pages in a real browser against a real `parley start`: their journeys, barriers, hostile texts, frames. */
 import assert from 'node:assert/strict'
+import type { BrowserContext } from 'playwright-core'
 import { approveOnce, makeKey, mouse, setUp } from './approval-journey.ts'
 import { closeContext } from './browser.ts'
 import { useCampaigns } from './campaign-journey.ts'
 import { useContacts } from './contacts-journey.ts'
 import { eraseSomebody } from './erase-journey.ts'
+import { lookAtDialogs, seeNoBarrier } from './every-dialog.ts'
 import { frame, lookAt, placesOf, sightsBefore, sightsOf } from './every-page.ts'
 import { openHostileFiles } from './hostile-files.ts'
 import { showHostile } from './hostile-text.ts'
@@ -57,7 +59,7 @@ async function walk(sessions: Sessions): Promise<void> {
   await step(
     browser,
     'suppressed in the chat, asked to stop, right to left, forced colours, offline, a cold page',
-    () => sessions.inSession((context) => tellTheTruth(context, demo, places.workspace_id)),
+    () => sessions.inSession((context) => tellTheTruth(context, demo, places.workspace_id, seeNoBarrier)),
   )
   await step(browser, 'suppression list and webhooks: imported, removed, tested, disabled, resent', () =>
     sessions.inSession((context) => useLists(context, demo, places.workspace_id)),
@@ -82,6 +84,10 @@ async function walk(sessions: Sessions): Promise<void> {
     )
     await closeContext(out)
     assert.deepEqual(wrong.flat(), [])
+  })
+  await step(browser, 'axe on every dialog, drawer and panel', async () => {
+    const look = (context: BrowserContext) => lookAtDialogs(context, demo, places.workspace_id)
+    assert.deepEqual(await sessions.inSession(look), [])
   })
   await step(browser, '2,000 hostile texts', async () => {
     const texts = { ...places, address: demo.address }

@@ -34,11 +34,12 @@ export async function tellTheTruth(
   await look(page, 'suppressed')
   await side.getByRole('button', { name: 'Release…' }).click()
   await page.getByLabel('Reason').fill('A mistake.')
+  await look(page, 'release')
   await page.getByRole('dialog').getByRole('button', { name: 'Release' }).click()
   await row.getByText('Suppressed').waitFor({ state: 'hidden' })
   // The page is told: nobody reloads it.
   await demo.platform('writeMessage', { account_id, person_id, text: 'STOP' })
-  await row.getByText('Suppressed').waitFor()
+  await row.getByText('Asked to stop').waitFor()
   await head.getByText(/^Asked to stop on \d/).waitFor()
   await side.getByRole('link', { name: '“STOP”' }).waitFor()
   await look(page, 'asked-to-stop')

@@ -3423,13 +3423,13 @@ export const mutants: readonly Mutant[] = [
   ...(
     [
       [
-        'costly reads take places',
+        'guard: costly reads take places',
         'a costly read',
         'const run = <T>(turn: WorkspaceTurn, work: () => Promise<T>) => inTurn(turn, work)',
       ],
-      ['creations take places', 'a creation', 'const inPlace = run'],
-      ['reads of plays take places', 'a preview', 'const { head, facts } = await read()'],
-      ['pieces of exports take places', 'an export', 'const next = () => pieces.next()'],
+      ['guard: creations take places', 'a creation', 'const inPlace = run'],
+      ['guard: reads of plays take places', 'a preview', 'const { head, facts } = await read()'],
+      ['guard: pieces of exports take places', 'an export', 'const next = () => pieces.next()'],
     ] as const
   ).map(([guard, kind, without]) =>
     mutant(
@@ -5031,6 +5031,17 @@ export const mutants: readonly Mutant[] = [
     'guard: a name that one account still sees',
     'GET /chats/{chat_id}/suppression 200 by a name that they have in one account, though another saw it end before the entry',
     'max(until) as until',
+  ),
+  mutant(
+    entryPeople,
+    'guard: only their own message says that they asked to stop',
+    'GET /chats/{chat_id}/suppression 200 with every entry that stops the person, requests to stop first, and none while the list has nobody',
+  ),
+  mutant(
+    { file: 'web/src/ui/suppressed-mark.test.ts' },
+    'guard: a list says who asked to stop',
+    'a list tells who asked to stop from who was suppressed',
+    "return 'Suppressed'",
   ),
   mutant(
     entryPeople,

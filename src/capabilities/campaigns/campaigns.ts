@@ -1,4 +1,4 @@
-/** What other slices and the command line import from campaigns. Running them has its own door, `running/running.ts`. */
+/** What other slices and the command line import from campaigns. Running them has its own public module, `running/running.ts`. */
 export { describeBroadcast, insertBroadcast, listBroadcasts } from './broadcasts.ts'
 export { creatorOut, recipientOut, totalsOut } from './campaign-shapes.ts'
 export { listOpenCampaigns, stopCampaigns, takeOverCampaigns } from './control.ts'

@@ -106,6 +106,9 @@ export const inboxRow = z
       description:
         'Whether the person of a private chat is on the suppression list, under any of their names.',
     }),
+    asked_to_stop: z
+      .boolean()
+      .meta({ description: 'Whether the person is on it by a message of their own.' }),
     stage_key: z
       .string()
       .nullable()

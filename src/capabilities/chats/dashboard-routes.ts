@@ -15,6 +15,7 @@ const example = {
   last_is_sender: false,
   last_attempt: null,
   suppressed: false,
+  asked_to_stop: false,
   stage_key: 'new',
   assignee: { user_id: '0199a1f0-0000-7000-8000-000000000002', name: 'Ana' },
   columns: [{ column_id: '0199a1f0-0000-7000-8000-00000000000a', value: ['Studio'] }],

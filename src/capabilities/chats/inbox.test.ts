@@ -33,6 +33,7 @@ interface InboxRow {
   readonly last_message_text: string | null
   readonly last_attempt: { state: string; text: string; at: string } | null
   readonly suppressed: boolean
+  readonly asked_to_stop: boolean
   readonly stage_key: string | null
   readonly columns: readonly { column_id: string; value: string[] }[]
 }

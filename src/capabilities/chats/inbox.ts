@@ -5,7 +5,7 @@ import { type Sql, sql } from '../../db/sql.ts'
 import { messageKinds, unsent } from '../../ledger/unsent.ts'
 import { type Paging, type Position, readPaging } from '../../lib/cursor.ts'
 import { pageText, type Row } from '../../lib/page.ts'
-import { isChatListed } from '../suppressions/suppressions.ts'
+import { hasAskedToStop, isChatListed } from '../suppressions/suppressions.ts'
 import { memberName } from './assignees.ts'
 import { type ChatFilters, chatsMatching, requireFilters, startOfChats } from './chat-pages.ts'
 
@@ -120,6 +120,7 @@ export function inboxItem({ stages, columns, kinds }: ShownFields): Sql {
     select p.account_id, 'platform:chat:' || p.chat_id as id, p.name, p.username, p.provider, p.kind, p.last_message_text,
       wire_time(p.last_message_at) as last_message_at, p.last_is_sender,
       ${lastAttempt(kinds)} as last_attempt, p.unread_count, ${isSuppressed} as suppressed,
+      ${asksToStop} as asked_to_stop,
       case when ${stages}::boolean then p.stage_key end as stage_key, -- guard: stages behind their gate
       (select json_build_object('user_id', u.id, 'name', ${memberName}) from users u where u.id = p.assignee_id) as assignee,
       ${columnValues(columns)} as columns`
@@ -133,6 +134,8 @@ const isSuppressed: Sql = sql`(p.kind = 'private' -- guard: only people are on t
     number: sql`p.chat_id`,
     username: sql`p.username`,
   })})`
+
+const asksToStop: Sql = sql`(p.kind = 'private' and ${hasAskedToStop({ workspace_id: sql`p.workspace_id`, number: sql`p.chat_id` })})`
 
 /** How much a card has room for: a chat can have 100 columns with texts of 2,000 characters. */
 export const shownColumnsMax = 3

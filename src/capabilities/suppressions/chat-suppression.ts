@@ -23,6 +23,15 @@ export function isChatListed(chat: ChatColumns): Sql {
       limit 1) listed))`
 }
 
+/** Whether the entry is their own request to stop, which is always by number: it says what one person wants, whatever their names. */
+export function hasAskedToStop({ workspace_id, number }: Pick<ChatColumns, 'workspace_id' | 'number'>): Sql {
+  return sql`exists (
+    select from suppressions s
+    where s.workspace_id = ${workspace_id} and s.kind = 'platform_id' and s.value = ${number}::text
+      and s.source = 'opt_out' -- guard: only their own message says that they asked to stop
+    )`
+}
+
 /** Requests to stop first, then the newest: the first one says why. Empty: the person is not on the list. */
 export async function listChatEntries(
   db: Db,

@@ -118,13 +118,22 @@ describe('GET /chats/{chat_id}/suppression', () => {
     const chats = body.chats as { id: string; suppressed: boolean }[]
     return chats.find((one) => one.id === `platform:chat:${id}`)?.suppressed
   }
+  const hasAsked = async (of: Team, id: string) => {
+    const { body } = await of.ask('GET', '/inbox')
+    const chats = body.chats as { id: string; asked_to_stop: boolean }[]
+    return chats.find((one) => one.id === `platform:chat:${id}`)?.asked_to_stop
+  }
   const seen = (id: string, username: string | null) =>
     ({ id, name: '', username, phone: null, kind: 'person' }) as const
 
   test('200 with every entry that stops the person, requests to stop first, and none while the list has nobody', async () => {
     const own = await openTeam(service, 'Chat')
     await chat(own, '42')
+    await chat(own, '43')
     expect([await entriesOf(own, '42'), await isMarked(own, '42')]).toEqual([[], false])
+    // Put on the list by a person, even if they ask to stop later: the first entry stays.
+    await add('platform_id', '43', own.ask)
+    expect([await isMarked(own, '43'), await hasAsked(own, '43')]).toEqual([true, false])
     await service.app.db.transaction(async (tx) =>
       noteOptOuts(service.app, tx, own, [
         {
@@ -157,7 +166,7 @@ describe('GET /chats/{chat_id}/suppression', () => {
         evidence: {},
       },
     ])
-    expect(await isMarked(own, '42')).toBe(true)
+    expect([await isMarked(own, '42'), await hasAsked(own, '42')]).toEqual([true, true])
   })
 
   test('200 as the list of chats says: by a name that they gave up while it was listed, not by one of before', async () => {

@@ -14,7 +14,7 @@ import { type Entry, type Kind, kinds, toEntry } from './entries.ts'
 import { isOptOut } from './opt-out.ts'
 import { entryColumns, insertEntries, lockList, type Suppression } from './stored-entries.ts'
 
-export { isChatListed } from './chat-suppression.ts'
+export { hasAskedToStop, isChatListed } from './chat-suppression.ts'
 export { eraseEntries, listErased } from './erased-entries.ts'
 export { exportSuppressions, type ImportReport, importSuppressions } from './list-file.ts'
 export { isOptOut } from './opt-out.ts'

@@ -164,7 +164,7 @@ export type ExplainedRecipient = { id: string; account_id: string | null; chat_i
 
 export type FoundPerson = { id: string; platform: string; platform_id: string; name: string | null; names: (string)[]; suppressed: boolean }
 
-export type InboxChat = { account_id: string; id: string; name: string; provider: string; kind: 'private' | 'group' | 'channel'; last_message_text: string | null; last_message_at: string | null; unread_count: number; username: string | null; last_is_sender: boolean | null; last_attempt: { state: 'sending' | 'accepted' | 'refused' | 'ambiguous'; text: string; at: string } | null; suppressed: boolean; stage_key: string | null; assignee: { user_id: string; name: string } | null; columns: (ColumnValue)[] }
+export type InboxChat = { account_id: string; id: string; name: string; provider: string; kind: 'private' | 'group' | 'channel'; last_message_text: string | null; last_message_at: string | null; unread_count: number; username: string | null; last_is_sender: boolean | null; last_attempt: { state: 'sending' | 'accepted' | 'refused' | 'ambiguous'; text: string; at: string } | null; suppressed: boolean; asked_to_stop: boolean; stage_key: string | null; assignee: { user_id: string; name: string } | null; columns: (ColumnValue)[] }
 
 export type Key = { name: string; prefix: string; scopes: ('read' | 'write' | 'send' | 'campaigns' | 'people' | 'people_export' | 'people_erase')[] }
 

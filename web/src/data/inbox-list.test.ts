@@ -18,6 +18,7 @@ function chat(id: number, minute: number): Chat {
     last_is_sender: false,
     last_attempt: null,
     suppressed: false,
+    asked_to_stop: false,
     unread_count: 0,
     stage_key: 'new',
     assignee: null,

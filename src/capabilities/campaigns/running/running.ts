@@ -1,4 +1,4 @@
-/** The door to running campaigns: what the worker, the host of accounts and the campaign pages import from here. */
+/** The public module of running campaigns: what the worker, the host of accounts and the campaign pages import from here. */
 export { hasBegun } from './counts.ts'
 export { messageBoundary } from './crossing.ts'
 export { Dispatch } from './dispatch.ts'

@@ -10,6 +10,7 @@ import { Face } from '../../ui/face.tsx'
 import { LastLine, lastAt } from '../../ui/last-line.tsx'
 import { StageDot } from '../../ui/stage-dot.tsx'
 import { type Stage, stageName } from '../../ui/stages.ts'
+import { suppressedMark } from '../../ui/suppressed-mark.ts'
 import { useClock } from '../../ui/time.tsx'
 
 interface RowProps {
@@ -72,7 +73,7 @@ export const ChatRow = memo(function ChatRow({ chat, workspace_id, selected, sta
         {chat.suppressed && (
           <span className="shrink-0 font-medium text-warn">
             <UserX aria-hidden className="-mt-0.5 mr-0.5 inline size-3.5" />
-            Suppressed
+            {suppressedMark(chat)}
           </span>
         )}
         {chat.stage_key !== null && <StageDot stages={stages} of={chat.stage_key} />}

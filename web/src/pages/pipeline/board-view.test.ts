@@ -20,6 +20,7 @@ function chat(id: number, minute: number, stage_key = 'new', account_id = 'acc_a
     last_is_sender: false,
     last_attempt: null,
     suppressed: false,
+    asked_to_stop: false,
     unread_count: 0,
     stage_key,
     assignee: null,

@@ -8,6 +8,7 @@ import { chatKey } from '../../data/inbox-list.ts'
 import { ExactLine } from '../../ui/exact-text.tsx'
 import { Face } from '../../ui/face.tsx'
 import { LastLine, lastAt } from '../../ui/last-line.tsx'
+import { suppressedMark } from '../../ui/suppressed-mark.ts'
 import { useClock } from '../../ui/time.tsx'
 import { CardValues } from './card-values.tsx'
 import { nameIn } from './moves.ts'
@@ -56,7 +57,7 @@ export const Card = memo(function Card({
       </p>
       <div className="flex min-h-5 min-w-0 items-end gap-1.5 text-xs text-muted pointer-coarse:min-h-11 pointer-coarse:items-center">
         <span className="flex min-w-0 flex-1 flex-wrap items-center gap-x-1.5 gap-y-1">
-          {chat.suppressed && <span className="font-medium text-warn">Suppressed</span>}
+          {chat.suppressed && <span className="font-medium text-warn">{suppressedMark(chat)}</span>}
           <CardValues values={chat.columns} columns={columns} />
           {chat.assignee && (
             <span className="min-w-0 truncate">

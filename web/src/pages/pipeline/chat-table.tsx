@@ -17,6 +17,7 @@ import { LastLine, lastAt } from '../../ui/last-line.tsx'
 import { useRowWindow } from '../../ui/row-window.ts'
 import { type Stage, stageColour, stageName } from '../../ui/stages.ts'
 import { Reading } from '../../ui/states.tsx'
+import { suppressedMark } from '../../ui/suppressed-mark.ts'
 import { useClock } from '../../ui/time.tsx'
 import { ChatLink, Unread } from './card.tsx'
 import { CardValues } from './card-values.tsx'
@@ -132,7 +133,9 @@ function Row({ chat, workspace_id, stages, given, account, onMove }: RowProps) {
       <td role="cell" className="flex min-w-0 items-center gap-2.5">
         <ChatLink chat={chat} workspace_id={workspace_id} />
         <Unread chat={chat} />
-        {chat.suppressed && <span className="shrink-0 text-xs font-medium text-warn">Suppressed</span>}
+        {chat.suppressed && (
+          <span className="shrink-0 text-xs font-medium text-warn">{suppressedMark(chat)}</span>
+        )}
       </td>
       <td role="cell" className="flex min-w-0">
         {stage !== null && chat.stage_key !== null && (

@@ -150,8 +150,8 @@ function Evidence({ of: { source, evidence }, workspace_id }: { of: Suppression;
       }}
       className="inline-flex max-w-full align-bottom font-medium whitespace-pre text-accent underline underline-offset-3"
     >
-      {'Asked to stop: “'}
-      <ExactLine text={textOf(evidence.text)} empty="no text" cut />”
+      {'Asked to stop: '}
+      <ExactLine text={`“${textOf(evidence.text).trim() || 'no text'}”`} cut />
     </Link>
   )
 }
