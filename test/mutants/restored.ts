@@ -12,6 +12,11 @@ const known = of(
   'a restore of a backup adds the given list to that of the disk',
 )
 
+const list = of(
+  'src/ledger/erasure-list.test.ts',
+  'erasures are appended, by several processes at once, and each is read once',
+)
+
 export const restoredMutants: readonly Mutant[] = [
   known(
     'guard: an operator confirms that erasures are lost',
@@ -37,5 +42,10 @@ export const restoredMutants: readonly Mutant[] = [
     'guard: only a disk that is newer than the database knows',
     'a mark after a restore with other tools is refused where the disk may have been put back with the database',
     'return true',
+  ),
+  list(
+    'guard: a new list stays in its directory',
+    'resolves once the lines are flushed, and then the directory that names the file',
+    '',
   ),
 ]
