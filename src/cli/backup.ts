@@ -116,7 +116,8 @@ are. After a restore sending is off: only the journals know what was sent after 
 People who were erased since the backup are erased again: from the list in ledger/ if this instance wrote it, or from the file of
 --erasures. Beside every backup is the list of its moment, with .erasures after its name. It has no names. Where there is neither
 list, --without-erasures confirms that these people come back. --mark needs the same: a list on this disk counts only if it is newer
-than the database.`
+than the database. From the end of the command nothing is sent to these people. Their texts go once the service runs: its journals
+say what was on its way to them, and its search has their words.`
 
 async function backUp(
   app: App,
@@ -214,7 +215,8 @@ async function restore(file: string, { data_dir, migrations, key, ...lists }: Re
       const loaded = await load(db, backup, { steps, finish })
       const secrets = new Secrets(secret, old)
       if (erasures.length > 0) await db.transaction((tx) => tieRestored(tx, secrets))
-      return { ...loaded, erased: await eraseAgain({ db, secrets }, erasures) }
+      const erased = await eraseAgain({ db, secrets }, erasures)
+      return { ...loaded, next: nextOf(erased), erased }
     })
   } finally {
     await backup.close()
@@ -229,7 +231,7 @@ async function keyOf(file: string, ask: RestoreOptions['key']): Promise<BackupKe
 async function load(db: Database, backup: OpenBackup, how: Parameters<typeof restoreBackup>[2]) {
   const { tables } = await withProgress('Restoring', restoreBackup(db, backup, how))
   const { made_at, parley_version } = backup.header
-  return { made_at, parley_version, tables: tables.length, rows: sum(tables), dispatch: false, next }
+  return { made_at, parley_version, tables: tables.length, rows: sum(tables), dispatch: false }
 }
 
 async function noteRestore(
@@ -304,7 +306,13 @@ async function markRestored(app: App, actor: Actor, lists: ErasureOptions & { re
   const erased = await eraseAgain(app, erasures)
   await app.db.transaction((tx) => leaveGeneration(app, tx, actor, { action: 'restore.marked', detail: {} }))
   await app.settings.refresh()
-  return { dispatch: false, next, erased }
+  return { dispatch: false, next: nextOf(erased), erased }
+}
+
+function nextOf(erased: number): string {
+  if (erased === 0) return next
+  const who = erased === 1 ? 'One person is' : `${erased} people are`
+  return `${who} erased again: what this database has of them goes while the service runs. ${next}`
 }
 
 const restored = 'The database was restored.'
