@@ -4,10 +4,12 @@ import { chmod, mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/pr
 import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { openBackup } from '../src/db/backup-file.ts'
+import { readOrigin } from '../src/db/backup-origin.ts'
 import { openEmbedded } from '../src/db/embedded.ts'
 import { openDatabase } from '../src/db/pool.ts'
 import { type Database, sql } from '../src/db/sql.ts'
-import { keepErasures } from '../src/ledger/erasure-list.ts'
+import { beginErasures, keepErasures, readErasures } from '../src/ledger/erasure-list.ts'
 import { newId } from '../src/lib/ids.ts'
 import { sha256 } from '../src/lib/secrets.ts'
 import { patchEnv } from './faults/patch.ts'
@@ -184,6 +186,25 @@ describe('parley backup and restore', () => {
     expect(await readdir(home)).not.toContain('target')
   })
 
+  test('an empty list of a new disk does not count, and the file says which instance it is of', async () => {
+    const fresh = join(home, 'fresh')
+    await mkdir(join(fresh, 'ledger'), { recursive: true, mode: 0o755 })
+    await beginErasures(join(fresh, 'ledger'))
+    const { code, stderr } = await runVerb(['restore', file('stopped'), '--data-dir', fresh])
+    expect([code, stderr]).toEqual([1, expect.stringContaining('would come back')])
+    expect(await readdir(fresh)).toEqual(['ledger'])
+    const backup = await openBackup(file('stopped'))
+    const origin = await readOrigin(backup)
+    await backup.close()
+    const known = await inspect(source, (db) =>
+      db.one(
+        sql`select id, restore_counter::text, array(select id from workspaces order by 1) as workspace_ids from instance`,
+      ),
+    )
+    expect({ ...origin, workspace_ids: [...origin.workspace_ids].sort() }).toEqual(known)
+    expect(origin.workspace_ids.size).toBeGreaterThan(0)
+  })
+
   test('refuses a directory with another secret', async () => {
     await mkdir(join(home, 'other'), { mode: 0o755 })
     await writeFile(join(home, 'other', 'secret'), 'x'.repeat(43), { mode: 0o600 })
@@ -194,11 +215,18 @@ describe('parley backup and restore', () => {
 
   test('a restore that is killed before its end leaves the directory empty', async () => {
     const kill = { marker: 'crash point 15', insert: "process.kill(process.pid, 'SIGKILL')" }
+    const list = file('of-later.erasures')
+    const erasure = { id: newId(), workspace_id: newId() }
+    await keepErasures(list, [erasure])
     const killed = await runParley(
-      ['restore', file('stopped'), '--without-erasures', '--data-dir', target],
+      ['restore', file('stopped'), '--erasures', list, '--data-dir', target],
       patchEnv([kill]),
     )
     expect(killed.code).toBe(null)
+    // A kill after the commit would leave them to the first worker.
+    const ledger = join(target, 'ledger')
+    expect(await readErasures(join(ledger, 'erasures.jsonl'))).toEqual({ erasures: [erasure], damaged: 0 })
+    await rm(ledger, { recursive: true })
     const empty = await inspect(target, (db) => db.one(sql`select to_regclass('workspaces')::text as there`))
     expect(empty).toEqual({ there: null })
   })
@@ -283,7 +311,11 @@ describe('parley restore --mark', () => {
       await db.run(sql`
         insert into sessions (id, token_hash, user_id, issuer, subject, expires_at)
         values (${newId()}, ${sha256('session')}, ${user_id}, 'local', ${user_id}, now() + interval '1 hour')`)
-      const { code, stdout, stderr } = await runVerb(['restore', '--mark'], env)
+      const mark = ['restore', '--mark', '--data-dir', join(home, 'elsewhere')]
+      const unconfirmed = await runVerb(mark, env)
+      expect([unconfirmed.code, unconfirmed.stderr]).toEqual([1, expect.stringContaining('would come back')])
+      expect(await readInstance(db)).toEqual(was)
+      const { code, stdout, stderr } = await runVerb([...mark, '--without-erasures'], env)
       expect([code, stderr]).toEqual([0, ''])
       expect(stdout).toContain('parley dispatch on')
       const is = await readInstance(db)
@@ -310,8 +342,37 @@ describe('parley restore --mark', () => {
 
   test('works on an embedded database', async () => {
     const was = await inspect(source, readInstance)
-    expect(await json('restore', '--mark', '--data-dir', source)).toMatchObject({ dispatch: false })
+    const mark = ['restore', '--mark', '--data-dir', source]
+    // The directory's own list may have been put back with the database.
+    const unconfirmed = await runVerb(mark)
+    expect([unconfirmed.code, unconfirmed.stderr]).toEqual([1, expect.stringContaining('would come back')])
+    expect(await json(...mark, '--without-erasures')).toMatchObject({ dispatch: false })
     expect((await inspect(source, readInstance)).generation).not.toBe(was.generation)
+  })
+
+  test('repeats the erasures of a given list', async () => {
+    const database = await copyDatabase()
+    const env = { DATABASE_URL: database.url, PARLEY_SECRET: testSecret }
+    const db = openDatabase({ connectionString: database.url }, { pool_size: 2 })
+    try {
+      const workspace_id = newId()
+      await db.run(sql`insert into workspaces (id, name) values (${workspace_id}, 'Acme')`)
+      const list = file('standby.erasures')
+      const person = { person_id: newId(), workspace_id, platform: 'sandbox', number: '4711' }
+      const more = { contact_allowed: false, tombstones: ['cd'.repeat(32)], at: new Date().toISOString() }
+      await keepErasures(list, [{ id: newId(), ...person, ...more }])
+      const mark = ['restore', '--mark', '--erasures', list, '--data-dir', join(home, 'elsewhere'), '--json']
+      const { code, stdout, stderr } = await runVerb(mark, env)
+      expect([code, stderr, JSON.parse(stdout).erased]).toEqual([0, '', 1])
+      expect(await db.one(sql`select step, person_id from erasures`)).toEqual({
+        step: 'begin',
+        person_id: person.person_id,
+      })
+      expect(await db.one(sql`select value from suppressions`)).toEqual({ value: person.number })
+    } finally {
+      await db.close()
+      await database.drop()
+    }
   })
 
   test('needs either a file or --mark, and names a missing file', async () => {
@@ -340,7 +401,10 @@ test('parley restore --erasures repeats the erasures of a newer list, and keeps 
   await keepErasures(list, [{ id: newId(), ...person, ...more }])
   const to = file('erased')
   const args = ['restore', file('stopped'), '--erasures', list, '--data-dir', to]
-  expect(await json(...args)).toMatchObject({ erased: 1, dispatch: false })
+  const next = expect.stringMatching(
+    /^One person is erased again: .* goes while the service runs\. Sending is off\./,
+  )
+  expect(await json(...args)).toMatchObject({ erased: 1, dispatch: false, next })
   const found = await inspect(to, (db) =>
     db.one(sql`
       select e.step, p.erased_at is not null as erased,
@@ -348,6 +412,7 @@ test('parley restore --erasures repeats the erasures of a newer list, and keeps 
         exists (select from suppressions s where s.kind = 'platform_id' and s.value = e.number::text) as is_listed
       from erasures e join people p on p.id = e.person_id`),
   )
+  // A service removes the rest, as soon as it runs.
   expect(found).toEqual({ step: 'begin', erased: true, has_tombstone: true, is_listed: true })
   expect(await readFile(join(to, 'ledger', 'erasures.jsonl'), 'utf8')).toContain(person.person_id)
 })

@@ -146,6 +146,8 @@ describe.runIf(bin)('docs/scaling.md: backup and clone drill', () => {
         .replaceAll('postgres://parley:PASSWORD@db.internal', urlOf('').slice(0, -1))
         .replace('--port 8083', '--port 0')
         .replace('--data-dir .parley-clone', `--data-dir ${join(directory, 'clone')}`)
+        .replace('.parley-work', join(directory, 'work'))
+        .replace('parley.dump.erasures', join(directory, 'parley.dump.erasures'))
     const [block] = blocksOf('docs/scaling.md').filter(({ section }) => section.includes('clone drill'))
     const commands = block ? commandsOf(block) : []
     expect(commands.length).toBeGreaterThan(8)

@@ -1,11 +1,9 @@
 /** Backups of the embedded database, and what every restore must do before messages go out again. */
-import { mkdir } from 'node:fs/promises'
-import { join } from 'node:path'
 import type { Command } from 'commander'
 import { endEverySession } from '../access/sessions.ts'
 import type { App } from '../app.ts'
 import { type Actor, type Recorder, record } from '../capabilities/audit/audit.ts'
-import { applyErasures, type KeptErasure, listErasures } from '../capabilities/erasing/erasing.ts'
+import { listErasures } from '../capabilities/erasing/erasing.ts'
 import { switchDispatch } from '../capabilities/gates/gates.ts'
 import { endEverySetupLink } from '../capabilities/users/users.ts'
 import { type Config, readConfig } from '../config.ts'
@@ -18,13 +16,14 @@ import {
   type OpenBackup,
   openBackup,
 } from '../db/backup-file.ts'
+import { readOrigin } from '../db/backup-origin.ts'
 import { openEmbedded } from '../db/embedded.ts'
 import { openDatabase } from '../db/pool.ts'
 import { requireSteps, restoreBackup } from '../db/restore.ts'
 import { findSecret, writeSecret } from '../db/secret-file.ts'
 import type { Database, Tx } from '../db/sql.ts'
-import { erasureListIn, keepErasures, readErasures } from '../ledger/erasure-list.ts'
-import { renewGeneration } from '../ledger/restore-counter.ts'
+import { keepErasures } from '../ledger/erasure-list.ts'
+import { readInstance, renewGeneration } from '../ledger/restore-counter.ts'
 import { Refusal } from '../lib/errors.ts'
 import { Secrets, shortId } from '../lib/secrets.ts'
 import { version } from '../lib/version.ts'
@@ -39,6 +38,13 @@ import {
   textOf,
   tieRestored,
 } from './instance-secret.ts'
+import {
+  type ErasureOptions,
+  eraseAgain,
+  keepOnDisk,
+  requireErasuresOf,
+  requireErasuresSince,
+} from './known-erasures.ts'
 import { makeLogger } from './log.ts'
 import { print } from './output.ts'
 import { platformVariables } from './platforms.ts'
@@ -84,15 +90,15 @@ export const addBackupVerbs = (parts: Parts) => (program: Command) => {
         )
       }
       if (file !== undefined && options.mark) command.error('error: --mark takes no file')
+      const { dataDir: data_dir, erasures, withoutErasures: without_erasures } = options
+      const lists = { data_dir, erasures, without_erasures }
       const result =
         file === undefined
-          ? await withApp(options, (app) => markRestored(app, actor()))
+          ? await withApp(options, (app) => markRestored(app, actor(), lists))
           : await restore(file, {
-              data_dir: options.dataDir,
+              ...lists,
               migrations: parts.migrations,
               key: () => readBackupKey(options.identity),
-              erasures: options.erasures,
-              without_erasures: options.withoutErasures,
             })
       await print(result, options)
     })
@@ -107,9 +113,11 @@ const restoreHelp = `
 An encrypted backup asks for its passphrase on standard input, unless --identity names a private key.
 The data directory must have no workspace yet and no running service. Journals in its ledger/ stay where they
 are. After a restore sending is off: only the journals know what was sent after the backup.
-People who were erased since the backup are erased again: from the list in ledger/, or from the file of --erasures. Beside every
-backup is the list of its moment, with .erasures after its name. It has no names. Where there is neither list,
---without-erasures confirms that these people come back.`
+People who were erased since the backup are erased again: from the list in ledger/ if this instance wrote it, or from the file of
+--erasures. Beside every backup is the list of its moment, with .erasures after its name. It has no names. Where there is neither
+list, --without-erasures confirms that these people come back. --mark needs the same: a list on this disk counts only if it is newer
+than the database. From the end of the command nothing is sent to these people. Their texts go once the service runs: its journals
+say what was on its way to them, and its search has their words.`
 
 async function backUp(
   app: App,
@@ -171,12 +179,8 @@ function requireEmbedded({ database }: Pick<App['config'], 'database'>): void {
   )
 }
 
-interface RestoreOptions {
+interface RestoreOptions extends ErasureOptions {
   readonly data_dir: string
-  /** A list that is newer than the backup. */
-  readonly erasures: string | undefined
-  /** The operator confirms that erasures since the backup are lost. */
-  readonly without_erasures: boolean
   readonly migrations: readonly string[]
   /** Asked for if the backup is encrypted. */
   readonly key: () => Promise<BackupKey>
@@ -189,7 +193,7 @@ async function restore(file: string, { data_dir, migrations, key, ...lists }: Re
   try {
     const steps = await requireSteps(backup, migrations)
     const { secret, old } = await requireBackupSecrets(backup.header, { config, data_dir })
-    const erasures = await requireErasures(data_dir, lists)
+    const erasures = await requireErasuresSince(await readOrigin(backup), { data_dir, ...lists })
     // Nothing has been written so far.
     const embedded = await openEmbedded({ data_dir, claim: 'service' })
     const db = openDatabase(embedded.connection, { pool_size: 1 })
@@ -206,59 +210,17 @@ async function restore(file: string, { data_dir, migrations, key, ...lists }: Re
       await writeSecret(files.secret, secret)
     }
     return await closing(close, async () => {
-      // First on this disk: if the restore is killed after its commit, a worker repeats them before it sends anything.
-      if (erasures.length > 0) await keepOnDisk(data_dir, erasures)
+      // Before the commit: if the restore is killed after it, a worker repeats them before it sends anything.
+      await keepOnDisk(data_dir, erasures)
       const loaded = await load(db, backup, { steps, finish })
-      const erased = await eraseAgain({ db, secrets: new Secrets(secret, old) }, erasures)
-      return { ...loaded, erased }
+      const secrets = new Secrets(secret, old)
+      if (erasures.length > 0) await db.transaction((tx) => tieRestored(tx, secrets))
+      const erased = await eraseAgain({ db, secrets }, erasures)
+      return { ...loaded, next: nextOf(erased), erased }
     })
   } finally {
     await backup.close()
   }
-}
-
-/**
- * Erasures that the backup may not know: of this disk, and of the given file. Where there is neither, nothing knows who was erased since
- * the backup.
- */
-async function requireErasures(
-  data_dir: string,
-  { erasures: path, without_erasures }: Pick<RestoreOptions, 'erasures' | 'without_erasures'>,
-): Promise<readonly KeptErasure[]> {
-  const own = await readErasures<KeptErasure>(erasureListIn(join(data_dir, 'ledger')))
-  const given = path === undefined ? undefined : await readErasures<KeptErasure>(path)
-  if (path !== undefined && !given) throw new Refusal(`The list of erasures ${path} does not exist.`)
-  const damaged = (own?.damaged ?? 0) + (given?.damaged ?? 0)
-  if (damaged > 0 && !without_erasures) {
-    throw new Refusal(
-      `${damaged} lines of the lists of erasures are damaged. Use another list, or --without-erasures to restore without these lines.`,
-    )
-  }
-  if (own || given) return [...(own?.erasures ?? []), ...(given?.erasures ?? [])]
-
-  if (!without_erasures) {
-    throw new Refusal(
-      'People who were erased since the backup would come back: this data directory has no list of erasures. Name the newest one with ' +
-        '--erasures, such as the file that ends with .erasures beside your last backup, or confirm with --without-erasures.',
-    )
-  }
-  return []
-}
-
-async function keepOnDisk(data_dir: string, erasures: readonly KeptErasure[]): Promise<void> {
-  const directory = join(data_dir, 'ledger')
-  await mkdir(directory, { recursive: true, mode: 0o700 })
-  await keepErasures(erasureListIn(directory), erasures)
-}
-
-/** From its commit on nothing is sent to these people, and nothing that arrives of them is stored. Returns how many came back. */
-async function eraseAgain(
-  { db, secrets }: Pick<App, 'db' | 'secrets'>,
-  erasures: readonly KeptErasure[],
-): Promise<number> {
-  if (erasures.length === 0) return 0
-  await db.transaction((tx) => tieRestored(tx, secrets))
-  return applyErasures({ db, secrets, log: makeLogger('silent') }, erasures)
 }
 
 /** Asked before the progress is shown, which would write over the question. */
@@ -269,7 +231,7 @@ async function keyOf(file: string, ask: RestoreOptions['key']): Promise<BackupKe
 async function load(db: Database, backup: OpenBackup, how: Parameters<typeof restoreBackup>[2]) {
   const { tables } = await withProgress('Restoring', restoreBackup(db, backup, how))
   const { made_at, parley_version } = backup.header
-  return { made_at, parley_version, tables: tables.length, rows: sum(tables), dispatch: false, next }
+  return { made_at, parley_version, tables: tables.length, rows: sum(tables), dispatch: false }
 }
 
 async function noteRestore(
@@ -338,10 +300,19 @@ function wrongSecret(
     : `${needs}. PARLEY_SECRET is not the secret that the backup was created with, but ${named}. Set it as PARLEY_SECRET or as PARLEY_SECRET_OLD.`
 }
 
-async function markRestored(app: App, actor: Actor) {
+async function markRestored(app: App, actor: Actor, lists: ErasureOptions & { readonly data_dir: string }) {
+  const erasures = await requireErasuresOf(await readInstance(app.db), lists)
+  // Before the mark: if this fails, the operator has to repeat the command.
+  const erased = await eraseAgain(app, erasures)
   await app.db.transaction((tx) => leaveGeneration(app, tx, actor, { action: 'restore.marked', detail: {} }))
   await app.settings.refresh()
-  return { dispatch: false, next }
+  return { dispatch: false, next: nextOf(erased), erased }
+}
+
+function nextOf(erased: number): string {
+  if (erased === 0) return next
+  const who = erased === 1 ? 'One person is' : `${erased} people are`
+  return `${who} erased again: what this database has of them goes while the service runs. ${next}`
 }
 
 const restored = 'The database was restored.'

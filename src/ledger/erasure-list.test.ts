@@ -1,7 +1,7 @@
-import { appendFile, mkdir, mkdtemp, rm, stat } from 'node:fs/promises'
+import { appendFile, mkdir, mkdtemp, open, readFile, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { beginErasures, erasureListIn, keepErasures, readErasures } from './erasure-list.ts'
 
 let directory: string
@@ -17,6 +17,26 @@ test('a list that has begun is there, and empty; one that has not is missing', a
   await beginErasures(directory)
   expect(await readErasures(path)).toEqual({ erasures: [], damaged: 0 })
   expect((await stat(path)).mode & 0o777).toBe(0o600)
+})
+
+test('resolves once the lines are flushed, and then the directory that names the file', async () => {
+  const file = await open(directory, 'r')
+  const handles = Object.getPrototypeOf(file)
+  await file.close()
+  const flushed: string[] = []
+  const spies = (['datasync', 'sync'] as const).map((name) => {
+    const flush = handles[name]
+    return vi.spyOn(handles, name).mockImplementation(async function (this: typeof file) {
+      flushed.push((await this.stat()).isDirectory() ? 'directory' : await readFile(path, 'utf8'))
+      return flush.call(this)
+    })
+  })
+  try {
+    await keepErasures(path, [{ id: 'a' }])
+    expect(flushed).toEqual([expect.stringContaining('"id":"a"'), 'directory'])
+  } finally {
+    for (const spy of spies) spy.mockRestore()
+  }
 })
 
 test('erasures are appended, by several processes at once, and each is read once', async () => {

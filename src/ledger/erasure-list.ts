@@ -3,7 +3,7 @@
  * from an older copy has forgotten them, and the list repeats them. It has no names, only keyed hashes.
  */
 import { open, readFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { crc32 } from 'node:zlib'
 import { syncDirectory } from '../db/secret-file.ts'
 
@@ -26,12 +26,12 @@ export async function keepErasures(path: string, erasures: readonly Identified[]
   } finally {
     await file.close()
   }
+  // The file may be new, and what a crash takes out of its directory is lost.
+  await syncDirectory(dirname(path)) // guard: a new list stays in its directory
 }
 
-/** A new list. Its directory is flushed as well: a list that is missing after a crash looks like none. */
-export async function beginErasures(directory: string): Promise<void> {
-  await keepErasures(erasureListIn(directory), [])
-  await syncDirectory(directory)
+export function beginErasures(directory: string): Promise<void> {
+  return keepErasures(erasureListIn(directory), [])
 }
 
 function lineOf(erasure: Identified): string {

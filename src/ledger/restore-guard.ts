@@ -92,7 +92,7 @@ export class RestoreGuard {
     await mkdir(options.directory, { recursive: true, mode: 0o700 })
     // Registers as alive before it can owe anything: other workers take over the debts of a worker that is not alive.
     await noteOwing(app.db, options.worker_id, false)
-    const known = await readSeen(join(options.directory, fileName))
+    const known = await readSeen(options.directory)
     const instance = await joinInstance(app, known)
     const why = whyAtStart(app, known, instance)
     // The disk keeps the old state until the other workers know: after a crash in between, the next start must find it.
@@ -245,7 +245,7 @@ export class RestoreGuard {
     const { id, restore_counter, generation, server_run } = this.#seen
     const { worker_id, directory } = this.#options
     const path = join(directory, fileName)
-    const kept = await readSeen(path)
+    const kept = await readSeen(directory)
     const same = kept?.id === id && kept.generation === generation
     // guard: the slower of two processes does not set the counter back
     if (same && BigInt(kept.restore_counter) > BigInt(restore_counter)) return
@@ -340,9 +340,10 @@ async function mayBeCopy(
   return true
 }
 
-async function readSeen(path: string): Promise<SeenInstance | undefined> {
+/** What this disk remembers of its database. */
+export async function readSeen(directory: string): Promise<SeenInstance | undefined> {
   try {
-    const { beat, ...seen } = JSON.parse(await readFile(path, 'utf8'))
+    const { beat, ...seen } = JSON.parse(await readFile(join(directory, fileName), 'utf8'))
     // Files of earlier versions call it `beat`.
     return { restore_counter: beat, ...seen }
   } catch {

@@ -42,7 +42,7 @@ test('a restore under load: everything that was sent is known again, and nothing
   await plant.postgres.restore(copy)
   await plant.postgres.start()
   await plant.work(1).kill()
-  expect(await operator('restore', '--mark')).toMatchObject({ code: 0 })
+  expect(await operator('restore', '--mark', '--without-erasures')).toMatchObject({ code: 0 })
   await plant.work(1).start()
   await plant.expireLeases()
   await until('all journals are put back, and sending is off', hangMs, () =>

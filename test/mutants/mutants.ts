@@ -5,6 +5,7 @@
 import type { Patch } from '../faults/patch.ts'
 import { databaseMutants } from './database.ts'
 import { erasingMutants } from './erasing.ts'
+import { restoredMutants } from './restored.ts'
 import { retentionMutants } from './retention.ts'
 import type { SqlPatch } from './sql-functions.ts'
 
@@ -1726,6 +1727,7 @@ export const mutants: readonly Mutant[] = [
   ...team,
   ...databaseMutants,
   ...erasingMutants,
+  ...restoredMutants,
   ...retentionMutants,
   ...unnoticed,
   // The boundary.

@@ -55,8 +55,8 @@ export function EraseDialog({ workspace_id, person, onClose }: EraseProps & { on
         {(shown) => <Parts of={shown} listed={!contact_allowed} />}
       </Loaded>
       <p className="text-muted">
-        Backups still contain the texts. A restore erases them again before anything is sent. Export first if
-        you need a copy.
+        Backups still contain the texts. A restore first stops everything to this person again, and their
+        texts go once Parley runs. Export first if you need a copy.
       </p>
       <Choices legend="Afterwards">
         <Choice
