@@ -424,7 +424,9 @@ test('only http knows Fastify', () => {
 })
 
 test('only Telegram knows mtcute', () => {
-  const knowing = files.filter((file) => /from ['"](@mtcute\/|@fuman\/|long['"])|import\(['"](@mtcute|@fuman)\//.test(texts.get(file) ?? ''))
+  const knowing = files.filter((file) =>
+    /from ['"](@mtcute\/|@fuman\/|long['"])|import\(['"](@mtcute|@fuman)\//.test(texts.get(file) ?? ''),
+  )
   expect(knowing.length).toBeGreaterThan(0)
   const shared = 'platform/mtcute-crypto.ts'
   const wrong = knowing.filter((file) => file !== shared && !file.startsWith('platform/telegram/'))

@@ -3436,7 +3436,7 @@ export const mutants: readonly Mutant[] = [
   ).map(([guard, kind, without]) =>
     mutant(
       fairShares,
-      `guard: ${guard}`,
+      guard,
       `what holds a connection for long ${kind} waits for a place while all are taken`,
       without,
     ),
