@@ -104,3 +104,73 @@ test('a button has one of three sizes, each as high as a finger needs, and no us
   expect(seen('const a = <Button size="small" className="w-full">Send</Button>')).toEqual([])
   expect(wronglyHigh(written)).toEqual([])
 })
+
+/** What people read and what the sources do: without comments, on one line, with one kind of apostrophe. */
+const spoken = globSync('**/*.{ts,tsx}', { cwd: source })
+  .filter((file) => !file.endsWith('.test.ts'))
+  .map((file) => {
+    const text = readFileSync(join(source, file), 'utf8')
+    const bare = text.replaceAll(/\/\*[\s\S]*?\*\//g, '').replaceAll(/(^|\s)\/\/.*$/gm, '')
+    return [file, bare.replaceAll(/\s+/g, ' ').replaceAll('’', "'")] as const
+  })
+
+test('no page shows curl: it is under "As API"', () => {
+  const showing = spoken.filter(([, text]) => /\bcurl\b/i.test(text)).map(([file]) => file)
+  expect(showing.toSorted()).toEqual(['ui/as-api-dialog.tsx', 'ui/as-api-text.ts'])
+})
+
+/** Sentences that a native writer replaced, by their most telling words, and the patterns behind them. */
+const replaced = [
+  ...['who never wrote it may write to', 'comes here by themselves', 'wrong inputs', 'Give it to few'],
+  ...['watches the platform', 'Asking again cannot send'],
+  ...['Parley was not reached', 'Nobody can know', 'tells the other side', 'Everyone has an answer'],
+  ...['whose last message is theirs', 'assign it to yourself', 'Nobody else sees', 'stores no drafts'],
+  ...[
+    'Nobody of that name',
+    'needs the gate',
+    'has looked up its',
+    'The operator of this instance can open it',
+  ],
+  ...[
+    'Leave out those who cannot',
+    'The preview is on its way',
+    'too far away to foresee',
+    'another campaign that is under way',
+  ],
+  ...['One a line:', 'an identifier and a name are two', 'as a formula does', 'it cannot be paused, only'],
+  ...[
+    'Counted, never inferred',
+    'Write the first one above',
+    'It cannot be taken back',
+    'that it would have sent first',
+  ],
+  ...[
+    'The first line names the columns',
+    'Nothing held against',
+    'This login ends by itself',
+    'Telegram is asked',
+  ],
+  ...['it is asked for here next', 'that wait to be sent now are given up', 'Of chats that are assigned'],
+  ...[
+    'offers none on this page',
+    'Allow them in its settings',
+    'is an address of yours',
+    'appears here by itself',
+  ],
+  ...['Answering marks a chat read', 'people who must not be written to'],
+  ...[
+    'needs a person',
+    'needs? a person',
+    'by itself',
+    '(is|are) closed[.\'"`]',
+    'they answered',
+    'Ambiguous, not sent again\\.',
+  ],
+].map((words) => new RegExp(words, 'i'))
+
+test('no sentence that a native writer replaced comes back', () => {
+  const found = spoken.flatMap(([file, text]) =>
+    replaced.filter((words) => words.test(text)).map((words) => `${file}: ${words.source}`),
+  )
+  expect(found).toEqual([])
+})

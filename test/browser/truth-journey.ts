@@ -52,8 +52,10 @@ export async function tellTheTruth(
   await keepsMarks(page)
   await look(page, 'forced-colours')
   await page.emulateMedia({ forcedColors: 'none' })
+  await showsNameAtOnce(page, `${demo.address}/dashboard/w/${workspace_id}/inbox`, person_id)
   await saysOffline(page, context)
   await showsColdFrame(page)
+  await namesZones(page, `${demo.address}/dashboard/w/${workspace_id}`)
   await page.close()
 }
 
@@ -80,6 +82,39 @@ async function keepsMarks(page: Page): Promise<void> {
     marked.every((style) => style === 'solid'),
     marked.join(' '),
   )
+}
+
+/** The head has the name from the list while the chat itself is still being read. */
+async function showsNameAtOnce(page: Page, inbox: string, person_id: number): Promise<void> {
+  let answer = () => {}
+  const held = new Promise<void>((resolve) => {
+    answer = resolve
+  })
+  const isChat = (url: URL) => decodeURIComponent(url.pathname).endsWith(`/chats/platform:chat:${person_id}`)
+  await page.route(isChat, async (route) => {
+    await held
+    await route.continue()
+  })
+  await page.goto(inbox)
+  await page.locator(`[data-chat$=" platform:chat:${person_id}"]`).click()
+  await page.getByRole('heading', { name, level: 2 }).waitFor()
+  const side = page.getByRole('complementary', { name: 'About this chat' })
+  assert.equal(await side.getByText(name).count(), 0)
+  answer()
+  await side.getByText(name).waitFor()
+  await page.unroute(isChat)
+}
+
+/** A page that counts by days says whose days. */
+async function namesZones(page: Page, workspace: string): Promise<void> {
+  const zone = String.raw`(UTC|[A-Z][\w+-]*(/[A-Z][\w+-]*)+)`
+  for (const [path, words] of [
+    ['accounts', 'A day ends at midnight in'],
+    ['analytics', 'Days end at midnight in'],
+  ] as const) {
+    await page.goto(`${workspace}/${path}`)
+    await page.getByText(new RegExp(`^${words} ${zone}$`)).waitFor()
+  }
 }
 
 async function saysOffline(page: Page, context: BrowserContext): Promise<void> {

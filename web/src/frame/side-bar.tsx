@@ -215,7 +215,7 @@ function AccountRow() {
         </span>
         <span className="min-w-0">
           <span className="sr-only">Profile of</span>
-          <span className="block font-medium">
+          <span className="block truncate font-medium">
             <ExactLine text={user.name} empty={user.email} cut />
           </span>
           {user.name && <span className="block truncate text-xs text-muted">{user.email}</span>}

@@ -135,8 +135,7 @@ function Scan({ login }: { login: Login }) {
       )}
       {login.qr_expires_at !== null && (
         <p className="text-center text-xs text-muted">
-          A new code in <Countdown calm until={login.qr_expires_at} label="Time until a new code" />, by
-          itself
+          A new code in <Countdown calm until={login.qr_expires_at} label="Time until a new code" />
         </p>
       )}
       <ol className="grid gap-2">
