@@ -330,8 +330,10 @@ async function keepChosen(context: BrowserContext, { path }: Field): Promise<voi
     await side.getByText('This is not saved yet.').waitFor()
     await stays()
     await page.unroute('**/columns/set')
+    // While the service is asked, the button is gone as well.
+    const taken = page.waitForResponse((answer) => answer.url().endsWith('/columns/set') && answer.ok())
     await again.click()
-    await again.waitFor({ state: 'detached' })
+    await taken
     await page.reload()
     await stays()
     assert.equal(await again.count(), 0)

@@ -114,34 +114,28 @@ export type Fate = 'nothing' | 'kept' | 'lost'
 
 /** At the end of the page or the session. `nothing`: no place has any text. */
 export function keepAll(): Fate {
-  const typed = [...open.values()].filter((each) => !each.isEmpty())
-  const outlives = [...open.values()].map((each) => each.journal())
-  for (const each of open.values()) void each.save()
-  if (!outlives.every(Boolean)) return 'lost'
-  return typed.length > 0 ? 'kept' : 'nothing'
+  let fate: Fate = 'nothing'
+  for (const each of open.values()) {
+    if (!each.journal()) fate = 'lost'
+    else if (fate === 'nothing' && !each.isEmpty()) fate = 'kept'
+    void each.save()
+  }
+  return fate
 }
 
 /** How often a keeper took what was typed. */
-let changes = 0
+export let changes = 0
 
-/** Whether a keeper takes what this types. */
-export function isKeptBy(act: () => void): boolean {
-  const before = changes
-  act()
-  return changes !== before
-}
-
-/** Fields whose text ends with the page, because no keeper has it. */
-const unkept = new Set<object>()
+/** How many fields have a text that ends with the page, because no keeper has it. */
+let unkept = 0
 
 /** Until the returned function is called. */
 export function noteUnkept(): () => void {
-  const field = {}
-  unkept.add(field)
-  return () => void unkept.delete(field)
+  unkept++
+  return () => void unkept--
 }
 
-export const hasUnkept = () => unkept.size > 0
+export const hasUnkept = () => unkept > 0
 
 globalThis.addEventListener?.('pagehide', () => keepAll())
 globalThis.document?.addEventListener('visibilitychange', () => {

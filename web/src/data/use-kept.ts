@@ -1,6 +1,6 @@
 /** What is typed at one place of a page: see `kept.ts`. */
 import { useEffect, useState } from 'react'
-import { isKeptBy, type Keeper, type KeptState, keep, noteUnkept } from './kept.ts'
+import { changes, type Keeper, type KeptState, keep, noteUnkept } from './kept.ts'
 import type { Place } from './records.ts'
 import { useShared } from './shared-state.ts'
 
@@ -13,6 +13,13 @@ export const shown = () => {}
 export function useKept<T>(place: Place, empty: T): KeptPlace<T> {
   const [keeper] = useState(() => keep(place, empty))
   return { ...keeper, ...useShared(keeper.shown) }
+}
+
+/** Whether a keeper takes what this types. */
+export function isKeptBy(act: () => void): boolean {
+  const before = changes
+  act()
+  return changes !== before
 }
 
 /**

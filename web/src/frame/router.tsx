@@ -15,7 +15,6 @@ import type { BroadcastSearch } from '../pages/broadcast/broadcast.tsx'
 import type { EditorSearch } from '../pages/campaign-editor/campaign-editor.tsx'
 import type { CampaignSearch } from '../pages/campaigns/campaign-search.ts'
 import type { ContactsSearch } from '../pages/contacts/contacts-search.ts'
-import { type Ended, endedWords } from '../pages/entrance/session-ended.ts'
 import type { SignInSearch } from '../pages/entrance/sign-in.tsx'
 import type { InboxSearch } from '../pages/inbox/inbox-search.ts'
 import { type OperatorSearch, views } from '../pages/operator/operator-views.ts'
@@ -40,10 +39,7 @@ const setup = createRoute({
 const signIn = createRoute({
   getParentRoute: () => root,
   path: '/sign-in',
-  validateSearch: (search): SignInSearch => {
-    const ended = (Object.keys(endedWords) as Ended[]).find((each) => each === search.ended)
-    return { ...textsOf(search, ['return_to', 'refused']), ...(ended && { ended }) }
-  },
+  validateSearch: (search): SignInSearch => textsOf(search, ['return_to', 'refused', 'ended']),
   component: lazyRouteComponent(() => import('../pages/entrance/sign-in.tsx'), 'SignInPage'),
 })
 

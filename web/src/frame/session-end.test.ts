@@ -19,6 +19,7 @@ beforeEach(async () => {
   vi.resetModules()
   web = {
     ...(await load('../data/kept.ts')),
+    ...(await load('../data/use-kept.ts')),
     ...(await load('../data/queries.ts')),
     ...(await load('../pages/entrance/session-ended.ts')),
     ...(await load('./session-end.ts')),

@@ -8,3 +8,7 @@ export const endedWords = {
 } as const
 
 export type Ended = keyof typeof endedWords
+
+/** The address may say anything. */
+export const isEnded = (said: string | undefined): said is Ended =>
+  said !== undefined && Object.hasOwn(endedWords, said)

@@ -11,13 +11,13 @@ import { buttonClass } from '../../ui/button.tsx'
 import { Form, TextField } from '../../ui/form.tsx'
 import { Failure, Notice } from '../../ui/notice.tsx'
 import { Entrance, Or } from './entrance.tsx'
-import { type Ended, endedWords } from './session-ended.ts'
+import { endedWords, isEnded } from './session-ended.ts'
 
 export interface SignInSearch {
   return_to?: string
   refused?: string
-  /** A session has ended on this page. */
-  ended?: Ended
+  /** A session has ended on this page: one of `endedWords`. */
+  ended?: string
 }
 
 export function SignInPage() {
@@ -49,7 +49,7 @@ export function SignInPage() {
           </Notice>
         </div>
       )}
-      {ended && (
+      {isEnded(ended) && (
         <div className="mb-5">
           <Notice tone="info">Your session ended. {endedWords[ended]}</Notice>
         </div>
