@@ -1,6 +1,7 @@
 /**
  * Every refusal that the document names, provoked: each code that is an operation's own at every operation that documents it, and the
  * general ones once for each kind of route. A documented pair without a provocation fails, so what cannot happen is not documented.
+ * `other-codes.test.ts` has the codes that the document does not name.
  */
 import { randomUUID } from 'node:crypto'
 import { connect } from 'node:net'
@@ -147,7 +148,9 @@ async function storeKey(
 ): Promise<void> {
   const kind = route.effect === 'platform' ? route.operation.kind : route.name
   const params = paramsOf(route, asked)
-  const fingerprint = row.same ? fingerprintOf(route, { params, body: asked.ask.body }) : Buffer.alloc(32)
+  const fingerprint = row.same
+    ? await fingerprintOf(route, { params, body: asked.ask.body })
+    : Buffer.alloc(32)
   const key = String(asked.ask.headers?.['idempotency-key'])
   await service.app.db.run(sql`
     insert into operations (id, workspace_id, kind, effect, idempotency_key, fingerprint, state, account_id, payload, reply_status)

@@ -53,7 +53,9 @@ test('503 where each user has one until one closes, and a stop waits for none of
   const cookie = await signIn(service, await colleague(one, 30))
   const refused = await askStream(service, { cookie })
   expect([refused.statusCode, refused.headers['retry-after']]).toEqual([503, '30'])
-  refused.resume()
+  let text = ''
+  for await (const part of refused.setEncoding('utf8')) text += part
+  expect(JSON.parse(text)).toMatchObject({ code: 'stream_unavailable' })
   expect(streams.filter(({ ended }) => ended)).toEqual([])
   streams[0]?.close()
   const added = await until('there is room', hangMs, () => openStream(service, cookie).catch(() => undefined))
