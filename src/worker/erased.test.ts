@@ -150,6 +150,20 @@ test('what settles after the erasure is stored without its text', async () => {
   expect(await names()).toEqual([])
 })
 
+test('what a journal restores after the erasure leaves its message, also if the platform shows it without its random id', async () => {
+  const at = new Date().toISOString()
+  const own = { id: newId(), account_id: held.account_id, workspace_id: tenant.workspace_id }
+  const operation = { ...own, chat_id: '901' as const, random_id: '77', payload: null }
+  await arrives(said(message('30', { is_sender: true, sender_id: null })))
+  expect(await stored()).toEqual([])
+  await inTx((tx) => storeSent(tx, [{ operation, value: { message_id: '30', at } }] as never))
+  expect(await stored()).toEqual([{ chat_id: '901', id: '30', text: '', random_id: '77' }])
+  const others = { ...operation, chat_id: '902' as const, random_id: '78' }
+  await inTx((tx) => storeSent(tx, [{ operation: others, value: { message_id: '31', at } }] as never))
+  // The update about it brings its text.
+  expect((await stored()).map(({ id }) => id)).toEqual(['30'])
+})
+
 test('names are not learned, and what an adapter keeps of them has none', async () => {
   await learnPeople(service.app.db, held, [erased, other])
   const known = await service.app.db.rows<{ value: string }>(sql`

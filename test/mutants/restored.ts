@@ -17,6 +17,8 @@ const list = of(
   'erasures are appended, by several processes at once, and each is read once',
 )
 
+const arriving = of('src/worker/erased.test.ts', 'an account that is added later does not bring them back')
+
 export const restoredMutants: readonly Mutant[] = [
   known(
     'guard: an operator confirms that erasures are lost',
@@ -42,6 +44,11 @@ export const restoredMutants: readonly Mutant[] = [
     'guard: only a disk that is newer than the database knows',
     'a mark after a restore with other tools is refused where the disk may have been put back with the database',
     'return true',
+  ),
+  arriving(
+    'guard: what is restored for an erased person leaves its message',
+    'what a journal restores after the erasure leaves its message, also if the platform shows it without its random id',
+    'where has_content',
   ),
   list(
     'guard: a new list stays in its directory',

@@ -326,6 +326,7 @@ describe('whose the last message is', () => {
       text: 'm12',
       attachments: [],
       random_id: '912',
+      has_content: true,
     } as const
     const sent_at = message(12, true).timestamp
     await commit(async (tx) => {

@@ -124,13 +124,14 @@ function replyOf(operation: Operation, { message_id, at }: Sent) {
 
 /** Stores what was sent. The platform's own update about it may arrive before or after. */
 export async function storeSent(tx: Tx, done: readonly Completion<Payload | null, Sent>[]): Promise<void> {
-  const rows = done.flatMap(({ operation, value: { message_id: id, at: sent_at } }): SentRow[] => {
+  const rows = done.map(({ operation, value: { message_id: id, at: sent_at } }): SentRow => {
     const { account_id, workspace_id, random_id, payload } = operation
-    // A row restored from a journal has no text; the platform's update about the message has it.
-    if (!payload) return []
-    const attachments = payload.file ? [{ ...payload.file, index: 0, kind: 'file' as const }] : []
+    const { text = '', file = null } = payload ?? {}
+    const attachments = file ? [{ ...file, index: 0, kind: 'file' as const }] : []
     const chat_id = requireChatOf(operation)
-    return [{ account_id, workspace_id, chat_id, id, text: payload.text, sent_at, attachments, random_id }]
+    const has_content = payload !== null
+    return { account_id, workspace_id, chat_id, id, text, sent_at, attachments, random_id, has_content }
   })
-  await Promise.all([storeSentMessages(tx, rows), noteLastMessages(tx, rows)])
+  const shown = rows.filter(({ has_content }) => has_content)
+  await Promise.all([storeSentMessages(tx, rows), noteLastMessages(tx, shown)])
 }

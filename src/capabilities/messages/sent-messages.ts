@@ -10,11 +10,14 @@ import { wasDeleted } from './messages.ts'
 export interface SentRow extends LastMessage {
   readonly attachments: readonly Attachment[]
   readonly random_id: string
+  /** A row of the ledger that was restored from a journal has none. */
+  readonly has_content: boolean
 }
 
 /**
  * A message that its echo has already stored only gets its random id. New ones are counted. What the platform said is deleted,
- * before we stored it, is stored without its content, as any deleted message.
+ * before we stored it, is stored without its content, as any deleted message. One whose content we have lost is left to the platform's update
+ * about it, unless nothing of that update will be stored.
  */
 export async function storeSentMessages(tx: Tx, rows: readonly SentRow[]): Promise<void> {
   if (rows.length === 0) return
@@ -33,9 +36,11 @@ export async function storeSentMessages(tx: Tx, rows: readonly SentRow[]): Promi
         sent_at: 'timestamptz',
         attachments: 'jsonb',
         random_id: 'bigint',
+        has_content: 'boolean',
       })} as given cross join lateral (select ${wasDeleted(sql`given`)} -- guard: deleted before it was recorded
         or ${isErased(sql`given`)} -- guard: what settles after an erasure has no text
         as is_deleted) d
+      where has_content or is_deleted -- guard: what is restored for an erased person leaves its message
       order by account_id, chat_id, id
       on conflict (account_id, chat_id, id) do update set random_id = excluded.random_id
         where m.random_id is null
