@@ -600,6 +600,10 @@ const people: readonly Mutant[] = [
         'where false',
       ],
       [
+        'guard: open pages show the end of a membership',
+        'without a choice the terminal notifies open pages of what has ended',
+      ],
+      [
         'guard: webhooks of a member who leaves',
         'at the same moment 403 for a webhook that a member makes while they are removed: nothing stays',
       ],

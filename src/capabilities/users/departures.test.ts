@@ -6,6 +6,7 @@ import { openService, type Service, type Tenant } from '../../../test/harness/se
 import { sql } from '../../db/sql.ts'
 import { noteDrives, noteHeartbeat } from '../../ledger/workers.ts'
 import { newId } from '../../lib/ids.ts'
+import type { Mark } from '../../mark.ts'
 import { createKey } from '../keys/keys.ts'
 import { endMembership } from './members.ts'
 import { consumeSetupLink, createUser, makeSetupLink, setUserEnabled } from './users.ts'
@@ -301,6 +302,19 @@ describe('without a choice', () => {
     })
     expect(await readWebhook(webhook)).toMatchObject({ active: false, stop_reason: 'maker_removed' })
     expect((await readCampaign(campaign)).status).toBe('queued')
+  })
+
+  test('the terminal notifies open pages of what has ended', async () => {
+    const admin = await addAdmin()
+    const marks: Mark[] = []
+    const stop = service.app.wake.onMarks((some) => marks.push(...some))
+    const { workspace_id } = own
+    await endMembership(service.app, 'cli:ops', { workspace_id, user_id: admin.id })
+    const kinds = ['members', 'assignees', 'webhooks', 'campaigns', 'accounts', 'keys']
+    const isMarked = (kind: string) =>
+      marks.some((mark) => mark.kind === kind && mark.workspace_id === workspace_id)
+    await until('each is marked', hangMs, () => kinds.every(isMarked))
+    stop()
   })
 
   test('disabling a user stops their webhooks for good, in every workspace', async () => {

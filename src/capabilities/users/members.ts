@@ -146,8 +146,13 @@ export async function endMembership(
   })
   await app.settings.refresh()
   app.wake.signal(loginsChanged)
+  const { workspace_id } = key
+  app.wake.mark(...changedWith.map((kind) => ({ workspace_id, kind }))) // guard: open pages show the end of a membership
   return departure
 }
+
+/** What pages show of a member and of what they made. The terminal has no route that says so. */
+const changedWith = ['members', 'assignees', 'webhooks', 'campaigns', 'accounts', 'keys'] as const
 
 async function settleMade(
   app: App,
