@@ -358,6 +358,35 @@ describe('without a choice', () => {
   })
 })
 
+describe('PATCH /members/{user_id}', () => {
+  test('200 stops the webhooks of an admin who becomes a member, and of no other; who activates one takes it over', async () => {
+    const [admin, other] = [await addAdmin(), await addAdmin()]
+    const [webhook, foreign] = [await makeWebhook(admin), await makeWebhook(other)]
+    expect((await ask('PATCH', `/members/${admin.id}`, boss, { role: 'owner' })).status).toBe(200)
+    expect((await ask('PATCH', `/members/${admin.id}`, boss, { role: 'admin' })).status).toBe(200)
+    expect(await readWebhook(webhook)).toMatchObject({ active: true })
+    expect((await ask('PATCH', `/members/${admin.id}`, boss, { role: 'member' })).status).toBe(200)
+    expect(await readWebhook(webhook)).toMatchObject({ active: false, stop_reason: 'maker_removed' })
+    expect(await readWebhook(foreign)).toMatchObject({ active: true, stop_reason: null })
+    const { detail } = await service.app.db.one<{ detail: object }>(sql`
+      select detail::jsonb as detail from audit
+      where action = 'member.role_changed' and target = ${admin.id} order by seq desc limit 1`)
+    expect(detail).toEqual({ from: 'admin', to: 'member', webhooks: { stopped: [webhook] } })
+    await ask('PATCH', `/members/${admin.id}`, boss, { role: 'admin' })
+    expect(await readWebhook(webhook)).toMatchObject({ active: false })
+    await service.call('PATCH', `/webhooks/${webhook}`, { key: own.key, body: { active: true } })
+    expect(await readWebhook(webhook)).toMatchObject({ active: true, created_by: { user_id: own.user_id } })
+  })
+
+  test('200 for a webhook of a member with a key that an operator issued', async () => {
+    const admin = await addAdmin()
+    await ask('PATCH', `/members/${admin.id}`, boss, { role: 'member' })
+    const { key } = await service.key({ workspace_id: own.workspace_id, user_id: admin.id })
+    const webhook = await makeWebhook({ key })
+    expect(await readWebhook(webhook)).toMatchObject({ active: true, created_by: { user_id: admin.id } })
+  })
+})
+
 describe('PATCH /webhooks/{webhook_id}', () => {
   test('200: a user who sets the address becomes its maker, so it stops with them', async () => {
     const admin = await addAdmin()
@@ -413,11 +442,15 @@ describe('at the same moment', () => {
     })
 
   /** Begins the end of a membership in another transaction, and lets `act` run against it before it commits. */
-  async function whileLeaving(admin: Person, act: () => Promise<unknown>): Promise<unknown> {
+  async function whileLeaving(
+    admin: Person,
+    act: () => Promise<unknown>,
+    change = sql`ended_at = domain_now()`,
+  ): Promise<unknown> {
     let acting: Promise<unknown> = Promise.resolve()
     await service.app.db.transaction(async (tx) => {
       await tx.run(sql`
-        update memberships set ended_at = domain_now()
+        update memberships set ${change}
         where workspace_id = ${own.workspace_id} and user_id = ${admin.id}`)
       acting = act()
       await untilBlocked()
@@ -484,6 +517,24 @@ describe('at the same moment', () => {
       sql`select from account_logins where actor = ${`user:${admin.id}`}`,
     )
     expect(logins).toEqual([])
+  })
+
+  test.each([
+    [
+      'a webhook',
+      (key: string) => service.post('/webhooks', { key, body: { url: 'https://example.com/late' } }),
+    ],
+    [
+      'the address of a webhook',
+      (key: string, webhook: string) =>
+        service.call('PATCH', `/webhooks/${webhook}`, { key, body: { url: 'https://example.com/later' } }),
+    ],
+  ] as const)('403 for %s that an admin makes while they become a member: nothing stays', async (_, act) => {
+    const admin = await addAdmin()
+    const webhook = await makeWebhook(own)
+    const answer = await whileLeaving(admin, () => act(admin.key, webhook), sql`role = 'member'`)
+    expect(answer).toMatchObject({ status: 403, body: { code: 'missing_role' } })
+    expect(await service.app.db.rows(sql`select from webhooks where made_by = ${admin.id}`)).toEqual([])
   })
 
   test('what a member is just making stops too: the removal waits for it', async () => {
