@@ -611,6 +611,19 @@ const people: readonly Mutant[] = [
         'where false',
       ],
       [
+        'guard: webhooks end with the role of their maker',
+        'PATCH /members/{user_id} 200 stops the webhooks of an admin who becomes a member, and of no other; who activates one takes it over',
+        'const mayHave = true',
+      ],
+      [
+        'guard: nothing is made with a lost role',
+        'at the same moment 403 for a webhook that an admin makes while they become a member: nothing stays',
+      ],
+      [
+        'guard: open pages show the end of a membership',
+        'without a choice the terminal notifies open pages of what has ended',
+      ],
+      [
         'guard: webhooks of a member who leaves',
         'at the same moment 403 for a webhook that a member makes while they are removed: nothing stays',
       ],

@@ -156,7 +156,7 @@ export const workspaceRoutes: readonly Route[] = [
     path: '/members/{user_id}',
     summary: 'Change the role of a member',
     effect: 'admin',
-    touches: ['members'],
+    touches: ['members', 'webhooks'],
     params: memberParams,
     body: z.strictObject({ role: z.enum(roles) }),
     errors: ['not_found', 'conflict'],

@@ -6,6 +6,7 @@ import { openService, type Service, type Tenant } from '../../../test/harness/se
 import { sql } from '../../db/sql.ts'
 import { noteDrives, noteHeartbeat } from '../../ledger/workers.ts'
 import { newId } from '../../lib/ids.ts'
+import type { Mark } from '../../mark.ts'
 import { createKey } from '../keys/keys.ts'
 import { endMembership } from './members.ts'
 import { consumeSetupLink, createUser, makeSetupLink, setUserEnabled } from './users.ts'
@@ -303,6 +304,19 @@ describe('without a choice', () => {
     expect((await readCampaign(campaign)).status).toBe('queued')
   })
 
+  test('the terminal notifies open pages of what has ended', async () => {
+    const admin = await addAdmin()
+    const marks: Mark[] = []
+    const stop = service.app.wake.onMarks((some) => marks.push(...some))
+    const { workspace_id } = own
+    await endMembership(service.app, 'cli:ops', { workspace_id, user_id: admin.id })
+    const kinds = ['members', 'assignees', 'webhooks', 'campaigns', 'accounts', 'keys']
+    const isMarked = (kind: string) =>
+      marks.some((mark) => mark.kind === kind && mark.workspace_id === workspace_id)
+    await until('each is marked', hangMs, () => kinds.every(isMarked))
+    stop()
+  })
+
   test('disabling a user stops their webhooks for good, in every workspace', async () => {
     const admin = await addAdmin()
     const webhook = await makeWebhook(admin)
@@ -341,6 +355,35 @@ describe('without a choice', () => {
     await service.app.db.run(sql`update webhooks set made_by = null where id = ${webhook}`)
     await endMembership(service.app, 'cli:ops', { workspace_id: own.workspace_id, user_id: admin.id })
     expect(await readWebhook(webhook)).toMatchObject({ active: true, stop_reason: null, created_by: null })
+  })
+})
+
+describe('PATCH /members/{user_id}', () => {
+  test('200 stops the webhooks of an admin who becomes a member, and of no other; who activates one takes it over', async () => {
+    const [admin, other] = [await addAdmin(), await addAdmin()]
+    const [webhook, foreign] = [await makeWebhook(admin), await makeWebhook(other)]
+    expect((await ask('PATCH', `/members/${admin.id}`, boss, { role: 'owner' })).status).toBe(200)
+    expect((await ask('PATCH', `/members/${admin.id}`, boss, { role: 'admin' })).status).toBe(200)
+    expect(await readWebhook(webhook)).toMatchObject({ active: true })
+    expect((await ask('PATCH', `/members/${admin.id}`, boss, { role: 'member' })).status).toBe(200)
+    expect(await readWebhook(webhook)).toMatchObject({ active: false, stop_reason: 'maker_removed' })
+    expect(await readWebhook(foreign)).toMatchObject({ active: true, stop_reason: null })
+    const { detail } = await service.app.db.one<{ detail: object }>(sql`
+      select detail::jsonb as detail from audit
+      where action = 'member.role_changed' and target = ${admin.id} order by seq desc limit 1`)
+    expect(detail).toEqual({ from: 'admin', to: 'member', webhooks: { stopped: [webhook] } })
+    await ask('PATCH', `/members/${admin.id}`, boss, { role: 'admin' })
+    expect(await readWebhook(webhook)).toMatchObject({ active: false })
+    await service.call('PATCH', `/webhooks/${webhook}`, { key: own.key, body: { active: true } })
+    expect(await readWebhook(webhook)).toMatchObject({ active: true, created_by: { user_id: own.user_id } })
+  })
+
+  test('200 for a webhook of a member with a key that an operator issued', async () => {
+    const admin = await addAdmin()
+    await ask('PATCH', `/members/${admin.id}`, boss, { role: 'member' })
+    const { key } = await service.key({ workspace_id: own.workspace_id, user_id: admin.id })
+    const webhook = await makeWebhook({ key })
+    expect(await readWebhook(webhook)).toMatchObject({ active: true, created_by: { user_id: admin.id } })
   })
 })
 
@@ -399,11 +442,15 @@ describe('at the same moment', () => {
     })
 
   /** Begins the end of a membership in another transaction, and lets `act` run against it before it commits. */
-  async function whileLeaving(admin: Person, act: () => Promise<unknown>): Promise<unknown> {
+  async function whileLeaving(
+    admin: Person,
+    act: () => Promise<unknown>,
+    change = sql`ended_at = domain_now()`,
+  ): Promise<unknown> {
     let acting: Promise<unknown> = Promise.resolve()
     await service.app.db.transaction(async (tx) => {
       await tx.run(sql`
-        update memberships set ended_at = domain_now()
+        update memberships set ${change}
         where workspace_id = ${own.workspace_id} and user_id = ${admin.id}`)
       acting = act()
       await untilBlocked()
@@ -470,6 +517,24 @@ describe('at the same moment', () => {
       sql`select from account_logins where actor = ${`user:${admin.id}`}`,
     )
     expect(logins).toEqual([])
+  })
+
+  test.each([
+    [
+      'a webhook',
+      (key: string) => service.post('/webhooks', { key, body: { url: 'https://example.com/late' } }),
+    ],
+    [
+      'the address of a webhook',
+      (key: string, webhook: string) =>
+        service.call('PATCH', `/webhooks/${webhook}`, { key, body: { url: 'https://example.com/later' } }),
+    ],
+  ] as const)('403 for %s that an admin makes while they become a member: nothing stays', async (_, act) => {
+    const admin = await addAdmin()
+    const webhook = await makeWebhook(own)
+    const answer = await whileLeaving(admin, () => act(admin.key, webhook), sql`role = 'member'`)
+    expect(answer).toMatchObject({ status: 403, body: { code: 'missing_role' } })
+    expect(await service.app.db.rows(sql`select from webhooks where made_by = ${admin.id}`)).toEqual([])
   })
 
   test('what a member is just making stops too: the removal waits for it', async () => {

@@ -1,5 +1,6 @@
 /** Who belongs to a workspace, and in which role. An ended membership is kept, because keys refer to it. */
 import { requireMaker } from '../../access/makers.ts'
+import { isEnough } from '../../access/needs.ts'
 import type { App } from '../../app.ts'
 import type { Role } from '../../contract.ts'
 import { type Db, sql, type Tx } from '../../db/sql.ts'
@@ -10,7 +11,7 @@ import { loginsChanged } from '../accounts/accounts.ts'
 import { type Actor, record } from '../audit/audit.ts'
 import { listOpenCampaigns, stopCampaigns, takeOverCampaigns } from '../campaigns/campaigns.ts'
 import { memberName } from '../chats/chats.ts'
-import { listWebhooksOf, takeOverWebhooks } from '../webhooks/webhooks.ts'
+import { listWebhooksOf, stopWebhooksOf, takeOverWebhooks, webhookRole } from '../webhooks/webhooks.ts'
 import { endSetupLinks } from './identities.ts'
 
 interface Member {
@@ -61,34 +62,46 @@ export async function requireMember(db: Db, { workspace_id, user_id }: MemberKey
   return member
 }
 
-/** Counts for the user's keys too, on every process within a second. */
+/**
+ * Counts for the user's keys too, on every process within a second. Webhooks of a member who may have none any more stop, as
+ * at the end of their membership.
+ */
 export async function setRole(
   app: App,
   actor: Actor,
   { role, ...key }: MemberKey & { role: Role },
 ): Promise<Member> {
   await requireMember(app.db, key)
-  await app.db.transaction(async (tx) => {
+  const stopped = await app.db.transaction(async (tx) => {
     await lockMembers(tx, key.workspace_id)
     const before = await tx.maybe<{ role: Role }>(sql`
       select role from memberships
       where workspace_id = ${key.workspace_id} and user_id = ${key.user_id} and ended_at is null`)
     if (!before) throw notFound('member', key.user_id)
-    if (before.role === role) return
+    if (before.role === role) return []
     if (before.role === 'owner') await requireOtherOwner(app, tx, key)
+    // Waits for transactions in which this member makes something, so that what follows sees it.
     await tx.run(sql`
       update memberships set role = ${role}
       where workspace_id = ${key.workspace_id} and user_id = ${key.user_id}`)
     // An admin may have made a link, and must not become an owner by it.
     if (role === 'owner') await endSetupLinks(tx, key.user_id) // guard: links from before an owner
+    const mayHave = isEnough(role, { role: webhookRole, scopes: [] }) // guard: webhooks end with the role of their maker
+    const webhooks = mayHave ? [] : await stopWebhooksOf(tx, key)
     await record(app, tx, actor, {
       action: 'member.role_changed',
       target: key.user_id,
       workspace_id: key.workspace_id,
-      detail: { from: before.role, to: role },
+      detail: {
+        from: before.role,
+        to: role,
+        ...(webhooks.length > 0 && { webhooks: { stopped: webhooks } }),
+      },
     })
+    return webhooks
   })
   await app.settings.refresh()
+  if (stopped.length > 0) app.wake.mark({ workspace_id: key.workspace_id, kind: 'webhooks' })
   return requireMember(app.db, key)
 }
 
@@ -146,8 +159,13 @@ export async function endMembership(
   })
   await app.settings.refresh()
   app.wake.signal(loginsChanged)
+  const { workspace_id } = key
+  app.wake.mark(...changedWith.map((kind) => ({ workspace_id, kind }))) // guard: open pages show the end of a membership
   return departure
 }
+
+/** What pages show of a member and of what they made. The terminal has no route that says so. */
+const changedWith = ['members', 'assignees', 'webhooks', 'campaigns', 'accounts', 'keys'] as const
 
 async function settleMade(
   app: App,

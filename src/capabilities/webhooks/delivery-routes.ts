@@ -20,8 +20,9 @@ import {
   sinceIn,
   webhookParams,
 } from './webhook-shapes.ts'
+import { webhookRole } from './webhooks.ts'
 
-const needs = { scopes: ['write'], role: 'admin' } as const
+const needs = { scopes: ['write'], role: webhookRole } as const
 const webhook_id = '019a7e6e-7c1a-7b55-9f53-0d6a1f0c7b01'
 const delivery_id = '019a7e6e-7c1a-7b55-9f53-0d6a1f0c7b02'
 const last = { at: '2026-11-15T09:30:00.050Z', status: 200, ms: 41, error: null }

@@ -5,10 +5,17 @@ import { ok, type Route, route } from '../../route.ts'
 import { actorOf } from '../audit/audit.ts'
 import { deliveryRoutes } from './delivery-routes.ts'
 import { eventsIn, secretOut, urlIn, webhookOut, webhookParams } from './webhook-shapes.ts'
-import { createWebhook, deleteWebhook, listWebhooks, rotateSecret, updateWebhook } from './webhooks.ts'
+import {
+  createWebhook,
+  deleteWebhook,
+  listWebhooks,
+  rotateSecret,
+  updateWebhook,
+  webhookRole,
+} from './webhooks.ts'
 
 /** No idempotency key: a replay would have to store the secret. */
-const needs = { scopes: ['write'], role: 'admin' } as const
+const needs = { scopes: ['write'], role: webhookRole } as const
 const params = { webhook_id: '019a7e6e-7c1a-7b55-9f53-0d6a1f0c7b01' }
 const webhook = {
   id: params.webhook_id,
@@ -143,6 +150,8 @@ function keyOf({ workspace_id }: Caller, { webhook_id }: { webhook_id: string })
   return { workspace_id, webhook_id }
 }
 
-function makerOf({ workspace_id, user_id }: Caller) {
-  return { workspace_id, user_id }
+/** Who uses a key that an operator issued may have webhooks in any role. */
+function makerOf({ workspace_id, user_id, via }: Caller) {
+  const isDecided = via.kind === 'key' && via.issued_by === 'operator'
+  return { workspace_id, user_id, role: isDecided ? undefined : webhookRole }
 }

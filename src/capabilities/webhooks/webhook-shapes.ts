@@ -67,7 +67,7 @@ export const webhookOut = z
       }),
     stop_reason: z.enum(stopReasons).nullable().meta({
       description:
-        'Why it became inactive: its creator was removed from the workspace (`maker_removed`) or disabled (`maker_disabled`); otherwise null.',
+        'Why it became inactive: its creator was removed from the workspace or lost the role that webhooks need (`maker_removed`), or was disabled (`maker_disabled`); otherwise null.',
     }),
   })
   .meta({ id: 'Webhook', description: 'An endpoint that receives events.' })

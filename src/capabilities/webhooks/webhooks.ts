@@ -1,6 +1,7 @@
 /** The endpoints of a workspace: created, listed, changed, deleted. The secret is shown once and stored sealed. */
 import { requireMaker } from '../../access/makers.ts'
 import type { App } from '../../app.ts'
+import type { Role } from '../../contract.ts'
 import { lockSecretUse } from '../../db/secret-use.ts'
 import { type Db, type Sql, sql, type Tx } from '../../db/sql.ts'
 import { ApiError } from '../../lib/errors.ts'
@@ -59,6 +60,8 @@ interface NewWebhook {
   readonly workspace_id: string
   /** Who makes it. Undefined: no member does. */
   readonly user_id?: string
+  /** The lowest role that they must still have. */
+  readonly role?: Role | undefined
   readonly url: string
   readonly events?: readonly string[] | undefined
 }
@@ -68,7 +71,7 @@ export async function createWebhook(
   app: App,
   tx: Tx,
   actor: Actor,
-  { workspace_id, user_id, url, events = [allEvents] }: NewWebhook,
+  { workspace_id, user_id, role, url, events = [allEvents] }: NewWebhook,
 ): Promise<{ webhook: Webhook; secret: string }> {
   requireUrl(app, url)
   // The lock makes endpoints of one workspace one after the other, so the count below is exact.
@@ -91,7 +94,7 @@ export async function createWebhook(
     workspace_id,
     detail: { host: hostOf(url), events },
   })
-  if (user_id !== undefined) await requireMaker(tx, { workspace_id, user_id }) // guard: webhooks of a member who leaves
+  if (user_id !== undefined) await requireMaker(tx, { workspace_id, user_id, role }) // guard: webhooks of a member who leaves
   return { webhook: shownWebhook(app, webhook), secret }
 }
 
@@ -141,6 +144,20 @@ export async function listWebhooksOf(
   return rows.map((row) => shownWebhook(app, row))
 }
 
+/** The role that webhooks need at both doors. */
+export const webhookRole: Role = 'admin'
+
+/** Stops what sends to the address of a member who may have no webhooks any more. Returns their ids. */
+export async function stopWebhooksOf(tx: Tx, { workspace_id, user_id }: MakerKey): Promise<string[]> {
+  const rows = await tx.rows<{ id: string }>(sql`
+    with stopped as materialized (
+      select id from webhooks where workspace_id = ${workspace_id} and made_by = ${user_id} and active
+      order by id for no key update)
+    update webhooks w set active = false, stop_reason = 'maker_removed' from stopped where w.id = stopped.id
+    returning w.id`)
+  return rows.map(({ id }) => id)
+}
+
 /** Gives webhooks of one member to another. Skips what is not the first one's. */
 export async function takeOverWebhooks(
   tx: Tx,
@@ -162,8 +179,8 @@ interface WebhookChange {
   readonly active?: boolean | undefined
 }
 
-/** Whether the maker of webhook `w` no longer belongs to the workspace. */
-const isOrphaned = sql`w.made_by is not null and not exists (
+/** Whether webhook `w` has stopped with its maker, or they no longer belong to the workspace. */
+const isOrphaned = sql`w.stop_reason is not null or w.made_by is not null and not exists (
   select from memberships m join users u on u.id = m.user_id
   where m.workspace_id = w.workspace_id and m.user_id = w.made_by and m.ended_at is null and u.disabled_at is null)`
 
@@ -179,10 +196,11 @@ export async function updateWebhook(
     workspace_id,
     webhook_id,
     user_id,
+    role,
     url,
     events,
     active,
-  }: WebhookKey & WebhookChange & { user_id: string },
+  }: WebhookKey & WebhookChange & { user_id: string; role?: Role | undefined },
 ): Promise<Webhook> {
   if (url === undefined && events === undefined && active === undefined) {
     throw new ApiError('invalid_request', {
@@ -211,7 +229,7 @@ export async function updateWebhook(
       probe_gap_seconds = case when ${anew} then null else probe_gap_seconds end,
       disabled_at = case when ${active ?? null} then null else disabled_at end
     where id = ${before.id} returning ${fieldsOf(sql`w`)}`)
-  await requireMaker(tx, { workspace_id, user_id }) // guard: a webhook that a leaving member redirects
+  await requireMaker(tx, { workspace_id, user_id, role }) // guard: a webhook that a leaving member redirects
   await record(app, tx, actor, {
     action: 'webhook.updated',
     target: webhook_id,

@@ -7,6 +7,8 @@ export interface Given {
   /** Another chat, whose person has not asked to get no more messages. */
   readonly recipient: string
   readonly username: string
+  /** The username of somebody whom no account knows. */
+  readonly stranger: string
   readonly stage_key: string
   readonly column_id: string
   readonly column_value: string
@@ -19,4 +21,11 @@ export interface Given {
 
 /** Returns the status of the answer. */
 export type Call = (given: Given) => Promise<number>
+/** By operation; `forms` has the operations whose body has a second minimal form. */
 export type Calls = Readonly<Record<string, Call>>
+
+/** A body with one of two properties, by its call: the operation that it is for. */
+export const forms: Readonly<Record<string, string>> = {
+  'create_campaign of contacts': 'create_campaign',
+  'preview_campaign of contacts': 'preview_campaign',
+}

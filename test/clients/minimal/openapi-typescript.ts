@@ -67,6 +67,27 @@ export const calls: Calls = {
         },
       }),
     ),
+  'create_campaign of contacts': (given) =>
+    statusOf(
+      clientOf(given).POST('/campaigns', {
+        params: keyed(given),
+        body: {
+          message_text: 'Hello',
+          account_id: given.account_id,
+          contacts: [{ identifier: given.stranger }],
+        },
+      }),
+    ),
+  'preview_campaign of contacts': (given) =>
+    statusOf(
+      clientOf(given).POST('/campaigns/preview', {
+        body: {
+          message_text: 'Hello',
+          account_id: given.account_id,
+          contacts: [{ identifier: given.stranger }],
+        },
+      }),
+    ),
   create_broadcast: (given) =>
     statusOf(
       clientOf(given).POST('/broadcast', {

@@ -50,6 +50,19 @@ export const calls: Calls = {
     ),
   preview_campaign: ({ account_id, recipient: chat_id }) =>
     statusOf(previewCampaign({ message_text: 'Hello', recipients: [{ account_id, chat_id }] })),
+  'create_campaign of contacts': (given) =>
+    statusOf(
+      createCampaign(
+        {
+          message_text: 'Hello',
+          account_id: given.account_id,
+          contacts: [{ identifier: given.stranger }],
+        },
+        keyed(given),
+      ),
+    ),
+  'preview_campaign of contacts': ({ account_id, stranger: identifier }) =>
+    statusOf(previewCampaign({ message_text: 'Hello', account_id, contacts: [{ identifier }] })),
   create_broadcast: ({ account_id, stage_key }) =>
     statusOf(
       createBroadcast({

@@ -1,10 +1,13 @@
 /** Adds a member, changes a role, and makes a new link for a member who has lost theirs. */
+import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { type Member, useChange, type Workspace } from '../../data/queries.ts'
 import { SetupLink, setupLinkWords } from '../../ui/copy.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
+import { ExactLine } from '../../ui/exact-text.tsx'
 import { Choice, Choices, Form, TextField } from '../../ui/form.tsx'
-import { Notice } from '../../ui/notice.tsx'
+import { Failure, Notice } from '../../ui/notice.tsx'
+import { type MemberRef, madeQuery } from './made.ts'
 
 type Role = Workspace['role']
 
@@ -114,7 +117,31 @@ function RoleForm({ member, workspace, onClose }: Given & { member: Member }) {
       action="Save role"
     >
       <Roles role={role} onChange={setRole} offered={everyRole} />
+      {role === 'member' && member.role !== 'member' && <StoppingWebhooks of={params} />}
     </Form>
+  )
+}
+
+/** Before a member loses the role that webhooks need. */
+function StoppingWebhooks({ of }: { of: MemberRef }) {
+  const made = useQuery(madeQuery(of))
+  const active = made.data?.webhooks.filter((webhook) => webhook.active) ?? []
+  if (made.error) return <Failure error={made.error} />
+  if (active.length === 0) return null
+  return (
+    <Notice tone="warn">
+      <p>
+        {active.length === 1 ? 'A webhook of theirs stops:' : `${active.length} webhooks of theirs stop:`}
+      </p>
+      <ul className="list-disc pl-5">
+        {active.map(({ id, url }) => (
+          <li key={id}>
+            <ExactLine text={url} />
+          </li>
+        ))}
+      </ul>
+      <p>An admin who activates one takes it over.</p>
+    </Notice>
   )
 }
 

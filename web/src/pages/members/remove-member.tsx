@@ -1,30 +1,14 @@
 /** Removes a member, or lets one leave: shows what they made first, and asks what becomes of it. */
 
-import { queryOptions, useQuery } from '@tanstack/react-query'
+import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
-import { type Answer, ask } from '../../data/api.ts'
-import { keys } from '../../data/keys.ts'
 import { useSession } from '../../data/place.ts'
 import { type Member, useChange, type Workspace } from '../../data/queries.ts'
 import { Confirm } from '../../ui/dialog.tsx'
 import { ExactLine } from '../../ui/exact-text.tsx'
 import { SelectField } from '../../ui/form.tsx'
 import { Failure, Notice } from '../../ui/notice.tsx'
-
-type Made = Answer<'GET /w/{workspace_id}/members/{user_id}/made'>
-
-interface MemberRef {
-  workspace_id: string
-  user_id: string
-}
-
-const madeQuery = (params: MemberRef) =>
-  queryOptions({
-    queryKey: keys.members(params.workspace_id, params.user_id, 'made'),
-    queryFn: () => ask('GET /w/{workspace_id}/members/{user_id}/made', { params }),
-    // An earlier list could lack what the member has made since.
-    gcTime: 0,
-  })
+import { type Made, madeQuery } from './made.ts'
 
 interface RemoveProps {
   member: Pick<Member, 'user_id' | 'email'> | undefined

@@ -53,7 +53,8 @@ export function Endpoint({ of: webhook, workspace_id, search, go }: EndpointProp
         {webhook.created_by ? (
           <>
             Made by <bdi>{webhook.created_by.name}</bdi>.
-            {webhook.stop_reason === null && ' It stops if they leave this workspace.'}
+            {webhook.stop_reason === null &&
+              ' It stops if they leave this workspace or become a plain member.'}
           </>
         ) : (
           'It is not known who made it: it is older than this record. No removal of a member stops it.'
@@ -64,7 +65,7 @@ export function Endpoint({ of: webhook, workspace_id, search, go }: EndpointProp
           <p>
             <strong>Stopped</strong>, because <bdi>{webhook.created_by?.name}</bdi>{' '}
             {webhook.stop_reason === 'maker_removed'
-              ? 'was removed from this workspace.'
+              ? 'was removed from this workspace or is no admin any more.'
               : 'was disabled by an operator.'}{' '}
             No events are delivered.
           </p>
