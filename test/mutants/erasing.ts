@@ -54,6 +54,19 @@ export const erasingMutants: readonly Mutant[] = [
   job('guard: tombstones are asked about', closed, 'const names = known'),
   job('guard: an import asks about tombstones', closed, 'const names = given'),
   job('guard: an erased person is on the list', closed, ''),
+  racing(returnedMeanwhile)(
+    'guard: recipients that came late are erased',
+    'a campaign that was being created while the request committed keeps no name of theirs',
+    '',
+  ),
+  of(
+    'src/capabilities/campaigns/running/crossing.test.ts',
+    'a message crosses with its operation, its recipient and the use of its day',
+  )(
+    'guard: no campaign writes to a person who is being erased',
+    'a message does not cross to a person who is being erased, also where they may be contacted again',
+    'where false',
+  ),
   // Where it fails, the tests after it have no worker.
   { ...job('guard: an erasure is on the disk before it begins', goesOn, ''), still: closed },
   guarding(

@@ -1,5 +1,6 @@
 /** An erasure beside what goes on meanwhile: what arrives, what is created, what they write again, and other erasures. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { insertCampaign } from '../../../test/harness/campaigns.ts'
 import { LedgerRows } from '../../../test/harness/ledger-rows.ts'
 import { until } from '../../../test/harness/process.ts'
 import { openService, type Service, type Tenant } from '../../../test/harness/service.ts'
@@ -158,6 +159,28 @@ describe('what is being stored while the request commits', () => {
     expect(await run(id)).toBe('done')
     expect(await texts(held)).toEqual(['', '', 'canary 13'])
   })
+})
+
+test('a campaign that was being created while the request committed keeps no name of theirs', async () => {
+  await arrives(held, said(message('10')))
+  const id = await request()
+  const at = () => db().one<{ step: string }>(sql`select step from erasures where id = ${id}`)
+  while ((await at()).step !== 'words') expect(await step(id)).toBe(true)
+  const campaign_id = await insertCampaign(db(), tenant, {
+    kind: 'contacts',
+    pool: [held.account_id],
+    contacts: [
+      { contact: 'username:canary', name: 'Canary' },
+      { contact: 'username:somebody', name: 'Somebody' },
+    ],
+  })
+  expect(await run(id)).toBe('done')
+  const recipients = await db().rows<{ contact: string; name: string | null; status: string }>(sql`
+    select contact, name, status from campaign_recipients where campaign_id = ${campaign_id} order by position`)
+  expect(recipients).toEqual([
+    { contact: expect.stringMatching(/^cleared:/), name: null, status: 'suppressed' },
+    { contact: 'username:somebody', name: 'Somebody', status: 'queued' },
+  ])
 })
 
 describe('what they write again before the job begins', () => {

@@ -64,6 +64,8 @@ const steps: readonly (readonly [name: string, run: (app: App, tx: Tx, job: Job)
   ['recipients', clearRecipients],
   ['events', clearEvents],
   ['words', waitForWords],
+  // A campaign that was being created while the erasure began may have committed after it was read.
+  ['late', clearRecipients], // guard: recipients that came late are erased
   ['names', finish],
 ]
 
@@ -225,20 +227,13 @@ async function clearRecipients(_: App, tx: Tx, job: Job): Promise<Progress> {
 /** What has crossed settles first. Then its texts go as well. */
 async function settling(app: App, tx: Tx, job: Job): Promise<Progress> {
   if (await isInFlight(tx, personOf(job))) return { ...done, waits: true } // guard: what has crossed settles first
+  // The step `operations` cleared what had ended by then. What has settled since ended after the erasure began.
+  const from = job.after ?? `${job.at.toISOString()}|00000000-0000-0000-0000-000000000000`
   const messages = await clearChats(app, tx, job)
-  if (messages.cleared > 0) return { ...messages, after: 'again' }
-  // The first round cleared what had ended by then. What has settled since ended after the erasure began.
-  let cleared = 0
-  for (
-    let after: string | null = `${job.at.toISOString()}|00000000-0000-0000-0000-000000000000`;
-    after !== null;
-  ) {
-    const round = await eraseOperations(tx, personOf(job), { after, limit: readAtOnce })
-    cleared += round.cleared
-    after = round.last
-  }
-  cleared += await eraseAmbiguous(tx, personOf(job))
-  return { cleared, after: null }
+  if (messages.cleared > 0) return { ...messages, after: from }
+  const { cleared, last } = await eraseOperations(tx, personOf(job), { after: from, limit: readAtOnce })
+  if (last !== null) return { cleared, after: last }
+  return { cleared: cleared + (await eraseAmbiguous(tx, personOf(job))), after: null }
 }
 
 async function clearEvents(_: App, tx: Tx, job: Job): Promise<Progress> {
@@ -258,6 +253,7 @@ async function finish(app: App, tx: Tx, job: Job): Promise<Progress> {
   const { id, workspace_id, person_id, contact_allowed } = job
   // What was being stored while the erasure began.
   await eraseShown(tx, await listGone(tx, job.account_ids, job.number), job.number)
+  await eraseApprovals(tx, job)
   await forgetNames(tx, person_id, job.at)
   await record(app, tx, 'system', {
     action: 'person.erased',

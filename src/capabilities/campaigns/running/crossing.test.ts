@@ -51,6 +51,17 @@ const operation = (one: PickedRecipient) => place.operation(one)
 const control = (id: string, how: 'pause' | 'cancel') => place.control(id, how)
 const boundary = () => place.boundary()
 
+/** A person with this number is being erased, and may be contacted again. */
+async function erasing(number: number | string): Promise<void> {
+  const { workspace_id } = rows.tenant
+  await rows.db.run(sql`
+    with person as (
+      insert into people (id, workspace_id, platform, number) values (${newId()}, ${workspace_id}, 'sandbox', ${number})
+      on conflict (workspace_id, platform, number) do update set number = excluded.number returning id)
+    insert into erasures (id, workspace_id, person_id, platform, number, actor, contact_allowed, tombstones)
+    select ${newId()}, ${workspace_id}, id, 'sandbox', ${number}, 'cli:ana', true, '{}' from person`)
+}
+
 describe('a message', () => {
   test('crosses with its operation, its recipient and the use of its day', async () => {
     const one = await picked()
@@ -77,6 +88,11 @@ describe('a message', () => {
           workspace_id: rows.tenant.workspace_id,
           platform_id: String(person_id),
         }),
+      { status: 'suppressed' },
+    ],
+    [
+      'to a person who is being erased, also where they may be contacted again',
+      ({ person_id }) => erasing(person_id),
       { status: 'suppressed' },
     ],
     [

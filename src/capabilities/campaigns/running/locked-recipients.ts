@@ -145,7 +145,12 @@ function lockRows(app: App, tx: Tx, wanted: readonly MessageCrossing[]): Promise
               select from operations o where o.account_id = s.account_id and o.random_id = s.random_id)
           order by s.sent_at desc limit 10) f
         where q.campaign_id = k.id and q.pool) else '{}' end as forgotten_ids,
-      case when r.chat_id is not null then recipient_forbidden(r.workspace_id, r.acting, r.chat_id, ${knownNames})
+      case when exists (
+          select from erasures e
+          where e.done_at is null -- guard: no campaign writes to a person who is being erased
+            and e.workspace_id = r.workspace_id and e.number = r.chat_id
+            and e.platform = (select platform from accounts where id = r.acting)) then 'erased'
+        when r.chat_id is not null then recipient_forbidden(r.workspace_id, r.acting, r.chat_id, ${knownNames})
         when ${suppressedColumn} then 'identity_suppressed' -- guard: who is on the list and has no chat ends
         end as forbidden
     from recipients r join running k on k.id = r.campaign_id join about on about.campaign_id = k.id
