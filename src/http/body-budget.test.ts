@@ -54,6 +54,27 @@ test('a body that is whole is not refused, and counts until its answer is finish
   expect(refused).toEqual(['a2', 'a4'])
 })
 
+test('whole bodies of some sources leave a reserve for those that have little', () => {
+  const { body, refused } = open(8, 32)
+  for (const name of ['a1', 'b1', 'c1']) {
+    const whole = body(name)
+    whole.take(8)
+    whole.arrived()
+  }
+  const [greedy, other, last] = [body('d1'), body('e1'), body('f1')]
+  greedy.take(2)
+  other.take(2)
+  expect(refused).toEqual([])
+  greedy.take(1)
+  expect(refused).toEqual(['d1'])
+  last.take(2)
+  for (const name of ['g1', 'h1']) body(name).take(2)
+  expect(refused).toEqual(['d1'])
+  // The reserve has an end.
+  body('i1').take(1)
+  expect(refused).toHaveLength(2)
+})
+
 test('if all bodies of the source with the most are whole, the next source gives way', () => {
   const { body, refused } = open(100, 20)
   const whole = body('a1')

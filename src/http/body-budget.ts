@@ -1,6 +1,7 @@
 /**
  * Bounds how many bytes of request bodies a process holds, in all and for each source. At a limit the source with the most
- * gives way: the largest of its bodies that are still arriving is refused.
+ * gives way: the largest of its bodies that are still arriving is refused. A quarter of the process is a reserve for sources
+ * that have little: bodies that are whole are not refused, and four sources could fill it with them.
  */
 
 interface Bounds {
@@ -68,12 +69,15 @@ export class BodyBudget {
     const { eachMax, allMax } = this.#bounds
     const isOwnFull = () => (this.#bytesOf.get(source) ?? 0) > eachMax // guard: bytes of bodies of one source
     while (isOwnFull() && this.#refuseLargest(source));
-    const isFull = () => this.#bytes > allMax // guard: bytes of bodies of a process
+    const isFull = () => this.#bytes > (allMax * 3) / 4 // guard: bytes of bodies of a process
     while (isFull() && this.#refuseMost());
   }
 
   #refuseMost(): boolean {
-    const sources = [...this.#bytesOf].sort(([, one], [, other]) => other - one) // guard: the source with the most bytes gives way
+    const { eachMax, allMax } = this.#bounds
+    const least = this.#bytes > allMax ? 0 : eachMax / 4 // guard: a reserve for sources with little
+    const most = [...this.#bytesOf].filter(([, bytes]) => bytes > least)
+    const sources = most.sort(([, one], [, other]) => other - one) // guard: the source with the most bytes gives way
     return sources.some(([source]) => this.#refuseLargest(source))
   }
 

@@ -783,7 +783,13 @@ const people: readonly Mutant[] = [
     bodyBudget,
     'guard: the source with the most bytes gives way',
     'at the limit of the process the source with the most gives way, not the one that asks',
-    'const sources = [...this.#bytesOf].sort(([, one], [, other]) => one - other)',
+    'const sources = most.sort(([, one], [, other]) => one - other)',
+  ),
+  mutant(
+    bodyBudget,
+    'guard: a reserve for sources with little',
+    'whole bodies of some sources leave a reserve for those that have little',
+    'const least = 0',
   ),
   mutant(
     devices,
