@@ -75,6 +75,7 @@ const slow = [
   'test/simulation/**/*.test.ts',
   'test/full-disk.test.ts',
   'test/log-disk.test.ts',
+  'test/slow-start.test.ts',
   'test/streams.test.ts',
   'test/takeover.test.ts',
   'test/telegram-{campaigns,files,large,phone,rehearse,strangers,people}.test.ts',

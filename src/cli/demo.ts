@@ -80,16 +80,21 @@ export async function isDemo(app: App): Promise<boolean> {
   return (await listWorkspaces(app.db)).length === 0
 }
 
+/** False if the database is already in use, or if the first start declined the demo and the caller has not `asked` for it. */
+export async function isDemoDue(app: App, asked = false): Promise<boolean> {
+  const state = await readDemo(app.db)
+  if (state === 'declined' && !asked) return false
+  return state === 'begun' || (await listWorkspaces(app.db)).length === 0
+}
+
 /** Undefined if the database is already in use, or if the first start declined the demo and the caller has not `asked` for it. */
 export async function makeDemo(
   app: App,
   { platform, demo, asked = false }: { platform: string; demo: DemoPeople; asked?: boolean },
 ): Promise<Demo | undefined> {
-  const state = await readDemo(app.db)
-  if (state === 'declined' && !asked) return undefined
-  if (state !== 'begun' && (await listWorkspaces(app.db)).length > 0) return undefined
+  if (!(await isDemoDue(app, asked))) return undefined
   // A start that was killed half-way has already used the ids of the examples.
-  const fresh = state !== 'begun'
+  const fresh = (await readDemo(app.db)) !== 'begun'
   await markDemo(app, 'begun')
   const workspace = await createWorkspace(app, 'system', { name: 'Demo' })
   const user = await createUser(app, 'system', {

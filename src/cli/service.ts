@@ -11,6 +11,7 @@ import { hasWorkspace } from '../capabilities/workspaces/workspaces.ts'
 import { type Config, isLoopback } from '../config.ts'
 import { openDataDirectory } from '../db/data-directory.ts'
 import { findSecretUse } from '../db/secret-use.ts'
+import { sql } from '../db/sql.ts'
 import { buildAdminServer } from '../http/admin.ts'
 import type { Server } from '../http/base.ts'
 import { documentOf } from '../http/control.ts'
@@ -30,9 +31,10 @@ import { watchDisk } from '../worker/disk-free.ts'
 import { type Running, runLoops } from '../worker/run-loops.ts'
 import { undrivenLoop } from '../worker/undriven.ts'
 import { assembleWorker, runWorker, type Worker } from '../worker/worker.ts'
-import { type Demo, isDemo, makeDemo } from './demo.ts'
+import { type Demo, isDemo, isDemoDue, makeDemo } from './demo.ts'
 import { type OpenApp, openApp } from './open.ts'
 import { closePlatforms, type OpenPlatforms, openPlatforms } from './platforms.ts'
+import { retryWhileAway } from './slow-database.ts'
 
 /** What the service consists of. A new slice is a folder that adds to these lists. */
 export interface Parts {
@@ -124,13 +126,17 @@ export class Service {
     const { role, data_dir } = this.#options
     const { routes, dashboard, platforms } = this.#parts
     await this.#checkSecret()
-    if (role !== 'serve') this.#platforms = await openPlatforms(app, platforms, { role, directory: data_dir })
+    if (role !== 'serve') {
+      // It closes again what it has opened when it fails.
+      const open = () => openPlatforms(app, platforms, { role, directory: data_dir })
+      this.#platforms = await this.#patiently(open)
+    }
     const readiness = {
       worker: () => this.#workerState(),
       journal: () => (role === 'serve' ? 'elsewhere' : (this.#worker?.journal() ?? 'none')),
       stopping: () => this.#stopping,
     }
-    const controls = (await this.#mayControl()) ? this.#listControls() : []
+    const controls = (await this.#patiently(() => this.#mayControl())) ? this.#listControls() : []
     const admin_address = await this.#beginAdmin(readiness, controls)
     this.#server = await buildServer(app, role === 'work' ? [] : routes, {
       readiness,
@@ -145,7 +151,7 @@ export class Service {
     else await this.#beginWork()
     this.#requireGoing()
     const demo = await this.#beginDemo()
-    const empty = role === 'start' && !demo && !(await hasWorkspace(app.db))
+    const empty = role === 'start' && !demo && !(await this.#patiently(() => hasWorkspace(app.db)))
     this.#ready = true
     this.#stopCollecting = collectAtRest()
     return { address: app.base_url(), admin_address, demo, empty }
@@ -170,6 +176,14 @@ export class Service {
     await this.#running?.stop()
     await closePlatforms(this.#platforms)
     await this.app.close()
+  }
+
+  /**
+   * For what may run twice: reads, and what repeats itself. Two steps may not. A worker registers with the database and on
+   * its disk in an order that only the next start may begin again. The demo makes a workspace.
+   */
+  #patiently<T>(step: () => Promise<T>): Promise<T> {
+    return retryWhileAway(this.app, () => this.#requireGoing(), step)
   }
 
   /** Warns and does not refuse: an operator who has lost the secret for good can still read and send. */
@@ -197,6 +211,8 @@ export class Service {
     const platforms = new Map([...this.#platforms].map(([name, { platform }]) => [name, platform]))
     const directory = this.#options.data_dir
     const { background } = this.app // guard: connections of the worker
+    // What follows runs once: it begins when the database answers, on a connection that is open.
+    await this.#patiently(() => background.db.one(sql`select 1`))
     this.#worker = await assembleWorker(background, {
       platforms,
       directory,
@@ -244,12 +260,16 @@ export class Service {
   async #beginDemo(): Promise<Demo | undefined> {
     const { app } = this
     const { role, demo } = this.#options
-    if (role === 'start' && !demo && app.config.database.kind === 'embedded') await declineDemo(app)
+    if (role === 'start' && !demo && app.config.database.kind === 'embedded') {
+      await this.#patiently(() => declineDemo(app))
+    }
     const stage = [...this.#platforms.values()].find((open) => open.demo)
     if (!this.#wantsDemo() || !stage?.demo) return undefined
-    const made = await makeDemo(app, { platform: stage.platform.name, demo: stage.demo })
-    if (app.config.clock === 'system' && (await readDemo(app.db)) === 'done')
-      this.#talk = stage.demo.keepTalking()
+    const isDue = await this.#patiently(() => isDemoDue(app))
+    const wanted = { platform: stage.platform.name, demo: stage.demo }
+    const made = isDue ? await makeDemo(app, wanted) : undefined
+    const state = await this.#patiently(() => readDemo(app.db))
+    if (app.config.clock === 'system' && state === 'done') this.#talk = stage.demo.keepTalking()
     return made
   }
 }

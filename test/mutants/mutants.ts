@@ -53,6 +53,7 @@ const sentFiles = {
   file: 'test/limits/sent-files.test.ts',
   still: 'a file that was read to its end has no place any more, nor has one that was only asked about',
 }
+const slowStart = { file: 'test/slow-start.test.ts' }
 const largeBodies = {
   file: 'src/lib/text.test.ts',
   still:
@@ -3429,6 +3430,13 @@ export const mutants: readonly Mutant[] = [
     'guard: a file that was sent is counted no more',
     'a file that was read to its end has no place any more, nor has one that was only asked about',
   ),
+  mutant(
+    slowStart,
+    'guard: a start waits for a slow database',
+    'it begins although each question is answered only at the third time, with and without a demo',
+    'throw error',
+  ),
+  mutant(slowStart, 'guard: a start that is stopped asks no more', 'a start that is stopped asks no more'),
   mutant(
     fairShares,
     'guard: connections beside long work',
