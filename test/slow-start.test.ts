@@ -88,7 +88,9 @@ test('a start that is stopped asks no more', async () => {
 /** The clock of a process whose sleeps are over at once. */
 function makeSources() {
   let at = 0
-  const sleep = async (ms: number) => void (at += ms)
+  const sleep = async (ms: number) => {
+    at += ms
+  }
   return { log: makeLogger('silent'), sources: { now: () => at, sleep } } as unknown as Pick<
     App,
     'log' | 'sources'
