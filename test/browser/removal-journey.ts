@@ -53,7 +53,7 @@ export async function removeAdmin(
   await dialog.waitFor({ state: 'hidden' })
   await page.getByRole('link', { name: 'Webhooks 1 stopped' }).click()
   await page.getByRole('link', { name: stopped }).click()
-  await page.getByText('was removed from this workspace.').waitFor()
+  await page.getByText('was removed from this workspace or is no admin any more').waitFor()
   await mouse.press(page, /^Delete…$/)
   await page.getByRole('dialog').getByLabel(/^Type/).fill(stopped)
   await page.getByRole('dialog').getByRole('button', { name: 'Delete endpoint' }).click()
