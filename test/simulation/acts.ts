@@ -13,7 +13,9 @@ import { behaviours } from '../../src/platform/sandbox/people.ts'
 import { readMessages, writeFromPhone, writeMessage } from '../../src/platform/sandbox/person-acts.ts'
 import type { Random } from '../faults/random.ts'
 import { insertCampaign, type NewCampaign, type NewStep } from '../harness/campaigns.ts'
+import type { Erased } from './erased.ts'
 import { listUndecided } from './hands.ts'
+import { importCampaign } from './imports.ts'
 import type { Place } from './place.ts'
 
 const hour = 3_600
@@ -23,7 +25,7 @@ const windows = ['mon-fri 09:00-12:00', 'mon-sun 08:00-20:00', 'tue,thu 14:00-15
  * What an older copy does not undo: the platform keeps it, or the disks do. Whatever else an operator has done since, they have to do
  * again.
  */
-const lasting: ReadonlySet<string> = new Set(['fault', 'write', 'read', 'phone', 'erase'])
+const lasting: ReadonlySet<string> = new Set(['fault', 'write', 'read', 'phone', 'erase', 'sync'])
 
 /** A message that a member or a program has sent, and may send again. */
 interface Send {
@@ -130,7 +132,26 @@ export class Acts {
       ...(random.chance(0.25) && { scheduled_at: new Date(now.getTime() + random.whole(36 * hour) * 1000) }),
     }
     this.#note(`create ${kind} for ${people.join(' ')}`)
-    if (people.length > 0) this.#campaigns.push(await insertCampaign(db, tenant, given))
+    if (people.length === 0) return
+    const { erased } = this.#place
+    if (erased && kind !== 'broadcast') return this.#import(given, erased)
+    this.#campaigns.push(await insertCampaign(db, tenant, given))
+  }
+
+  /** By now only tombstones know these names. */
+  async importErased(erased: Erased): Promise<void> {
+    const contacts = erased.names.map((contact) => ({ contact }))
+    await this.#import({ kind: 'contacts', pool: this.#accounts, contacts, quota: 30 }, erased)
+  }
+
+  async #import(given: NewCampaign, erased: Erased): Promise<void> {
+    const made = await importCampaign(this.#place, given)
+    this.#note(
+      typeof made === 'string' ? made : `${made.taken.join(' ')}; refused: ${made.refused.join(' ')}`,
+    )
+    if (typeof made === 'string') return
+    if (made.id !== undefined) this.#campaigns.push(made.id)
+    await erased.noteImport(made)
   }
 
   /** Some people are listed under several names, and must get what one contact would. */
@@ -174,7 +195,8 @@ export class Acts {
       ['dispatch', this.#dispatches ? 0.3 : 6],
       ['window', 0.5],
       ['create', 0.5],
-      ['erase', this.#place.erased ? 1.5 : 0],
+      ['erase', this.#place.erased ? 2 : 0],
+      ['sync', this.#place.erased ? 0.5 : 0],
     ] as const
     const act = random.weigh(all.filter(([one]) => !this.#place.isCopied || lasting.has(one)))
     this.#note(act)
@@ -190,6 +212,7 @@ export class Acts {
     if (act === 'rename' || act === 'take') return this.#change(act, person_id)
     if (act === 'suppress') return this.#suppress(person_id)
     if (act === 'erase') return this.#erase(person_id)
+    if (act === 'sync') return this.#showGap(account_id, person_id)
     return this.#switch(act)
   }
 
@@ -317,8 +340,20 @@ export class Acts {
   }
 
   async #erase(person_id: number): Promise<void> {
-    const became = await this.#place.erased?.erase(this.#place, person_id, this.#random.chance(0.2))
+    const random = this.#random
+    const became = await this.#place.erased?.erase(this.#place, person_id, random.chance(0.2))
     this.#note(`${person_id} ${became}`)
+    if (became !== 'is erased') return
+    // What would bring them back.
+    if (random.chance(0.5)) this.#showGap(random.pick(this.#accounts), person_id)
+    if (random.chance(0.5) && !this.#place.isCopied) await this.#create([person_id])
+  }
+
+  /** The account lists all its dialogs again: its next batch says that updates are missing. Another person's message brings one. */
+  #showGap(account_id: string, person_id: number): void {
+    this.#place.gaps.add(account_id)
+    const others = this.#people.filter((one) => one !== person_id)
+    this.#write(account_id, this.#random.pick(others), 'Hello')
   }
 
   async #switch(act: 'gate' | 'dispatch'): Promise<void> {

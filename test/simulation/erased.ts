@@ -1,8 +1,20 @@
 /** People who are erased in a story: nothing crosses to them from then on, and nothing of them comes back, until they write again. */
 import { previewErasure, requestErasure } from '../../src/capabilities/erasing/erasing.ts'
-import { type Database, sql } from '../../src/db/sql.ts'
+import { listNames } from '../../src/capabilities/people/people.ts'
+import { type Database, type Sql, sql } from '../../src/db/sql.ts'
 import type { World } from '../../src/platform/sandbox/world.ts'
 import type { Place } from './place.ts'
+
+/**
+ * People who may be contacted again are left out of what must not cross and of whose texts must be gone, because what crosses to them
+ * before they write again keeps its text. With `false` they are judged like all others.
+ */
+const leavesOutContactable = true
+
+const isJudged = (number: Sql): Sql =>
+  leavesOutContactable
+    ? sql`not exists (select from erasures x where x.number = ${number} and x.contact_allowed)`
+    : sql`true`
 
 interface Crossed {
   readonly id: string
@@ -25,6 +37,11 @@ export class Erased {
   /** Erasures that had begun then, and whom nothing may reach since. */
   #begun: readonly Begun[] = []
   #sentThen = 0
+  /** Whom a name of an erased person meant when they were erased: their numbers. */
+  readonly #names = new Map<string, Set<string>>()
+  /** What imports have done wrong since the last step. */
+  #imported: string[] = []
+  #reached: string[] = []
 
   constructor(db: Database) {
     this.#db = db
@@ -41,9 +58,59 @@ export class Erased {
     const { preview } = await previewErasure(this.#db, workspace_id, person.id)
     const wanted = { workspace_id, person_id: person.id, preview, contact_allowed }
     const own = { ...app, sources: { ...app.sources, newId } }
+    for (const name of await listNames(this.#db, person.id)) this.#addName(name, String(person_id))
+    this.#addName(`platform_id:${person_id}`, String(person_id))
     await this.#db.transaction((tx) => requestErasure(own, tx, 'system', wanted))
     for (const { attempt } of await this.#listCrossed()) this.#before.add(attempt)
     return 'is erased'
+  }
+
+  #addName(name: string, number: string): void {
+    this.#names.set(name, (this.#names.get(name) ?? new Set()).add(number))
+  }
+
+  /** A campaign was made with these contacts, as `kind:value`. A name that somebody else has by now is theirs. */
+  async noteImport({
+    taken,
+    refused,
+  }: {
+    taken: readonly string[]
+    refused: readonly string[]
+  }): Promise<void> {
+    const known = new Set(await this.#listRefused())
+    for (const contact of taken)
+      if (known.has(contact)) this.#imported.push('erased: an import takes a name of theirs')
+    if (refused.some((contact) => known.has(contact))) this.#reached.push('an import refused')
+  }
+
+  /** Names of erased people that mean nobody else. */
+  async #listRefused(): Promise<string[]> {
+    const given = [...this.#names].flatMap(([name, numbers]) =>
+      [...numbers].map((number) => ({ name, number })),
+    )
+    const rows = await this.#db.rows<{ name: string }>(sql`
+      select g.name from unnest(${given.map(({ name }) => name)}::text[], ${given.map(({ number }) => number)}::bigint[])
+        as g (name, number)
+      where exists (select from erasures x where x.number = g.number and not x.contact_allowed)
+        and not exists (select from person_names n join people p on p.id = n.person_id
+          where n.kind || ':' || n.value = g.name and n.until is null and p.number <> g.number)
+      order by 1`)
+    return rows.map(({ name }) => name)
+  }
+
+  /** What people were called when they were erased, as `kind:value`. */
+  get names(): string[] {
+    return [...this.#names.keys()]
+  }
+
+  /** Whether anybody was erased. */
+  get any(): boolean {
+    return this.#names.size > 0
+  }
+
+  /** What has been reached since the last call. */
+  takeReached(): string[] {
+    return this.#reached.splice(0)
   }
 
   /** What has crossed to people who are erased and have not written again. */
@@ -52,16 +119,16 @@ export class Erased {
       select o.id, o.id || ' ' || o.attempt_no as attempt
       from erased_chats e join operations o on o.account_id = e.account_id and o.chat_id = e.chat_id
       where e.from_id is null and o.attempt_no > 0 and o.state <> 'queued' and o.kind <> 'set_read_state'
-        and not exists (select from erasures x where x.number = e.chat_id and x.contact_allowed)
+        and ${isJudged(sql`e.chat_id`)}
       order by 1`)
   }
 
   /** After every step. */
   async wrong(): Promise<string[]> {
-    const crossed = await this.#listCrossed()
-    return crossed
-      .filter(({ id, attempt }) => !this.#before.has(attempt) && !this.#attempted.has(id))
-      .map(() => 'erased: crossed to them')
+    const crossed = (await this.#listCrossed()).filter(
+      ({ id, attempt }) => !this.#before.has(attempt) && !this.#attempted.has(id),
+    )
+    return [...crossed.map(() => 'erased: crossed to them'), ...this.#imported]
   }
 
   /** The database goes back to an older copy. An erasure that a worker has begun is on a disk by now. */
@@ -118,7 +185,7 @@ export class Erased {
       union all
       select 'the text of an operation' from gone g join operations o on o.account_id = g.account_id and o.chat_id = g.chat_id
       where o.state in ('completed', 'refused', 'released') and o.cleared_at is null and o.kind <> 'set_read_state'
-        and not exists (select from erasures x where x.number = g.chat_id and x.contact_allowed)`)
+        and ${isJudged(sql`g.chat_id`)}`)
     return [
       ...forgotten.map(() => 'erased: an older copy has forgotten it'),
       ...reached.map(() => 'erased: got a message after the database had gone back'),

@@ -37,6 +37,10 @@ const names: readonly string[] = [
   'guard: a queued send of a member is not decided',
   'guard: a follow_up waits for the decision',
   'guard: an undecided message at the boundary',
+  // Who was erased stays erased.
+  'guard: an import asks about tombstones',
+  'guard: dialogs of erased people are not stored',
+  'guard: the past of erased people is not stored',
 ]
 
 /** The edit that leaves each guard out, or those whose name contains a text. */

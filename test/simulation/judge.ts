@@ -1,4 +1,5 @@
 /** Checks all promises of campaigns over a whole story. */
+import { verifyAudit } from '../../src/capabilities/audit/audit.ts'
 import { readCampaign } from '../../src/capabilities/campaigns/campaign-pages.ts'
 import { readReporting } from '../../src/capabilities/campaigns/reporting.ts'
 import { verifyCampaign } from '../../src/capabilities/campaigns/verify.ts'
@@ -21,7 +22,7 @@ export async function judgeAll(
   const { journal } = place.sandbox.world.state
   const found = judgeCampaigns(await readCampaignEvidence(place.db, { journal, in_flight }))
   const { wrong, reasons } = await judgeReasons(place)
-  const books = over ? await judgeBooks(place.db) : []
+  const books = over ? [...(await judgeBooks(place.db)), ...(await judgeAudit(place))] : []
   return { wrong: [...found.map(({ promise, what }) => `${promise}: ${what}`), ...wrong, ...books], reasons }
 }
 
@@ -56,6 +57,11 @@ async function judgeBooks(db: Database): Promise<string[]> {
     if (kind !== 'broadcast') wrong.push(...(await judgeFigures(db, id)))
   }
   return wrong
+}
+
+async function judgeAudit({ app }: Place): Promise<string[]> {
+  const { ok, seq, problem } = await verifyAudit(app)
+  return ok ? [] : [`audit: ${problem} ${seq ?? ''}`]
 }
 
 /** What the page of a campaign shows, from what `GET /campaigns/{campaign_id}` answers. */

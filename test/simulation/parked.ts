@@ -62,15 +62,20 @@ export class ParkedLink implements Link {
   readonly #owner: string
   readonly #witness: Witness
   readonly #hands: Hands
+  readonly #gaps: Set<string>
   readonly #wires = new Set<OpenWire>()
   #cut = false
 
-  constructor(world: World, parts: { schedule: Schedule; owner: string; witness: Witness; hands: Hands }) {
+  constructor(
+    world: World,
+    parts: { schedule: Schedule; owner: string; witness: Witness; hands: Hands; gaps: Set<string> },
+  ) {
     this.#link = directLink(world)
     this.#schedule = parts.schedule
     this.#owner = parts.owner
     this.#witness = parts.witness
     this.#hands = parts.hands
+    this.#gaps = parts.gaps
   }
 
   connect: Link['connect'] = async (greeting, events) => {
@@ -97,7 +102,9 @@ export class ParkedLink implements Link {
       updates: async (batch) => {
         if (this.#cut) return new Promise(() => {})
         await this.#park('updates', `${account_id} to ${batch.position}`)
-        await events.updates(this.#hands.show(account_id, batch))
+        const { updates, ...rest } = this.#hands.show(account_id, batch)
+        const gap = this.#gaps.delete(account_id) ? [{ kind: 'gap', chat_id: null } as const] : []
+        await events.updates({ ...rest, updates: [...updates, ...gap] })
       },
       lost: (reason) => {
         if (!this.#cut) void this.#park('lost', account_id).then(() => events.lost(reason))

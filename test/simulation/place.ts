@@ -42,6 +42,8 @@ export class Place {
   readonly #cluster: Cluster
   readonly #name: string
   readonly #directory: string
+  /** Accounts that are to be shown a gap, after which they list all their dialogs again. */
+  readonly gaps = new Set<string>()
   /** Domain time. */
   now = morning
   /** The tied people of the time when an older copy was made. */

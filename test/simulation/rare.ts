@@ -15,6 +15,8 @@ export const mustReach: readonly string[] = [
   'erased',
   'an older copy',
   'erased again',
+  'an import refused',
+  'dialogs after an erasure',
   'closed by an operator',
   'became refused platform_refused',
   'became released platform_refused',

@@ -18,6 +18,7 @@ export interface WorkerPlace {
   readonly schedule: Schedule
   readonly world: World
   readonly hands: Hands
+  readonly gaps: Set<string>
   readonly witness: Witness & {
     /** A worker's journal contains the end of this attempt. */
     concluded(worker: SimWorker, token: string): void
@@ -44,11 +45,11 @@ export class SimWorker {
   fullDisk = false
 
   private constructor(place: WorkerPlace, name: string, disk: Disk) {
-    const { base, schedule, world, witness, lost, hands } = place
+    const { base, schedule, world, witness, lost, hands, gaps } = place
     this.name = name
     this.disk = disk
     this.#place = place
-    this.#link = new ParkedLink(world, { schedule, owner: name, witness, hands })
+    this.#link = new ParkedLink(world, { schedule, owner: name, witness, hands, gaps })
     const settings = () => schedule.call(name, 'settings', () => base.settings.refresh())
     this.#app = {
       ...base,

@@ -2,7 +2,8 @@
 import { expect, inject, test } from 'vitest'
 import { runStory } from './story.ts'
 
-test.each([3, 5])('seed %i breaks no promise, and is the same run step by step', async (seed) => {
+// The second erases people.
+test.each([3, 8])('seed %i breaks no promise, and is the same run step by step', async (seed) => {
   const cluster = inject('cluster')
   const first = await runStory(cluster, seed)
   const again = await runStory(cluster, seed)

@@ -73,6 +73,7 @@ class Story {
       schedule: place.schedule,
       world: place.sandbox.world,
       hands: place.hands,
+      gaps: place.gaps,
       lost: this.#lost,
       newId: place.newId,
       witness: this.#watch.witness,
@@ -146,6 +147,8 @@ class Story {
   }
 
   #go(one: Waiting): Promise<void> {
+    if (one.kind === 'answer' && one.what.startsWith('chats ') && this.#place.erased?.any)
+      this.#watch.reach('dialogs after an erasure')
     return this.#watch.step(`${one.owner} ${one.kind} ${one.what}`, () => this.#place.schedule.choose(one))
   }
 
@@ -285,15 +288,23 @@ class Story {
     while (this.#workers.length < 2) await this.#start()
     await this.#watch.step('everything is let go', () => this.#acts.letGo())
     this.#byHand = this.#random.whole(4)
-    // While nobody can know who wrote a message to a person, the follow-ups to them wait for whoever closes the operation.
+    await this.#untilOver()
+    const { erased } = this.#place
+    if (erased?.any) {
+      await this.#calmly('every erasure is done', () => erased.isDone())
+      await this.#watch.step('names of erased people are imported', () => this.#acts.importErased(erased))
+      await this.#untilOver()
+    }
+    await this.#watch.judge(true)
+  }
+
+  /** While nobody can know who wrote a message to a person, the follow-ups to them wait for whoever closes the operation. */
+  async #untilOver(): Promise<void> {
     await this.#calmly('every recipient is final, or waits for an operator', () => this.#isOver())
     while ((await listOpen(this.#place.db)) !== '') {
       await this.#watch.step('an operator closes what is unknown', () => this.#acts.closeUndecided())
       await this.#calmly('every recipient is final, or waits for an operator', () => this.#isOver())
     }
-    const { erased } = this.#place
-    if (erased) await this.#calmly('every erasure is done', () => erased.isDone())
-    await this.#watch.judge(true)
   }
 
   async #isOver(): Promise<boolean> {

@@ -94,6 +94,7 @@ export class Watch {
       ...this.#unrecorded(),
     ]
     // Who became known in this step may have been written to in it.
+    for (const what of this.#place.erased?.takeReached() ?? []) this.reach(what)
     persons.tie(seen.listed)
     hands.note(seen.positions)
     if (!this.together) for (const one of this.#called) wrong.push(...(await wrongSubmission(db, one)))
