@@ -144,7 +144,7 @@ export async function listWebhooksOf(
   return rows.map((row) => shownWebhook(app, row))
 }
 
-/** The role that webhooks need at both doors. */
+/** The role that webhooks need at the API and at the dashboard. */
 export const webhookRole: Role = 'admin'
 
 /** Stops what sends to the address of a member who may have no webhooks any more. Returns their ids. */
