@@ -196,7 +196,7 @@ describe('the size of a body, before it is parsed', () => {
   const read = (text: string) => parseJson(Buffer.from(text))
   const object = (count: number) =>
     `{${Array.from({ length: count }, (_, at) => `"p${at}":${at}`).join(', ')}}`
-  /** So many names, ten in each object. */
+  /** An array of objects with ten property names each, `count` names in all. */
   const named = (count: number) =>
     Array.from({ length: Math.ceil(count / 10) }, (_, at) => {
       const names = Array.from({ length: 10 }, (_, n) => Math.min(at * 10 + n, count - 1))

@@ -298,7 +298,7 @@ class Story {
     await this.#watch.judge(true)
   }
 
-  /** While nobody can know who wrote a message to a person, the follow-ups to them wait for whoever closes the operation. */
+  /** While nobody can know who wrote a message to a person, the follow-ups to them wait until an operator closes the operation. */
   async #untilOver(): Promise<void> {
     await this.#calmly('every recipient is final, or waits for an operator', () => this.#isOver())
     while ((await listOpen(this.#place.db)) !== '') {

@@ -127,7 +127,7 @@ describe('on one data centre', () => {
     write('one')
     expect(await first.otherOf('one')).toMatchObject({ id, username: before, name: 'Mara Lind' })
     await first.session.close()
-    // Nothing of this was told: the account is away, and begins anew.
+    // Parley sees none of this: the account is away, and connects again afterwards.
     world.changePerson(person_id, { username: now })
     const second = await openAgain(account)
     write('two')

@@ -72,7 +72,7 @@ export async function saveKept<T>(kept: Kept<T>, empty: T): Promise<boolean> {
   return stored
 }
 
-/** `saved`: up to this change, whoever typed on since. */
+/** Removes what is kept at a place. With `saved`, only up to that change: what the user has typed since stays. */
 async function removeKept(place: Place, saved?: Kept): Promise<void> {
   const id = idOf(place)
   const until = saved?.count ?? Number.POSITIVE_INFINITY
